@@ -1,0 +1,208 @@
+"""The files of the tree as values: JSON bytes ↔ frozen dataclasses. Pure: no disk, no socket.
+
+Vocabulary:
+  PageRecord    links/<host>/<key>.json: what was fetched and where it links to; its existence means "done"
+  ErrorRecord   errs/<host>/<key>.json: the last failure of a URL that has not been stored
+  TreeRecord    .fscrawl/tree.json: what was fixed when the tree was created
+  RobotsRecord  .fscrawl/robots/<host>.json: a robots.txt as fetched
+
+Promise: what `to_json` writes, `from_json` reads back equal; anything else is a RecordError that says why, never
+another exception. Unknown fields are ignored, so that an older program reads a newer tree of the same format.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Self, get_type_hints
+
+from fscrawl.errors import RecordError
+
+FORMAT = 1  # of the tree; raised when an older program would misread a newer tree
+
+
+def timestamp(seconds: float) -> str:
+    """Give a UNIX time as RFC 3339 in UTC, to the millisecond.
+
+    >>> timestamp(0.5)
+    '1970-01-01T00:00:00.500Z'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A JSON object of named fields; an optional field that is None is left out of the file."""
+
+    def to_json(self) -> bytes:
+        """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
+        values = {}
+        for field in _fields(type(self)):
+            value = getattr(self, field.name)
+            if value is not None:
+                values[field.json] = value
+        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field."""
+        try:
+            values = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"not JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise RecordError("not a JSON object")
+        return cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
+
+
+@dataclass(frozen=True, slots=True)
+class PageRecord(_Record):
+    """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
+
+    url, key          the page's normal form and name
+    depth             links followed from the nearest seed, a seed's is 0
+    referrer          key of the page where the URL was found, "" for a seed
+    fetched_at        when the response began, RFC 3339 UTC by the machine's clock
+    machine           id of the machine that stored it
+    status            HTTP status
+    headers           response headers, names in lower case, repeated ones joined by ", "
+    encoding          WHATWG name of the encoding the page was read with, None without a body
+    bytes, sha256     of the body as stored, 0 and "" without a body
+    elapsed           seconds from sending the request to the body's end
+    links             outlinks to follow: absolute, normalised, unique, in page order
+    title             text of <title>, white space folded
+    redirect          normal form of the target of a 3xx
+    skipped           why there is no body, e.g. "type application/pdf"
+    nofollow          outlinks marked rel=nofollow (or all, on a page whose robots meta says so): not followed
+    canonical         normal form of link rel=canonical
+    robots            directives of meta robots and X-Robots-Tag, in lower case
+    """
+
+    url: str
+    key: str
+    depth: int
+    referrer: str
+    fetched_at: str
+    machine: str
+    status: int
+    headers: dict[str, str]
+    bytes: int
+    sha256: str
+    elapsed: float
+    links: tuple[str, ...]
+    encoding: str | None = None
+    title: str | None = None
+    redirect: str | None = None
+    skipped: str | None = None
+    nofollow: tuple[str, ...] | None = None
+    canonical: str | None = None
+    robots: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord(_Record):
+    """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes."""
+
+    url: str
+    key: str
+    depth: int
+    referrer: str
+    failed_at: str
+    machine: str
+    class_: str
+    message: str
+    attempts: int
+    status: int | None = None
+    headers: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRecord(_Record):
+    """What cannot change while a tree lives. `fanout`: 0, or 1 for <host>/<ab>/<key>. `partition`: "host" | "url"."""
+
+    format: int
+    crawl: str
+    created_at: str
+    shards: int
+    fanout: int
+    partition: str
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsRecord(_Record):
+    """A robots.txt as fetched from `url`. `status` 0: the host could not be reached. `text`: at most 500 KiB."""
+
+    url: str
+    fetched_at: str
+    status: int
+    text: str
+
+
+class _WrongTypeError(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str  # the attribute
+    json: str  # the name in the file
+    convert: Callable[[Any], Any]  # JSON value → attribute, or _WrongTypeError if the type is wrong
+    required: bool
+
+    def is_in(self, values: dict[str, Any]) -> bool:
+        if self.json in values:
+            return True
+        if self.required:
+            raise RecordError(f"field {self.json!r} is missing")
+        return False
+
+    def take(self, values: dict[str, Any]) -> Any:
+        try:
+            return self.convert(values[self.json])
+        except _WrongTypeError:
+            raise RecordError(f"field {self.json!r} has the wrong type") from None
+
+
+@cache
+def _fields(record: type[_Record]) -> tuple[_Field, ...]:
+    hints = get_type_hints(record)
+    return tuple(
+        _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
+    )
+
+
+def _exactly(*types: type) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if type(value) not in types:
+            raise _WrongTypeError
+        return value
+
+    return convert
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or not all(type(item) is str for item in value):
+        raise _WrongTypeError
+    return tuple(value)
+
+
+def _string_map(value: Any) -> dict[str, str]:
+    if type(value) is not dict or not all(type(item) is str for item in value.values()):
+        raise _WrongTypeError
+    return value
+
+
+_CONVERT: dict[Any, Callable[[Any], Any]] = {
+    str: _exactly(str),
+    str | None: _exactly(str),
+    int: _exactly(int),
+    int | None: _exactly(int),
+    float: _exactly(float, int),
+    tuple[str, ...]: _strings,
+    tuple[str, ...] | None: _strings,
+    dict[str, str]: _string_map,
+    dict[str, str] | None: _string_map,
+}

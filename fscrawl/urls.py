@@ -1,0 +1,226 @@
+"""What a URL is called: normal form, key, host directory, shard, site, scope. Pure: no disk, no socket.
+
+Vocabulary:
+  normal form   the WHATWG serialisation of an http(s) URL without fragment and credentials; one page, one spelling
+  key           first 24 hex digits of SHA-224 of the normal form; names the page's files
+  host          the directory of a page's files: the URL's host, `_<port>` added when it is not the scheme's default
+  shard         what a machine owns: SHA-224 of the host (or of the key) modulo the number of shards
+  site          the registrable domain by the public suffix list (`example.co.uk`), or the host where there is none
+
+Promise: whatever a page links to, `normalise` answers with a clean URL or None, and the names made from it stay
+inside their directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache, lru_cache
+
+import ada_url
+from publicsuffixlist import PublicSuffixList
+
+MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
+MAX_HOST_BYTES = 200  # leaves room in a 255-byte file name for a temporary's prefix
+
+_KEY_DIGITS = 24
+_SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
+_HTTP = ("http:", "https:")
+
+
+def normalise(url: str, base: str | None = None, *, drop_query: bool = False) -> str | None:
+    """Give the normal form of `url` (joined to `base` where given), or None if it is not a page one could fetch.
+
+    WHATWG rules (https://url.spec.whatwg.org/): scheme and host in lower case, IDNA, default port and dot segments
+    removed, unsafe characters percent-encoded. Fragment and credentials are dropped, with `drop_query` the query too.
+
+    >>> normalise("HTTP://User:pw@Example.COM:80/a/../b?q=1#top")
+    'http://example.com/b?q=1'
+    >>> normalise("../c", "http://example.com/a/b/")
+    'http://example.com/a/c'
+    >>> normalise("mailto:me@example.com") is None
+    True
+    """
+    try:
+        href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
+    except (ValueError, UnicodeError):  # lone surrogates cannot be UTF-8
+        return None
+    if not href.startswith(_HTTP):
+        return None
+    href = href.partition("#")[0]
+    authority_end = href.find("/", 8)  # a special URL always has a path
+    if "@" in href[:authority_end]:
+        href = _without_credentials(href)
+    if "?" in href:
+        bare, _, query = href.partition("?")
+        if drop_query or not query:
+            href = bare
+    return href if len(href) <= MAX_URL_CHARS else None
+
+
+def _without_credentials(href: str) -> str:
+    scheme, _, rest = href.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+class Joiner:
+    """Resolves the links of pages, remembering what it resolved: pages of one directory share their navigation.
+
+    A relative reference that has a path resolves against the base's directory alone, so the memory is per directory.
+    """
+
+    def __init__(self, *, drop_query: bool = False, memory: int = 65536) -> None:
+        """`memory`: how many (directory, reference) pairs are remembered."""
+
+        @lru_cache(maxsize=memory)
+        def join(directory: str, reference: str) -> str | None:
+            return normalise(reference, directory, drop_query=drop_query)
+
+        self._join = join
+
+    def join(self, base: str, reference: str) -> str | None:
+        """Give the normal form of `reference` as found on a page whose base URL is `base` (a normal form).
+
+        >>> Joiner().join("http://a.example/x/y.html?q", "z.html")
+        'http://a.example/x/z.html'
+        >>> Joiner().join("http://a.example/x/y.html?q", "?r")
+        'http://a.example/x/y.html?r'
+        """
+        if not reference or reference[0] in "?# \t\n\r\f" or reference[0] < " ":
+            return self._join(base, reference)
+        directory = base.partition("?")[0]
+        return self._join(directory[: directory.rfind("/") + 1], reference)
+
+
+def digest(url: str) -> bytes:
+    """SHA-224 of a normal form, 28 bytes: key and fingerprint are its beginning.
+
+    >>> digest("http://example.com/").hex()[:24] == key("http://example.com/")
+    True
+    """
+    return hashlib.sha224(url.encode()).digest()
+
+
+def key(url: str) -> str:
+    """Give the 24 hex digits that name a page's files.
+
+    >>> key("http://example.com/")
+    '599370d5687c3fd078c314ad'
+    """
+    return hashlib.sha224(url.encode()).hexdigest()[:_KEY_DIGITS]
+
+
+def fingerprint(page_key: str) -> int:
+    """Give the first 64 bits of a key: what the frontier remembers of a known URL.
+
+    >>> fingerprint("00000000000000ff00000000")
+    255
+    """
+    return int(page_key[:16], 16)
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a normal form: what a robots.txt speaks for.
+
+    >>> origin("http://example.com:8080/a/b?c")
+    'http://example.com:8080'
+    """
+    return url[: url.find("/", 8)]
+
+
+@lru_cache(maxsize=65536)
+def _host_of_origin(url_origin: str) -> str:
+    name = url_origin.partition("://")[2].replace(":", "_")
+    if len(name) <= MAX_HOST_BYTES and _SAFE_HOST.match(name):
+        return name
+    return "h-" + hashlib.sha224(url_origin.encode()).hexdigest()[:32]
+
+
+def host(url: str) -> str:
+    """Give the host directory of a normal form: `[a-z0-9._-]`, never `.` or `..`, at most 200 bytes.
+
+    `http` and `https` of one name share a directory; a port that is not the scheme's default makes its own.
+
+    >>> host("https://www.example.com/x"), host("http://127.0.0.1:8000/x")
+    ('www.example.com', '127.0.0.1_8000')
+    >>> host("http://[::1]/x")[:2]
+    'h-'
+    """
+    return _host_of_origin(origin(url))
+
+
+def shard(name: str, shards: int) -> int:
+    """Give the shard of a host (or, with `partition = "url"`, of a key), from 0 to `shards` - 1.
+
+    >>> shard("example.com", 256)
+    71
+    """
+    return int.from_bytes(hashlib.sha224(name.encode()).digest()) % shards
+
+
+def hostname(url: str) -> str:
+    """Give the host of a normal form without port.
+
+    >>> hostname("http://[::1]:80/"), hostname("http://a.example:8/")
+    ('[::1]', 'a.example')
+    """
+    authority = url[url.find("://") + 3 : url.find("/", 8)]
+    return authority.rpartition(":")[0] if ":" in authority and not authority.endswith("]") else authority
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()
+
+
+@lru_cache(maxsize=65536)
+def site(name: str) -> str:
+    """Give the registrable domain of a host name; the name itself where it has none (an address, a bare suffix).
+
+    >>> site("www.news.example.co.uk"), site("127.0.0.1"), site("localhost")
+    ('example.co.uk', '127.0.0.1', 'localhost')
+    """
+    if name.endswith("]") or name.rpartition(".")[2].isdigit():
+        return name
+    return _suffixes().privatesuffix(name.rstrip(".")) or name
+
+
+class Scope:
+    """Which URLs belong to the crawl, relative to its seeds and by the user's expressions."""
+
+    def __init__(
+        self,
+        mode: str,
+        seeds: frozenset[str],
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+    ) -> None:
+        """`mode`: "host" | "domain" | "any"; `seeds`: normal forms; `allow`, `deny`: regular expressions, searched."""
+        self.mode = mode
+        names = {hostname(seed) for seed in seeds}
+        self._members = frozenset(names if mode == "host" else {site(name) for name in names})
+        self._allow = tuple(re.compile(pattern) for pattern in allow)
+        self._deny = tuple(re.compile(pattern) for pattern in deny)
+
+    def refuses(self, url: str) -> str | None:
+        """Give the rule by which a normal form is outside, or None if it is inside.
+
+        >>> scope = Scope("domain", frozenset({"http://www.example.com/"}), deny=("[?]session=",))
+        >>> scope.refuses("https://blog.example.com/a") is None
+        True
+        >>> scope.refuses("http://other.example/")
+        'scope = "domain"'
+        >>> scope.refuses("http://example.com/?session=1")
+        'deny = "[?]session="'
+        """
+        if self.mode != "any":
+            name = hostname(url)
+            if (name if self.mode == "host" else site(name)) not in self._members:
+                return f'scope = "{self.mode}"'
+        for pattern in self._deny:
+            if pattern.search(url):
+                return f'deny = "{pattern.pattern}"'
+        if self._allow and not any(pattern.search(url) for pattern in self._allow):
+            return "allow"
+        return None
