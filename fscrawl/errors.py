@@ -68,6 +68,7 @@ _ADVICE = {
     errno.EROFS: "the file system is mounted read-only; mount it read-write",
     errno.EACCES: "permission denied; the crawl needs to read and write there",
     errno.EPERM: "not permitted; the crawl needs to read and write there",
+    errno.ENOENT: "it is not there; is the share mounted, and the path right?",
     errno.ENOTDIR: "a part of the path is a file, not a directory",
     errno.ENOTCONN: "the mount is gone; mount it again",
     errno.EIO: "the file system reports an input/output error",

@@ -16,7 +16,6 @@ import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, Self, get_type_hints
 
 from fscrawl.errors import RecordError
@@ -166,12 +165,16 @@ class _Field:
             raise RecordError(f"field {self.json!r} has the wrong type") from None
 
 
-@cache
+_known_fields: dict[type[_Record], tuple[_Field, ...]] = {}
+
+
 def _fields(record: type[_Record]) -> tuple[_Field, ...]:
-    hints = get_type_hints(record)
-    return tuple(
-        _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
-    )
+    if record not in _known_fields:
+        hints = get_type_hints(record)
+        _known_fields[record] = tuple(
+            _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
+        )
+    return _known_fields[record]
 
 
 def _exactly(*types: type) -> Callable[[Any], Any]:

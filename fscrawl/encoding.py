@@ -1,0 +1,192 @@
+"""In which encoding a page's bytes are written. Pure: no disk, no socket.
+
+Vocabulary:
+  label      what a page or server writes, in many spellings: "Latin1", "x-sjis", "UTF8"
+  encoding   what a label means by https://encoding.spec.whatwg.org/, named as webencodings does: "windows-1252"
+  prescan    the search for a declaration in the first 1024 bytes, by a tokeniser that knows comments and attributes
+
+Promise: `sniff_encoding` answers any bytes with the name of an encoding, the one that browsers take where the page or
+the server declares one; and `decode` turns any bytes into text, undecodable ones into U+FFFD.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import webencodings
+from charset_normalizer import from_bytes
+
+FALLBACK = "windows-1252"  # what browsers take for an undeclared page that is not UTF-8
+
+_PRESCAN_BYTES = 1024
+_LATE_BYTES = 65536  # how far a declaration is looked for once the page is known not to be UTF-8
+_SAMPLE_BYTES = 4096  # for the guess, which costs some 10 ms for these
+_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+
+# Guessing is between these Python codecs, each with the encoding it stands for: what undeclared pages are written in.
+# Without the bound, the guess would be among a hundred code pages of mainframes, few of which a browser can read.
+# Left out are the near twins of windows-1252 and -1250 (-1254, -1257, iso-8859-2): French was taken for Baltic.
+_GUESSES = {
+    "cp1252": "windows-1252",
+    "cp1250": "windows-1250",
+    "cp1251": "windows-1251",
+    "cp1253": "windows-1253",
+    "cp1255": "windows-1255",
+    "cp1256": "windows-1256",
+    "koi8_r": "koi8-r",
+    "cp932": "shift_jis",
+    "euc_jp": "euc-jp",
+    "gb18030": "gb18030",
+    "big5": "big5",
+    "cp949": "euc-kr",
+}
+
+
+def sniff_encoding(body: bytes, content_type: str | None = None) -> str:
+    """Give the WHATWG name of a page's encoding: byte order mark, HTTP, prescan, detection, in this order.
+
+    `content_type` is the value of the HTTP header. A declaration that lies is followed, as browsers do.
+
+    >>> sniff_encoding(b"<meta charset=utf-8>", "text/html; charset=Shift-JIS")
+    'shift_jis'
+    >>> sniff_encoding(b"<meta charset=latin1>")
+    'windows-1252'
+    """
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return name
+    return _of_header(content_type) or _prescan(body[:_PRESCAN_BYTES]) or _detect(body)
+
+
+def decode(body: bytes, encoding: str) -> str:
+    """Read bytes in an encoding that `sniff_encoding` named; the byte order mark is left out.
+
+    >>> decode(bytes.fromhex("efbbbf 61 ff"), "utf-8")
+    'a\\ufffd'
+    """
+    for mark, name in _BOMS:
+        if name == encoding and body.startswith(mark):
+            body = body[len(mark) :]
+    found = webencodings.lookup(encoding)
+    return found.codec_info.decode(body, "replace")[0] if found else body.decode("utf-8", "replace")
+
+
+def _lookup(label: str | bytes) -> str | None:
+    found = webencodings.lookup(label if isinstance(label, str) else label.decode("latin-1"))
+    return found.name if found else None
+
+
+_HEADER_CHARSET = re.compile(r""";[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)|([^;\s]+))""", re.IGNORECASE)
+
+
+def _of_header(content_type: str | None) -> str | None:
+    found = _HEADER_CHARSET.search(content_type) if content_type else None
+    return _lookup(found[1] or found[2] or "") if found else None
+
+
+# The prescan: https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding
+
+_MARKUP = re.compile(rb"<(?:(!--)|(meta)[\t\n\f\r /]|/?[a-z][^\t\n\f\r >]*|([!/?]))", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    rb"""[\t\n\f\r /]*
+    (=[^\t\n\f\r =/>]*|[^\t\n\f\r =/>]+)
+    (?:[\t\n\f\r ]*=[\t\n\f\r ]*
+        (?:"([^"]*)(?:"|\Z) | '([^']*)(?:'|\Z) | ([^\t\n\f\r >"'][^\t\n\f\r >]*))?
+    )?""",
+    re.VERBOSE,
+)
+_TAG_END = re.compile(rb"[\t\n\f\r /]*")
+_CONTENT_CHARSET = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r ;]+))""", re.IGNORECASE
+)
+_XML = re.compile(rb"""<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])([^"'>]*)\1""")
+_XML_UTF16 = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
+
+
+def _prescan(head: bytes) -> str | None:
+    for mark, name in _XML_UTF16:
+        if head.startswith(mark):
+            return name
+    return _meta_encoding(head) or _xml_encoding(head)
+
+
+def _xml_encoding(head: bytes) -> str | None:
+    found = _XML.match(head)
+    return _declared(found[2]) if found else None
+
+
+def _declared(label: bytes) -> str | None:
+    """Give the encoding that a page means by a label it could be read by: it was, so it is not UTF-16."""
+    name = _lookup(label)
+    if name in {"utf-16be", "utf-16le"}:
+        return "utf-8"
+    return FALLBACK if name == "x-user-defined" else name
+
+
+def _meta_encoding(head: bytes) -> str | None:
+    position = 0
+    while found := _MARKUP.search(head, position):
+        comment, meta, declaration = found.groups()
+        if comment:
+            position = _after(head, b"-->", found.start() + 2)  # "<!-->" is a whole comment
+        elif declaration:
+            position = _after(head, b">", found.end())
+        else:
+            values, position = _attributes(head, found.end())
+            name = _of_meta(values) if meta and position >= 0 else None
+            if name:
+                return name
+        if position < 0:  # cut by the 1024 bytes
+            break
+    return None
+
+
+def _after(head: bytes, end: bytes, position: int) -> int:
+    found = head.find(end, position)
+    return found + len(end) if found >= 0 else -1
+
+
+def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """Read attributes up to the tag's end; the position after it is -1 if the bytes end first."""
+    values: dict[bytes, bytes] = {}
+    while found := _ATTRIBUTE.match(head, position):
+        name, double, single, bare = found.groups()
+        values.setdefault(name.lower(), double or single or bare or b"")
+        position = found.end()
+    end = _TAG_END.match(head, position)
+    position = end.end() if end else position
+    return values, position + 1 if position < len(head) else -1
+
+
+def _of_meta(values: dict[bytes, bytes]) -> str | None:
+    if b"charset" in values:
+        return _declared(values[b"charset"])
+    if values.get(b"http-equiv", b"").lower() == b"content-type":
+        found = _CONTENT_CHARSET.search(values.get(b"content", b""))
+        if found:
+            return _declared(found[1] or found[2] or found[3] or b"")
+    return None
+
+
+# Detection: nobody said anything
+
+
+def _detect(body: bytes) -> str:
+    try:
+        # Not final: a body cut at its size limit may end within a character.
+        codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError as error:
+        return _guess(body, error.start)
+    return "utf-8"
+
+
+def _guess(body: bytes, position: int) -> str:
+    """Guess from a declaration that comes late, else from the text around the first byte that is not UTF-8."""
+    late = _meta_encoding(body[:_LATE_BYTES])  # browsers begin anew when they meet one
+    if late:
+        return late
+    start = max(0, position - _SAMPLE_BYTES // 8)
+    sample = body[start : start + _SAMPLE_BYTES]
+    best = from_bytes(sample, cp_isolation=list(_GUESSES), preemptive_behaviour=False).best()
+    return _GUESSES.get(best.encoding, FALLBACK) if best else FALLBACK

@@ -1,0 +1,282 @@
+"""What to fetch next: which URLs are known, which are pending, and when each host may be asked again.
+
+Vocabulary:
+  known       every URL that is done, failed for good, pending or in flight; each is handed out once
+  pending     known and not yet handed out, in a queue per host
+  in flight   handed out, and not yet reported back
+  ready       a host that has something pending, fewer than `per_host` in flight, and whose time has come
+  rest        a host is not asked before a given time: its delay, Retry-After, a failing robots.txt
+
+Promise: no URL is handed out twice but by `retry`; two hand-outs for a host are at least `delay` apart, counted from
+the moment when the earlier request was surely with the server; hosts take turns by earliest allowed time, so a large
+host never starves the rest. Times are monotonic seconds and come in as arguments.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from fscrawl import urls
+from fscrawl.known import Known
+from fscrawl.pending import Queue, Scratch
+from fscrawl.settings import Settings
+
+_MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
+
+
+class Task(NamedTuple):
+    """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
+
+    `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed.
+    """
+
+    url: str
+    host: str
+    key: str
+    depth: int
+    referrer: str
+    attempt: int
+    kind: str = "page"
+
+
+class _Host:
+    __slots__ = (
+        "delay",
+        "in_flight",
+        "in_heap",
+        "name",
+        "open",
+        "pages",
+        "queue",
+        "ready_at",
+        "robots_attempt",
+        "urgent",
+    )
+
+    def __init__(self, name: str, *, is_open: bool) -> None:
+        self.name = name
+        self.queue = Queue()
+        self.urgent: list[Task] | None = None  # retries that are due
+        self.in_flight = 0
+        self.in_heap = False
+        self.ready_at = 0.0
+        self.delay = 0.0  # what robots.txt asks for
+        self.open = is_open  # its robots.txt is known
+        self.robots_attempt = 1
+        self.pages = 0
+
+
+class Frontier:
+    """The frontier of one machine. Not thread-safe: it belongs to the main loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        done_keys: Callable[[str], Iterable[str]] = lambda host: (),  # noqa: ARG005
+        pages_of: Callable[[str], int] = lambda host: 0,  # noqa: ARG005
+        rng: random.Random | None = None,
+        scratch: Scratch | None = None,
+    ) -> None:
+        """`done_keys(host)`: keys that are stored or failed already, asked once, when a host is first met.
+
+        `pages_of(host)`: how many pages of it are stored; asked then too, if `max_pages_per_host` is set.
+        """
+        self.settings = settings
+        self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
+        self.pending = 0
+        self.in_flight = 0
+        self._done_keys = done_keys
+        self._pages_of = pages_of
+        self._known = Known()
+        self._hosts: dict[str, _Host] = {}
+        self._ready: list[tuple[float, int, _Host]] = []
+        self._later: list[tuple[float, int, Task]] = []
+        self._turn = itertools.count()
+        self._rng = rng or random.Random()
+        self._scratch = scratch or Scratch()
+        self._in_memory_bytes = 0
+
+    # -- in
+
+    def add(self, url: str, depth: int, referrer: str) -> bool:
+        """Make a normal form pending unless it is known or beyond a limit; tell whether it now is."""
+        name = urls.host(url)
+        host = self._hosts.get(name) or self._meet(name)
+        if not self._known.add(int.from_bytes(urls.digest(url)[:8])):
+            return False
+        limit = self.settings.crawl.max_depth
+        if limit is not None and depth > limit:
+            self.cut["max_depth"] += 1
+            return False
+        self._push(host, depth, referrer, url)
+        return True
+
+    def _push(self, host: _Host, depth: int, referrer: str, url: str) -> None:
+        self._in_memory_bytes += host.queue.push(depth, referrer, url)
+        self.pending += 1
+        if self._in_memory_bytes > _MEMORY_BYTES:
+            for each in self._hosts.values():
+                each.queue.spill(self._scratch)
+            self._in_memory_bytes = 0
+        if not host.in_heap:
+            self._schedule(host)
+
+    def _meet(self, name: str) -> _Host:
+        host = self._hosts[name] = _Host(name, is_open=not self.settings.politeness.robots)
+        for key in self._done_keys(name):
+            self._known.add(urls.fingerprint(key))
+        if self.settings.crawl.max_pages_per_host is not None:
+            host.pages = self._pages_of(name)
+        return host
+
+    def is_known(self, url: str) -> bool:
+        return int.from_bytes(urls.digest(url)[:8]) in self._known
+
+    # -- out
+
+    def take(self, now: float) -> Task | None:
+        """Hand out what may be fetched at `now`, or None."""
+        self._wake(now)
+        while self._ready and self._ready[0][0] <= now:
+            _, _, host = heapq.heappop(self._ready)
+            host.in_heap = False
+            task = self._next_of(host) if host.ready_at <= now else None
+            if task is not None:
+                host.in_flight += 1
+                self.in_flight += 1
+                if self.settings.politeness.per_host > 1:  # the next one need not wait for this one's answer
+                    host.ready_at = now + self._delay(host)
+                self._schedule(host)
+                return task
+            if host.ready_at > now:  # it was told to rest meanwhile
+                self._schedule(host)
+        return None
+
+    def _wake(self, now: float) -> None:
+        """Bring retries that are due to the front of their hosts' queues."""
+        while self._later and self._later[0][0] <= now:
+            task = heapq.heappop(self._later)[2]
+            host = self._hosts[task.host]
+            host.urgent = [*(host.urgent or ()), task]
+            self._schedule(host)
+
+    def _next_of(self, host: _Host) -> Task | None:
+        if not host.open:
+            return self._ask_for_robots(host)
+        limit = self.settings.crawl.max_pages_per_host
+        if limit is not None and host.pages + host.in_flight >= limit:
+            if host.pages >= limit:
+                self._drop(host)
+            return None
+        if host.urgent:
+            task = host.urgent.pop()
+            self.pending -= 1
+            return task
+        return self._pop(host) if host.queue.count else None
+
+    def _pop(self, host: _Host) -> Task:
+        depth, referrer, url = host.queue.pop(self.settings.crawl.order, self._scratch, self._rng)
+        self.pending -= 1
+        return Task(url, host.name, urls.key(url), depth, referrer, 1)
+
+    def _ask_for_robots(self, host: _Host) -> Task | None:
+        """Give the task that opens a host; None while one is under way."""
+        if host.in_flight:
+            return None
+        task = host.urgent[-1] if host.urgent else self._peek(host)
+        return Task(task.url, host.name, "", 0, "", host.robots_attempt, "robots")
+
+    def _peek(self, host: _Host) -> Task:
+        task = self._pop(host)
+        host.urgent = [task]
+        self.pending += 1
+        return task
+
+    def _drop(self, host: _Host) -> None:
+        """Forget what is pending for a host that has reached its limit."""
+        dropped = host.queue.count + len(host.urgent or ())
+        self.cut["max_pages_per_host"] += dropped
+        self.pending -= dropped
+        host.queue = Queue()
+        host.urgent = None
+
+    # -- back
+
+    def finish(self, task: Task, asked_at: float | None, *, stored: bool = False) -> None:
+        """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
+
+        `stored`: a page more for its host.
+        """
+        host = self._hosts[task.host]
+        host.in_flight -= 1
+        self.in_flight -= 1
+        host.pages += stored
+        if asked_at is not None:
+            host.ready_at = max(host.ready_at, asked_at + self._delay(host))
+        self._schedule(host)
+
+    def retry(self, task: Task, at: float) -> None:
+        """After `finish`: make a task pending again as its next attempt, not before `at`."""
+        if task.kind == "robots":
+            host = self._hosts[task.host]
+            host.robots_attempt += 1
+            host.ready_at = max(host.ready_at, at)
+            return
+        heapq.heappush(self._later, (at, next(self._turn), task._replace(attempt=task.attempt + 1)))
+        self.pending += 1
+
+    def open(self, name: str, delay_s: float) -> None:
+        """A host's robots.txt is known and asks for `delay_s` between requests: its pages may be handed out."""
+        host = self._hosts[name]
+        host.open = True
+        host.delay = min(delay_s, self.settings.politeness.max_delay)
+        self._schedule(host)
+
+    def is_open(self, name: str) -> bool:
+        return self._hosts[name].open
+
+    def rest(self, name: str, until: float) -> None:
+        """Ask nothing more of a host before `until`."""
+        host = self._hosts[name]
+        host.ready_at = max(host.ready_at, until)
+
+    # -- what it knows
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is pending and nothing in flight."""
+        return not self.pending and not self.in_flight
+
+    @property
+    def hosts(self) -> int:
+        """Hosts met."""
+        return len(self._hosts)
+
+    @property
+    def known(self) -> int:
+        """URLs known."""
+        return len(self._known)
+
+    def next_at(self) -> float | None:
+        """When `take` may next have something that it has not now; None: not before a task comes back."""
+        times = [heap[0][0] for heap in (self._ready, self._later) if heap]
+        return min(times, default=None)
+
+    def close(self) -> None:
+        self._scratch.close()
+
+    def _delay(self, host: _Host) -> float:
+        return max(self.settings.politeness.delay, host.delay)
+
+    def _schedule(self, host: _Host) -> None:
+        """Put a host into the heap if it has something to hand out."""
+        if host.in_heap or host.in_flight >= self.settings.politeness.per_host:
+            return
+        if host.queue.count or host.urgent:
+            heapq.heappush(self._ready, (host.ready_at, next(self._turn), host))
+            host.in_heap = True

@@ -1,0 +1,357 @@
+"""What a page says of itself and of others: HTML bytes → encoding, title, links. Pure: no disk, no socket.
+
+Vocabulary:
+  element     (tag, attributes) of one of the few elements that matter here: a, area, base, link, meta
+  reference   an href as written, without white space around it and without fragment
+  link        a reference's normal form: absolute, http(s), not the page itself
+  follow      what a crawler may fetch next; shun: what the page asks not to be followed (`nofollow`)
+
+Promise: `extract` gives a Page for any bytes, the same one with either parser, in time that does not run away with
+what a page nests (`_too_deep`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not part
+of the page. Links stand in document order, whichever element they come from.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import webencodings
+from bs4 import BeautifulSoup
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from fscrawl.encoding import decode, sniff_encoding
+from fscrawl.urls import MAX_URL_CHARS, Joiner
+
+MAX_LINKS = 100_000
+MAX_TITLE_CHARS = 1000
+
+_SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
+_UTF8_BOM = b"\xef\xbb\xbf"
+_XHTML = "http://www.w3.org/1999/xhtml"
+
+_Element = tuple[str, dict[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was found in a page.
+
+    encoding    WHATWG name of the encoding it was read with, as webencodings names it: "utf-8", "shift_jis"
+    title       the first <title>, white space folded, at most 1000 characters; None if there is none or nothing in it
+    links       to follow: normal forms, unique, in page order, without the page itself
+    nofollow    likewise, what only rel=nofollow links lead to; all of them if the robots directives say so
+    canonical   normal form of <link rel=canonical>, which may be the page itself
+    robots      directives of <meta name=robots> and X-Robots-Tag, lower case, sorted
+    truncated   there are more than `max_links` links, and the rest was cut
+    """
+
+    encoding: str
+    title: str | None
+    links: tuple[str, ...]
+    nofollow: tuple[str, ...]
+    canonical: str | None
+    robots: tuple[str, ...]
+    truncated: bool
+
+
+def extract(
+    body: bytes,
+    url: str,
+    joiner: Joiner,
+    *,
+    content_type: str | None = None,
+    robots_tag: str | None = None,
+    parser: str = "lexbor",
+    max_links: int = MAX_LINKS,
+) -> Page:
+    """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
+
+    >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
+    >>> page.title, page.links
+    ('A b', ('http://a.example/c',))
+    """
+    encoding = sniff_encoding(body, content_type)
+    if encoding != "utf-8":
+        body = decode(body, encoding).encode()
+    elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
+        body = body[len(_UTF8_BOM) :]
+    if _too_deep(body):
+        body = _flatten(body)
+    # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
+    title, elements = _read_html5lib(body) if parser == "html5lib" else _read_lexbor(body)
+    found = _collect(elements)
+    base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is no page is none
+    robots = _directives(found.robots, robots_tag)
+    links, cut = _resolve(found.follow, joiner, base, url=url, encoding=encoding, limit=max_links)
+    nofollow, cut_too = _resolve(found.shun, joiner, base, url=url, encoding=encoding, limit=max_links)
+    canonical, _ = _resolve(found.canonical, joiner, base, url="", encoding=encoding, limit=1)
+    if "nofollow" in robots or "none" in robots:
+        links, nofollow = {}, links | nofollow
+    return Page(
+        encoding=encoding,
+        title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
+        links=tuple(links),
+        nofollow=tuple(link for link in nofollow if link not in links),
+        canonical=next(iter(canonical), None),
+        robots=robots,
+        truncated=cut or cut_too,
+    )
+
+
+# Two parsers, one answer
+
+# One walk of the tree for all of them: each further one would cost as much as this, a third of the parsing.
+_ELEMENTS = "a[href],area[href],base[href],link[href],meta"
+
+
+def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
+    tree = LexborHTMLParser(body)
+    elements = []
+    for node in tree.css(_ELEMENTS):
+        tag = node.tag or ""
+        if tag in {"base", "link"} and not _is_html(node):
+            continue
+        elements.append((tag, node.attributes))
+    return _title(tree), elements
+
+
+def _title(tree: LexborHTMLParser) -> str | None:
+    """Give the text of the first HTML title: an icon drawn in SVG has titles of its own."""
+    first = tree.css_first("title")
+    if first is None or _is_html(first):
+        return first.text() if first is not None else None
+    return next((node.text() for node in tree.css("title") if _is_html(node)), None)
+
+
+def _is_html(node: LexborNode) -> bool:
+    """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace in no other way."""
+    shown = node.html_pretty(tag_with_ns=True) or ""
+    return ":" not in shown[: len(node.tag or "") + 2]
+
+
+def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
+    # The newline changes nothing for HTML and keeps Beautiful Soup from warning of input that resembles XML or a path;
+    # to silence a warning is no choice: the filters belong to all threads. Attributes are strings, `rel` not a list.
+    text = "\n" + body.decode("utf-8", "replace")
+    try:
+        soup = BeautifulSoup(text, "html5lib", multi_valued_attributes=None)
+    except RecursionError:  # hundreds of <rt> in each other; better the other parser's links than none
+        return _read_lexbor(body)
+    for template in soup.find_all("template"):
+        if template.namespace == _XHTML:
+            template.decompose()
+    elements: list[_Element] = [
+        (tag.name, {name: str(value) for name, value in tag.attrs.items()})
+        for tag in soup.find_all(["a", "area", "base", "link", "meta"])
+        if tag.namespace == _XHTML or tag.name in {"a", "area"}
+    ]
+    titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
+    return next(titles, None), elements
+
+
+# Elements to links
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the elements say, before anything is resolved."""
+
+    base: str | None = None
+    follow: list[str] = field(default_factory=list)
+    shun: list[str] = field(default_factory=list)
+    canonical: list[str] = field(default_factory=list)
+    robots: list[str] = field(default_factory=list)
+
+
+def _collect(elements: Iterable[_Element]) -> _Found:
+    found = _Found()
+    follow = found.follow.append
+    for tag, attributes in elements:
+        if tag == "meta":
+            _collect_meta(attributes, found)
+        elif "href" in attributes:
+            href = attributes["href"] or ""
+            if tag == "a" or tag == "area":  # noqa: PLR1714 - the hot line: a set would cost a look-up
+                rel = attributes.get("rel")
+                if rel and "nofollow" in rel.lower().split():
+                    found.shun.append(href)
+                else:
+                    follow(href)
+            elif tag == "link":
+                _collect_link(href, attributes, found)
+            elif found.base is None:
+                found.base = href.partition("#")[0].strip(_SPACE)
+    return found
+
+
+def _collect_link(href: str, attributes: dict[str, str | None], found: _Found) -> None:
+    rel = (attributes.get("rel") or "").lower().split()
+    if "canonical" in rel:
+        found.canonical.append(href)
+    if "canonical" in rel or "next" in rel:
+        found.follow.append(href)
+
+
+# https://html.spec.whatwg.org/#shared-declarative-refresh-steps
+_REFRESH = re.compile(
+    r"""[\t\n\f\r ]*(?:[0-9][0-9.]*|\.[0-9.]*)
+    (?=[\t\n\f\r ;,])[\t\n\f\r ]*[;,]?[\t\n\f\r ]*
+    (?:url[\t\n\f\r ]*=[\t\n\f\r ]*)?
+    (?:"([^"]*)|'([^']*)|(.*))""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
+    content = attributes.get("content") or ""
+    if (attributes.get("name") or "").strip(_SPACE).lower() == "robots":
+        found.robots.append(content)
+    if (attributes.get("http-equiv") or "").lower() == "refresh":
+        target = _refresh_target(content)
+        if target:
+            found.follow.append(target)
+
+
+def _refresh_target(content: str) -> str:
+    """Give where a refresh leads, "" if it only reloads the page.
+
+    >>> _refresh_target("5; url='next.html'"), _refresh_target("5")
+    ('next.html', '')
+    """
+    found = _REFRESH.match(content)
+    return (found[1] or found[2] or found[3] or "").strip(_SPACE) if found else ""
+
+
+def _resolve(
+    hrefs: list[str], joiner: Joiner, base: str, *, url: str, encoding: str, limit: int
+) -> tuple[dict[str, None], bool]:
+    """Give the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
+
+    Fragments and repeats go first: of 2,454 anchors in the index of a manual, 60 targets remain to be joined.
+    """
+    references = dict.fromkeys([href.partition("#")[0].strip(_SPACE) for href in hrefs])
+    if base == url:
+        references.pop("", None)
+    links: dict[str, None] = {}
+    join = joiner.join
+    for reference in references:
+        if len(reference) > MAX_URL_CHARS:  # an image in a data: URL; the joiner would remember it whole
+            continue
+        link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
+        if link is None or link == url or link in links:
+            continue
+        if len(links) == limit:
+            return links, True
+        links[link] = None
+    return links, False
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # what a URL's query may hold as it is, besides letters, digits and "_.-~"
+
+
+def _as_reference(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(f"%26%23{ord(c)}%3B" for c in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("fscrawl.reference", _as_reference)
+
+
+def _encode_query(reference: str, encoding: str) -> str:
+    """Write the query in the page's encoding, as a form would; a character it lacks as "&#NNNN;" (WHATWG).
+
+    >>> _encode_query("ä?q=ä€", "windows-1251")
+    'ä?q=%26%23228%3B%88'
+    """
+    path, mark, query = reference.partition("?")
+    found = webencodings.lookup(encoding)
+    if not mark or found is None or encoding in {"utf-8", "utf-16le", "utf-16be", "replacement"}:
+        return reference
+
+    def encoded(run: re.Match[str]) -> str:
+        return quote(found.codec_info.encode(run[0], "fscrawl.reference")[0], _IN_QUERY)
+
+    return path + mark + _NOT_ASCII.sub(encoded, query)
+
+
+# Robots directives: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
+
+_AGENT = re.compile(r"(?!unavailable_after|max-)[a-z0-9_-]+[ \t]*:")
+
+
+def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
+    """Give the directives for all robots; those for one, "googlebot: noindex" and what comes after, are not ours.
+
+    >>> _directives(["NoIndex, follow"], "max-snippet: 20, otherbot: none, nofollow")
+    ('follow', 'max-snippet: 20', 'noindex')
+    """
+    directives: set[str] = set()
+    for text in [*metas, *(header or "").lower().splitlines()]:
+        for part in text.lower().split(","):
+            if _AGENT.match(part.strip()):
+                break
+            words = part.split()
+            directives.update([" ".join(words)] if ":" in part else words)
+    return tuple(sorted(directives))
+
+
+# Nesting: lexbor, like any parser by the standard, walks up the open elements at each tag, and remakes unclosed
+# formatting elements in each paragraph: 1 MB of <div> took it over a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
+
+_MAX_DEPTH = 512  # where Chrome stops nesting too
+_HARMLESS_BYTES = 8192
+_COUNTED = re.compile(rb"<(?:!--.*?(?:-->|\Z)|(/?[a-z][^\s/>]*))", re.IGNORECASE | re.DOTALL)
+# Never closed, or closed by the next of their kind, or (`a`) closing the one before.
+_UNCOUNTED = frozenset(
+    b"html head body p li dd dt tr td th tbody thead tfoot colgroup option a area br col embed hr img input meta param"
+    b" source track wbr !doctype".split()
+)
+_NEEDED = b"a|area|base|link|meta|title|template|script|style|textarea|xmp|iframe|noembed|noframes|plaintext"
+_UNNEEDED = re.compile(rb"""</?(?!(?:%s)[\s/>])[a-z](?:[^>"']|"[^"]*"|'[^']*')*>""" % _NEEDED, re.IGNORECASE)
+
+
+def _too_deep(body: bytes) -> bool:
+    """Say whether a page nests deeper than `_MAX_DEPTH`: a guess by counting tags, closer only where it must be."""
+    balance = 0
+    for start in range(0, len(body), _HARMLESS_BYTES):
+        end = start + _HARMLESS_BYTES
+        balance = max(0, balance + body.count(b"<", start, end) - 2 * body.count(b"</", start, end))
+        if balance > _MAX_DEPTH:
+            return _depth(body) > _MAX_DEPTH
+    return False
+
+
+def _depth(body: bytes) -> int:
+    """Give how many elements are open at the most, names counted one by one: a stray end tag closes nothing.
+
+    >>> _depth(b"<div><p><p><div></i></div><!-- <div> --><br><b></b></div>")
+    2
+    """
+    open_: defaultdict[bytes, int] = defaultdict(int)
+    depth = deepest = 0
+    for tag in _COUNTED.findall(body):
+        name = tag.lower()
+        if name.startswith(b"/"):
+            if open_[name[1:]]:
+                open_[name[1:]] -= 1
+                depth -= 1
+        elif name and name not in _UNCOUNTED:
+            open_[name] += 1
+            depth += 1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _flatten(body: bytes) -> bytes:
+    """Leave out the tags that bear no link, and with them the nesting.
+
+    >>> _flatten(b'<div id=">"><a href=x>y</a></div>')
+    b'<a href=x>y</a>'
+    """
+    return _UNNEEDED.sub(b"", body)

@@ -1,0 +1,110 @@
+"""Pending URLs of one host, packed in memory and spilled to a local scratch file when there are many.
+
+Vocabulary:
+  line      b"<depth> <referrer> <url>": a normal form has no blank, so this reads back by splitting
+  tail      the newest lines, one packed bytearray: a third of the memory of as many objects
+  block     a former tail in the scratch file
+  head      the lines being handed out, split
+
+The scratch file is a cache of this process on its local disk, never in the tree: it has no name and is gone with
+the process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form."""
+
+    depth: int
+    referrer: str
+    url: str
+
+
+class Scratch:
+    """An append-only local file without a name."""
+
+    def __init__(self, directory: str | None = None) -> None:
+        """`directory`: where, by default what the system has for temporary files."""
+        self._file = tempfile.TemporaryFile(prefix="fscrawl-", dir=directory)  # noqa: SIM115 - lives with the frontier
+        self._end = 0
+
+    def write(self, data: bytes | bytearray) -> int:
+        """Append `data`; give where it begins."""
+        offset = self._end
+        self._file.write(data)
+        self._end += len(data)
+        return offset
+
+    def read(self, offset: int, size: int) -> bytes:
+        self._file.flush()
+        return os.pread(self._file.fileno(), size, offset)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Queue:
+    """The pending lines of one host."""
+
+    __slots__ = ("_blocks", "_head", "_tail", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tail: bytearray | None = None
+        self._head: list[bytes] | None = None
+        self._blocks: list[tuple[int, int]] | None = None  # (offset, size) in the scratch file, oldest first
+
+    def push(self, depth: int, referrer: str, url: str) -> int:
+        """Add a line as the newest; give its size in bytes."""
+        line = f"{depth} {referrer} {url}\n".encode()
+        if self._tail is None:
+            self._tail = bytearray(line)
+        else:
+            self._tail += line
+        self.count += 1
+        return len(line)
+
+    def spill(self, scratch: Scratch) -> None:
+        """Move the tail to the scratch file."""
+        if self._tail:
+            block = (scratch.write(self._tail), len(self._tail))
+            self._tail = None
+            self._blocks = [*(self._blocks or ()), block]
+
+    def pop(self, order: str, scratch: Scratch, rng: random.Random) -> Line:
+        """Take the next line: the oldest ("breadth"), the newest ("depth"), or any in memory ("random")."""
+        head = self._head or []
+        if order == "breadth":
+            if not head:
+                head = self._older(scratch, 0)[::-1]
+        else:
+            head += self._take_tail()
+            if not head:
+                head = self._older(scratch, -1 if order == "depth" else rng.randrange(len(self._blocks or ())))
+            if order == "random":
+                chosen = rng.randrange(len(head))
+                head[chosen], head[-1] = head[-1], head[chosen]
+        line = head.pop()
+        self._head = head or None
+        self.count -= 1
+        depth, referrer, url = line.decode().split(" ")
+        return Line(int(depth), referrer, url)
+
+    def _older(self, scratch: Scratch, index: int) -> list[bytes]:
+        """Give a block's lines, or the tail's if there is no block."""
+        if not self._blocks:
+            return self._take_tail()
+        lines = scratch.read(*self._blocks.pop(index)).split(b"\n")[:-1]
+        self._blocks = self._blocks or None
+        return lines
+
+    def _take_tail(self) -> list[bytes]:
+        lines = bytes(self._tail or b"").split(b"\n")[:-1]
+        self._tail = None
+        return lines

@@ -1,0 +1,323 @@
+"""The worker processes of one machine: one ProcessPoolExecutor each, so that one that dies takes no other along.
+
+Vocabulary:
+  slot       a place for one worker process, with its tasks in flight; a dead process is replaced in its slot
+  inbox      the tasks waiting inside a worker for one of its threads
+  suspect    a task that was in flight when its worker died: it is tried again with nothing beside it, so that the
+             one that killed the worker is told from its neighbours; if that worker dies too, it is guilty
+
+Data flows one way round: the machine submits tasks, `wait` gives back outcomes. Every task submitted comes back once:
+as its Outcome, or as a `Died` if it killed its worker twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import selectors
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.fetch import Failed
+from fscrawl.frontier import Task
+from fscrawl.store import Tree
+from fscrawl.worker import Job, Outcome, Worker, error_record
+
+_STILLBORN = 20  # deaths in a row without an answer between them: more than any page could cause
+_EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
+
+
+class Died(NamedTuple):
+    """A task that killed its worker twice."""
+
+    task: Task
+
+
+class Trouble(NamedTuple):
+    """The tree could not be used while working on `task`, or (None) when the worker began."""
+
+    task: Task | None
+    error: TreeError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a worker process needs to find its tree."""
+
+    root: Path
+    machine: str
+    fsync: bool
+    threads: int
+
+    def tree(self) -> Tree:
+        return Tree(self.root, self.machine, fsync=self.fsync)
+
+
+# -- inside a worker process
+
+_DRAIN, _STOP = "drain", "stop"
+_connection: Connection
+_place: Place
+_job: Job
+
+
+def _start(connection: Connection, place: Place, job: Job) -> None:
+    """Set a new worker process up; what is passed here travels with the fork, as an open pipe must."""
+    global _connection, _place, _job
+    _connection, _place, _job = connection, place, job
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+
+
+def _serve() -> None:
+    """Be a worker until the parent says stop, or is gone: then at once, for its successor may begin."""
+    try:
+        _Inside(_connection, _place, _job).run()
+    except TreeError as error:
+        _connection.send([Trouble(None, error)])
+    except (EOFError, ConnectionError):
+        os._exit(0)
+
+
+class _Inside:
+    def __init__(self, connection: Connection, place: Place, job: Job) -> None:
+        self._connection = connection
+        self._place = place
+        self._worker = Worker(place.tree(), job, place.threads)
+        self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._outbox: deque[Any] = deque()
+        self._sending = threading.Lock()
+
+    def run(self) -> None:
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._place.threads)]
+        for thread in threads:
+            thread.start()
+        for message in iter(self._connection.recv, _STOP):
+            if message == _DRAIN:
+                self._return_waiting()
+            elif isinstance(message, Job):
+                self._worker = Worker(self._place.tree(), message, self._place.threads)
+            else:
+                for task in message:
+                    self._inbox.put(task)
+        for _ in threads:
+            self._inbox.put(None)
+        for thread in threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (task := self._inbox.get()) is not None:
+            self._send(self._outcome(task))
+
+    def _outcome(self, task: Task) -> Outcome | Trouble:
+        try:
+            return self._worker.do(task)
+        except TreeError as error:
+            return Trouble(task, error)
+        except MemoryError:
+            os._exit(_EXIT_MEMORY)
+        except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
+            return self._defect(task, error)
+
+    def _defect(self, task: Task, error: Exception) -> Outcome | Trouble:
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        try:
+            self._place.tree().put_error(
+                task.host, error_record(task, Failed("internal", message, retry=False), self._place.machine)
+            )
+        except TreeError as trouble:
+            return Trouble(task, trouble)
+        return Outcome(task, "failed", time.monotonic(), class_="internal", message=message)
+
+    def _return_waiting(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                task = self._inbox.get_nowait()
+                if task is not None:
+                    self._send(Outcome(task, "returned"))
+
+    def _send(self, outcome: Any) -> None:
+        """Send what has gathered, in one message; a thread that finds another sending leaves its own to it."""
+        self._outbox.append(outcome)
+        while self._outbox and self._sending.acquire(blocking=False):
+            try:
+                batch = []
+                while self._outbox:
+                    batch.append(self._outbox.popleft())
+                if batch:
+                    self._connection.send(batch)
+            except OSError:
+                os._exit(0)  # the parent is gone
+            finally:
+                self._sending.release()
+
+
+# -- in the parent
+
+
+class _Slot:
+    def __init__(self) -> None:
+        self.connection: Connection
+        self.executor: ProcessPoolExecutor
+        self.in_flight: dict[str, Task] = {}
+        self.unsent: list[Task] = []
+        self.suspects: deque[Task] = deque()
+        self.alone: Task | None = None
+        self.heard_at = time.monotonic()
+        self.stillborn = 0  # processes in a row that died without a word
+
+    @property
+    def load(self) -> int:
+        return len(self.in_flight)
+
+    @property
+    def open(self) -> bool:
+        """It may be given more than a suspect."""
+        return not self.suspects and self.alone is None
+
+
+class Pool:
+    """Worker processes behind one `submit` and one `wait`."""
+
+    def __init__(self, workers: int, place: Place, job: Job, *, hung_after_s: float) -> None:
+        """`hung_after_s`: a worker with tasks that has not answered for so long is killed and replaced."""
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["fscrawl.worker"])
+        self._place = place
+        self._job = job
+        self._hung_after_s = hung_after_s
+        self._selector = selectors.DefaultSelector()
+        self._slots = [_Slot() for _ in range(workers)]
+        self._of_host: dict[str, _Slot] = {}
+        self._capacity = 2 * place.threads  # as many waiting in the inbox as being worked on
+        self.replaced = 0
+        for slot in self._slots:
+            self._spawn(slot)
+
+    def _spawn(self, slot: _Slot) -> None:
+        ours, theirs = self._context.Pipe()
+        slot.connection = ours
+        slot.executor = ProcessPoolExecutor(
+            1, mp_context=self._context, initializer=_start, initargs=(theirs, self._place, self._job)
+        )
+        slot.executor.submit(_serve)
+        theirs.close()
+        slot.heard_at = time.monotonic()
+        self._selector.register(ours, selectors.EVENT_READ, slot)
+
+    @property
+    def has_room(self) -> bool:
+        """A task submitted now would find a thread, or a place in an inbox."""
+        return any(slot.open and slot.load < self._capacity for slot in self._slots)
+
+    def submit(self, task: Task) -> None:
+        """Give a task to its host's worker, or, where that one is busy, to one that has a thread to spare.
+
+        A host sticks to a worker so that its connection is used again.
+        """
+        slot = self._of_host.get(task.host)
+        if slot is None or not slot.open or slot.load >= self._place.threads:
+            open_slots = [each for each in self._slots if each.open]
+            idlest = min(open_slots, key=lambda each: each.load)
+            if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._place.threads:
+                slot = self._of_host[task.host] = idlest
+        slot.in_flight[task.key or task.host] = task
+        slot.unsent.append(task)
+
+    def wait(self, timeout_s: float) -> Iterator[Outcome | Died | Trouble]:
+        """Send what was submitted; give what has come back, waiting for the first of it at most `timeout_s`."""
+        for slot in self._slots:
+            self._flush(slot)
+        for chosen, _ in self._selector.select(timeout_s):
+            slot = chosen.data
+            try:
+                answers = slot.connection.recv()
+            except (EOFError, OSError):
+                yield from self._replace(slot)
+                continue
+            slot.heard_at = time.monotonic()
+            slot.stillborn = 0
+            for answer in answers:
+                if answer.task is not None:
+                    slot.in_flight.pop(answer.task.key or answer.task.host, None)
+                    slot.alone = None
+                yield answer
+        self._kill_hung()
+
+    def _flush(self, slot: _Slot) -> None:
+        if slot.suspects and not slot.in_flight:
+            slot.alone = slot.suspects.popleft()
+            slot.in_flight[slot.alone.key or slot.alone.host] = slot.alone
+            slot.unsent = [slot.alone]
+        if slot.unsent:
+            if slot.load == len(slot.unsent):
+                slot.heard_at = time.monotonic()  # it was idle until now
+            with contextlib.suppress(OSError):  # it just died; `wait` will see it
+                slot.connection.send(slot.unsent)
+            slot.unsent = []
+
+    def _replace(self, slot: _Slot) -> Iterator[Died]:
+        """Put a new process into a dead one's slot, and make its tasks suspects."""
+        self._selector.unregister(slot.connection)
+        slot.connection.close()
+        slot.executor.shutdown(wait=False)
+        self.replaced += 1
+        slot.stillborn += 1
+        if slot.stillborn > _STILLBORN:
+            raise FscrawlError("worker processes die as soon as they begin; run with one worker and -v to see why")
+        guilty, slot.alone = slot.alone, None
+        slot.suspects.extend(task for task in slot.in_flight.values() if task is not guilty)
+        slot.in_flight = {}
+        slot.unsent = []
+        self._spawn(slot)
+        if guilty is not None:
+            yield Died(guilty)
+
+    def _kill_hung(self) -> None:
+        for slot in self._slots:
+            if slot.in_flight and time.monotonic() - slot.heard_at > self._hung_after_s:
+                slot.heard_at = time.monotonic()
+                _kill(slot)
+
+    def tell(self, job: Job) -> None:
+        """Let all workers go on by other settings."""
+        self._job = job
+        self._broadcast(job)
+
+    def drain(self) -> None:
+        """Ask for what no thread has begun: it comes back as outcomes of kind "returned"."""
+        self._broadcast(_DRAIN)
+
+    def _broadcast(self, message: Any) -> None:
+        for slot in self._slots:
+            with contextlib.suppress(OSError):
+                slot.connection.send(message)
+
+    def close(self) -> None:
+        """Let the workers end; they have nothing in flight."""
+        self._broadcast(_STOP)
+        for slot in self._slots:
+            slot.executor.shutdown(wait=True)
+            slot.connection.close()
+        self._selector.close()
+
+    def kill(self) -> None:
+        """End the workers at once."""
+        for slot in self._slots:
+            _kill(slot)
+
+
+def _kill(slot: _Slot) -> None:
+    processes = getattr(slot.executor, "_processes", None) or {}
+    for process in list(processes.values()):
+        process.kill()

@@ -1,0 +1,378 @@
+"""The tree on the shared directory: the only file that touches it.
+
+Vocabulary:
+  root        the shared directory; `Tree` is this process's view of it
+  publish     make a file appear whole: temporary name in its own directory, write, check, (fsync), rename
+  claim       the same with link() in place of rename(): the first one wins, and a name once taken stays taken
+  temporary   `.<name>.<machine>.<pid>-<n>.tmp`; it tells whose it is, so that the dead's can be reaped
+  host        a directory name made by `urls.host`; `key` a name made by `urls.key`
+
+Promise: a file that has its final name is whole, whatever is killed when. A page's body is published before its
+record, so a record always has its body. Nothing above the root is ever created, and nothing below it but in the
+places named here; a root that vanished (an unmounted share) is a TreeError, not a new tree on the local disk.
+
+Every OSError leaves here as a TreeError with the path and the advice (see `errors.tree_error`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from pathlib import Path
+
+from fscrawl.errors import NotATreeError, RecordError, TreeError, tree_error
+from fscrawl.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+
+SETTINGS = "crawl.toml"
+SEEDS = "seeds.txt"
+MACHINERY = ".fscrawl"
+
+_PAGE_ROOMS = ("htmls", "links", "errs")
+_ROOMS = (
+    *_PAGE_ROOMS,
+    MACHINERY,
+    f"{MACHINERY}/machines",
+    f"{MACHINERY}/leases",
+    f"{MACHINERY}/feed",
+    f"{MACHINERY}/robots",
+)
+_TREE_JSON = f"{MACHINERY}/tree.json"
+_README = """\
+The machinery of a crawl by fscrawl. Deleting this directory loses no page and no link:
+the crawl finds its way again from ../links. Nothing in here needs to be edited;
+what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
+
+  tree.json   format, crawl id, number of shards; written once
+  machines/   one log per machine, a JSON line each heartbeat
+  leases/     which machine owns which shard; the highest epoch holds
+  feed/       URLs as machines discovered them
+  robots/     robots.txt of each host as fetched
+"""
+
+_counter = itertools.count()
+
+
+class _Translated:
+    """Inside `with _Translated(path):` an OSError becomes the TreeError for that path."""
+
+    __slots__ = ("_path",)  # a class and not a generator: it stands on the way of every page
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise tree_error(error, self._path) from error
+
+
+def state_of(root: Path) -> str:
+    """Give what stands at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
+    with _Translated(root):
+        if not root.exists():
+            return "nothing"
+        if not root.is_dir():
+            raise NotATreeError(f"{root}: it is a file; the root of a crawl is a directory")
+        names = os.listdir(root)
+        if MACHINERY in names and (root / _TREE_JSON).exists():
+            return "tree"
+    return "seeds" if SEEDS in names else "directory"
+
+
+def kept_settings(root: Path) -> str | None:
+    """Read the `crawl.toml` of a directory that is not a tree (any more); None if there is none."""
+    path = f"{root}/{SETTINGS}"
+    with _Translated(path):
+        try:
+            return _read(path).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+
+
+def create(root: Path, record: TreeRecord, settings: str, seeds: str) -> None:
+    """Make a tree: directories, settings, seeds, and last `tree.json`, which says that it is one.
+
+    Many machines may do so at the same instant: whoever is first with a file wins and the rest use what is there.
+    What was made is removed again if any step fails.
+    """
+    made: list[Path] = []
+    try:
+        _make_directory(root, made)
+        for room in _ROOMS:
+            _make_directory(root / room, made)
+        for name, text in (
+            (f"{MACHINERY}/README", _README),
+            (SETTINGS, settings),
+            (SEEDS, seeds),
+            (_TREE_JSON, record.to_json().decode()),
+        ):
+            if claim(root / name, text.encode(), "creation"):
+                made.append(root / name)
+    except TreeError:
+        for path in reversed(made):
+            with contextlib.suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+def _make_directory(path: Path, made: list[Path]) -> None:
+    with _Translated(path):
+        try:
+            path.mkdir()
+        except FileExistsError:
+            return
+    made.append(path)
+
+
+def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -> None:
+    """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist."""
+    path = os.fspath(path)
+    with _Translated(path):
+        temporary = _write_temporary(path, data, machine, fsync=fsync)
+        try:
+            os.rename(temporary, path)
+        except OSError:
+            _discard(temporary)
+            raise
+
+
+def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -> bool:
+    """Make `path` appear with `data` if nobody was first; tell whether it now holds `data`.
+
+    A retransmitted link() can report EEXIST for its own success, so what is there is read back.
+    """
+    path = os.fspath(path)
+    with _Translated(path):
+        temporary = _write_temporary(path, data, machine, fsync=fsync)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return _read(path) == data
+        finally:
+            _discard(temporary)
+        return True
+
+
+def _write_temporary(path: str, data: bytes, machine: str, *, fsync: bool) -> str:
+    directory, name = os.path.split(path)
+    temporary = f"{directory}/.{name}.{machine}.{os.getpid()}-{next(_counter)}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            _write_all(descriptor, data)
+            if fsync:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)  # a full disk may show only here
+        if os.stat(temporary).st_size != len(data):
+            raise OSError(0, "a file came out shorter than what was written")
+    except OSError:
+        _discard(temporary)
+        raise
+    return temporary
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = os.write(descriptor, data)
+    while written < len(data):  # a short write is no error, only an invitation to go on
+        written += os.write(descriptor, data[written:])
+
+
+def _discard(temporary: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
+
+
+def temporary_owner(name: str) -> str | None:
+    """Give the machine that was writing the temporary `name`, or None if it is not a temporary.
+
+    >>> temporary_owner(".599370d5687c3fd078c314ad.html.host-7-ab12.31-0.tmp")
+    'host-7-ab12'
+    >>> temporary_owner("599370d5687c3fd078c314ad.html") is None
+    True
+    """
+    if not (name.startswith(".") and name.endswith(".tmp")):
+        return None
+    return name[:-4].rpartition(".")[0].rpartition(".")[2]
+
+
+class Tree:
+    """One process's view of an existing tree; cheap to make, safe to share between threads."""
+
+    def __init__(self, root: Path, machine: str, *, fsync: bool = False) -> None:
+        """Open the tree at `root` as `machine`; NotATreeError if it is none, or one of a newer format."""
+        self.root = root
+        self.machine = machine
+        self.fsync = fsync
+        path = root / _TREE_JSON
+        with _Translated(path):
+            try:
+                self.record = TreeRecord.from_json(_read(str(path)))
+            except FileNotFoundError:
+                raise NotATreeError(
+                    f"{root}: there is no crawl here (no {_TREE_JSON}); is the share mounted?"
+                ) from None
+            except RecordError as error:
+                raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
+        if self.record.format > FORMAT:
+            raise NotATreeError(f"{path}: format {self.record.format}; this fscrawl reads up to {FORMAT}: update it")
+        self._prefix = f"{root}/"
+
+    # -- pages
+
+    def path_of(self, room: str, host: str, key: str) -> str:
+        """Give the path of a page's file in `room`: "htmls", "links" or "errs"."""
+        suffix = ".html" if room == "htmls" else ".json"
+        return f"{self._directory(room, host, key)}/{key}{suffix}"
+
+    def put_page(self, host: str, record: PageRecord, body: bytes | None) -> None:
+        """Store a page: the body first (None: it has none), then the record, which makes it done."""
+        if body is not None:
+            self._put("htmls", host, record.key, body)
+        self._put("links", host, record.key, record.to_json())
+
+    def put_error(self, host: str, record: ErrorRecord) -> None:
+        """Store the failure of a URL; an earlier one is replaced."""
+        self._put("errs", host, record.key, record.to_json())
+
+    def drop_error(self, host: str, key: str) -> None:
+        """Remove the failure of a URL, if there is one."""
+        remove(self.path_of("errs", host, key))
+
+    def is_done(self, host: str, key: str) -> bool:
+        """Ask by name whether a page is stored."""
+        return self._exists(self.path_of("links", host, key))
+
+    def page(self, host: str, key: str) -> PageRecord:
+        """Read a record; RecordError if it is torn, TreeError if it is not there."""
+        return PageRecord.from_json(self._get(self.path_of("links", host, key)))
+
+    def error(self, host: str, key: str) -> ErrorRecord:
+        """Read the failure of a URL; RecordError if it is torn, TreeError if it is not there."""
+        return ErrorRecord.from_json(self._get(self.path_of("errs", host, key)))
+
+    def body(self, host: str, key: str) -> bytes:
+        """Read a page's body; TreeError if it is not there."""
+        return self._get(self.path_of("htmls", host, key))
+
+    def hosts(self, room: str) -> list[str]:
+        """List the hosts that have a directory in `room`."""
+        return [name for name in self._list(f"{self._prefix}{room}") if not name.startswith(".")]
+
+    def keys(self, room: str, host: str) -> list[str]:
+        """List the keys of a host's files in `room`; none if the host has no directory."""
+        return [
+            name.partition(".")[0]
+            for directory in self._directories(room, host)
+            for name in self._list(directory)
+            if not name.startswith(".")
+        ]
+
+    def temporaries(self, room: str, host: str) -> list[tuple[str, str]]:
+        """List a host's temporaries in `room`: (path, machine that was writing it)."""
+        found = []
+        for directory in self._directories(room, host):
+            for name in self._list(directory):
+                owner = temporary_owner(name)
+                if owner is not None:
+                    found.append((f"{directory}/{name}", owner))
+        return found
+
+    # -- machinery
+
+    def put_robots(self, host: str, record: RobotsRecord) -> None:
+        """Store a host's robots.txt; an earlier one is replaced."""
+        publish(f"{self._prefix}{MACHINERY}/robots/{host}.json", record.to_json(), self.machine, fsync=self.fsync)
+
+    def robots(self, host: str) -> RobotsRecord | None:
+        """Read a host's robots.txt; None if it has not been stored, or is torn (then it is fetched again)."""
+        path = f"{self._prefix}{MACHINERY}/robots/{host}.json"
+        with _Translated(path):
+            try:
+                return RobotsRecord.from_json(_read(path))
+            except (FileNotFoundError, RecordError):
+                return None
+
+    def settings_text(self) -> str:
+        """Read `crawl.toml`."""
+        return self._text(SETTINGS)
+
+    def seeds_text(self) -> str:
+        """Read `seeds.txt`; "" if somebody removed it."""
+        return self._text(SEEDS) if self._exists(f"{self._prefix}{SEEDS}") else ""
+
+    def add_seeds(self, urls: list[str]) -> None:
+        """Append lines to `seeds.txt`, in one write; a last line without newline gets one first."""
+        path = f"{self._prefix}{SEEDS}"
+        old = self.seeds_text()
+        new = ("" if not old or old.endswith("\n") else "\n") + "".join(f"{url}\n" for url in urls)
+        with _Translated(path):
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                _write_all(descriptor, new.encode())
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _text(self, name: str) -> str:
+        return self._get(f"{self._prefix}{name}").decode("utf-8", "replace")
+
+    # -- file system
+
+    def _directory(self, room: str, host: str, key: str) -> str:
+        path = f"{self._prefix}{room}/{host}"
+        return f"{path}/{key[:2]}" if self.record.fanout else path
+
+    def _directories(self, room: str, host: str) -> list[str]:
+        path = f"{self._prefix}{room}/{host}"
+        return [f"{path}/{name}" for name in self._list(path)] if self.record.fanout else [path]
+
+    def _put(self, room: str, host: str, key: str, data: bytes) -> None:
+        path = self.path_of(room, host, key)
+        try:
+            publish(path, data, self.machine, fsync=self.fsync)
+        except TreeError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            self._make_host(room, host, key)
+            publish(path, data, self.machine, fsync=self.fsync)
+
+    def _make_host(self, room: str, host: str, key: str) -> None:
+        """Make a host's directory, but never the room's: if that is missing, the share is gone."""
+        made: list[Path] = []
+        _make_directory(Path(f"{self._prefix}{room}/{host}"), made)
+        if self.record.fanout:
+            _make_directory(Path(self._directory(room, host, key)), made)
+
+    def _exists(self, path: str) -> bool:
+        with _Translated(path):
+            try:
+                os.stat(path)
+            except FileNotFoundError:
+                return False
+        return True
+
+    def _get(self, path: str) -> bytes:
+        with _Translated(path):
+            return _read(path)
+
+    def _list(self, path: str) -> list[str]:
+        with _Translated(path):
+            try:
+                return os.listdir(path)
+            except FileNotFoundError:
+                return []
+
+
+def remove(path: str) -> None:
+    """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
+    with _Translated(path), contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
