@@ -6,9 +6,9 @@ Vocabulary:
   link        a reference's normal form: absolute, http(s), not the page itself
   follow      what a crawler may fetch next; shun: what the page asks not to be followed (`nofollow`)
 
-Promise: `extract` gives a Page for any bytes, the same one with either parser, in time that does not run away with
-what a page nests (`_too_deep`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not part
-of the page. Links stand in document order, whichever element they come from.
+Promise: `extract` gives a Page for any bytes, the same one with either parser, and a page of broken nesting costs no
+more time than another (`_too_deep`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not
+part of the page. Links stand in document order, whichever element they come from.
 """
 
 from __future__ import annotations
@@ -302,7 +302,8 @@ def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
 
 
 # Nesting: lexbor, like any parser by the standard, walks up the open elements at each tag, and remakes unclosed
-# formatting elements in each paragraph: 1 MB of <div> took it over a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
+# formatting elements in each paragraph: 1 MB of <div> took it more than a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
+# This is against broken pages: one that deceives the count (<b x1></i><b x2></i>…) is for the worker's limits to stop.
 
 _MAX_DEPTH = 512  # where Chrome stops nesting too
 _HARMLESS_BYTES = 8192
@@ -313,7 +314,8 @@ _UNCOUNTED = frozenset(
     b" source track wbr !doctype".split()
 )
 _NEEDED = b"a|area|base|link|meta|title|template|script|style|textarea|xmp|iframe|noembed|noframes|plaintext"
-_UNNEEDED = re.compile(rb"""</?(?!(?:%s)[\s/>])[a-z](?:[^>"']|"[^"]*"|'[^']*')*>""" % _NEEDED, re.IGNORECASE)
+# No "<" within a tag: so a match never reads past the next tag, and the whole takes time in proportion to the page.
+_UNNEEDED = re.compile(rb"""</?(?!(?:%s)[\s/>])[a-z](?:[^<>"']|"[^"<]*"|'[^'<]*')*>""" % _NEEDED, re.IGNORECASE)
 
 
 def _too_deep(body: bytes) -> bool:

@@ -8,7 +8,9 @@ from protego import Protego
 
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB are read, what follows is ignored
 
-_DISALLOWS = re.compile(r"^[ \t\ufeff]*disallow[ \t]*:[ \t]*[^\s#]", re.IGNORECASE | re.MULTILINE)
+# Finds at least whatever Protego takes for a rule: its misspellings, no colon, any line end, any blank.
+_DISALLOWS = re.compile(r"di(?:s+al+|asl+)[oa]w\s*:?\s*[^\s#]", re.IGNORECASE)
+_LONG_S = 10**9  # a hostile file may name more seconds than a float can hold
 _TOKEN = re.compile(r"[a-zA-Z_-]+")
 
 
@@ -43,8 +45,8 @@ class Rules:
         """
         delay = self._robots.crawl_delay(self._agent) or 0.0
         rate = self._robots.request_rate(self._agent)
-        between = rate.seconds / rate.requests if rate and rate.requests else 0.0
-        return max(0.0, float(delay), float(between))
+        between = min(rate.seconds, _LONG_S) / rate.requests if rate else 0.0
+        return max(delay, between)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

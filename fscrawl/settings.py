@@ -8,6 +8,7 @@ right. Writing gives the file that the first machine puts into the tree, with ea
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -42,7 +43,7 @@ def _expressions(values: tuple[str, ...]) -> str | None:
     for value in values:
         try:
             re.compile(value)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             return f"regular expressions; {_toml(value)} is not one: {error}"
     return None
 
@@ -156,6 +157,9 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
 
 
+_SECTIONS = [section.name for section in fields(Settings)]
+
+
 def parse(text: str, where: str = FILE) -> Settings:
     """Read the text of a `crawl.toml`; `where` names it in errors.
 
@@ -167,12 +171,14 @@ def parse(text: str, where: str = FILE) -> Settings:
     """
     try:
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
         raise SettingsError(f"{where}: not TOML: {error}") from error
     settings = Settings()
     for section, table in tables.items():
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: {section!r} stands outside any section; a setting is below a [section] line")
+        if section not in _SECTIONS and not table:
+            raise SettingsError(f"{where}: unknown section [{_one_line(section)}]; there are {', '.join(_SECTIONS)}")
         for name, value in table.items():
             settings = _with(settings, section, name, value, where)
     return _consistent(settings, where)
@@ -216,35 +222,44 @@ def names() -> list[str]:
 def _value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
 def _with(settings: Settings, section: str, name: str, value: Any, where: str) -> Settings:
-    group = getattr(settings, section, None)
+    group = getattr(settings, section) if section in _SECTIONS else None
     found = None if group is None else {f.name: f for f in fields(group)}.get(name)
     if group is None or found is None:
         near = difflib.get_close_matches(f"{section}.{name}", names(), 1)
-        hint = f"did you mean {near[0]}?" if near else "the sections are " + ", ".join(f.name for f in fields(Settings))
-        raise SettingsError(f"{where}: unknown setting {section}.{name}; {hint}")
+        hint = f"did you mean {near[0]}?" if near else "the sections are " + ", ".join(_SECTIONS)
+        raise SettingsError(f"{where}: unknown setting {_one_line(section)}.{_one_line(name)}; {hint}")
     full = f"{section}.{name}"
     return replace(settings, **{section: replace(group, **{name: _checked(found, value, f"{where}: {full}")})})
+
+
+def _is_text(value: Any) -> bool:
+    """A string without lone surrogates: they come from an argument that is not UTF-8, and no TOML can hold them."""
+    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
 
 
 _TYPES: dict[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
     "bool": ("true or false", lambda v: isinstance(v, bool), bool),
     "int": ("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool), int),
     "int | None": ("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool), int),
-    "float": ("a number", lambda v: isinstance(v, int | float) and not isinstance(v, bool) and v < 1e9, float),
-    "str": ("a string", lambda v: isinstance(v, str), str),
+    "float": (
+        "a number below 1e9",
+        lambda v: isinstance(v, int | float) and not isinstance(v, bool) and -math.inf < v < 1e9,
+        float,
+    ),
+    "str": ("a string", _is_text, str),
     "tuple[str, ...]": (
         "a list of strings",
-        lambda v: isinstance(v, list) and all(isinstance(item, str) for item in v),
+        lambda v: isinstance(v, list) and all(_is_text(item) for item in v),
         tuple,
     ),
     "dict[str, str]": (
         "a table of strings",
-        lambda v: isinstance(v, dict) and all(isinstance(item, str) for item in v.values()),
+        lambda v: isinstance(v, dict) and all(_is_text(item) for item in v.values()),
         dict,
     ),
 }
@@ -271,6 +286,11 @@ def _consistent(settings: Settings, where: str) -> Settings:
     return settings
 
 
+def _one_line(name: str) -> str:
+    """Give a name as it stands, or as TOML quotes it if it would break the line."""
+    return name if name.isprintable() else _toml(name)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -280,7 +300,9 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_toml(name)} = {_toml(item)}" for name, item in value.items()) + "}"
-    return f"{value:g}" if isinstance(value, float) and value == int(value) else str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
+        return str(int(value))
+    return hex(value) if isinstance(value, int) and value.bit_length() > 64 else str(value)
 
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\"}

@@ -26,6 +26,9 @@ MAX_HOST_BYTES = 200  # leaves room in a 255-byte file name for a temporary's pr
 _KEY_DIGITS = 24
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
+# What resolves against the whole base and not against its directory: no path at all, after the white space and the
+# tabs that WHATWG ignores; "http:?q" is one, too.
+_NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
 
 
 def normalise(url: str, base: str | None = None, *, drop_query: bool = False) -> str | None:
@@ -87,7 +90,7 @@ class Joiner:
         >>> Joiner().join("http://a.example/x/y.html?q", "?r")
         'http://a.example/x/y.html?r'
         """
-        if not reference or reference[0] in "?# \t\n\r\f" or reference[0] < " ":
+        if _NO_PATH.match(reference):
             return self._join(base, reference)
         directory = base.partition("?")[0]
         return self._join(directory[: directory.rfind("/") + 1], reference)
@@ -134,7 +137,7 @@ def _host_of_origin(url_origin: str) -> str:
     name = url_origin.partition("://")[2].replace(":", "_")
     if len(name) <= MAX_HOST_BYTES and _SAFE_HOST.match(name):
         return name
-    return "h-" + hashlib.sha224(url_origin.encode()).hexdigest()[:32]
+    return "h-" + hashlib.sha224(name.encode()).hexdigest()[:32]
 
 
 def host(url: str) -> str:
