@@ -27,7 +27,7 @@ class Rules:
         """
         found = _TOKEN.match(user_agent)
         self._agent = found.group() if found else "*"
-        self._robots = Protego.parse(text)
+        self._robots = Protego.parse(text.removeprefix("\ufeff"))  # else the first group would be lost
         self._disallows = bool(_DISALLOWS.search(text))  # most files forbid nothing: then no page is looked up
 
     def allows(self, url: str) -> bool:
@@ -45,8 +45,8 @@ class Rules:
         """
         delay = self._robots.crawl_delay(self._agent) or 0.0
         rate = self._robots.request_rate(self._agent)
-        between = min(rate.seconds, _LONG_S) / rate.requests if rate else 0.0
-        return max(delay, between)
+        between = min(rate.seconds, _LONG_S) / rate.requests if rate and rate.requests else 0.0
+        return max(0.0, float(delay), between)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from fscrawl import __version__
 from fscrawl.errors import SettingsError
 
 FILE = "crawl.toml"
-USER_AGENT = f"fscrawl/{__version__} (+https://pypi.org/project/fscrawl/)"
+USER_AGENT = f"fscrawl/{__version__} (no contact given)"
 
 
 def _setting(default: Any, help_: str, check: Callable[[Any], str | None] | None = None) -> Any:

@@ -1,0 +1,89 @@
+# `make` lists what there is. Python 3.11 or newer with its venv module is all that must be installed.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev constraints crawl test lint types layers check test-corpus \
+	bench bench-corpus bench-latency bench-parts clean
+
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+# the corpora are for test-corpus; tests that need root skip themselves without it
+FAST := -m "not corpus"
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
+	@echo '  crawl takes ROOT=DIR SEED=URL SEEDS=FILE WORKERS=N THREADS=M SET="K=V K=V"; with no ROOT it is the demo.'
+
+setup: .venv/.run  ## create .venv with what crawling needs
+
+setup-dev: .venv/.dev  ## the same, with what testing needs
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+		|| { echo 'fscrawl needs Python 3.11 or newer; name one: make PYTHON=python3.12 …' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo 'the venv module is missing; on Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# `python -m pip`, never .venv/bin/pip: its first line cannot name a path with a space
+.venv/.run: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ .venv/.run
+
+constraints:  ## resolve the newest versions and pin them in constraints.txt
+	rm -rf .venv/resolve
+	$(MAKE) .venv/bin/python
+	$(PYTHON) -m venv .venv/resolve
+	.venv/resolve/bin/python -m pip install --quiet --disable-pip-version-check '.[dev,merge,dashboard]'
+	{ sed -n '/^#/p' constraints.txt; \
+		.venv/resolve/bin/python -m pip freeze --disable-pip-version-check --exclude fscrawl; } > .venv/constraints.txt
+	mv .venv/constraints.txt constraints.txt
+	rm -rf .venv/resolve
+
+crawl: .venv/.run  ## crawl into ROOT; with no words, the bundled demo web
+ifdef ROOT
+	$(BIN)/python crawl.py --root "$(ROOT)" $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS)) \
+		$(if $(SEEDS),--seeds "$(SEEDS)") $(foreach url,$(SEED),--seed '$(url)') $(foreach pair,$(SET),--set '$(pair)')
+else
+	@$(BIN)/python -m demo.run $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS))
+endif
+
+test: .venv/.dev  ## run the tests, measured, and hold them to the coverage thresholds; no network, no root
+	$(BIN)/python -m pytest -n $(JOBS) $(FAST) --cov --cov-report=json:.coverage.json --cov-report=
+	$(BIN)/python tests/coverage_gate.py .coverage.json
+
+lint: .venv/.dev  ## ruff: rules and format
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+
+types: .venv/.dev  ## mypy, strict
+	$(BIN)/python -m mypy
+
+layers: .venv/.dev  ## import-linter: imports run downwards only
+	$(BIN)/python -c 'import sys; from importlinter.cli import lint_imports_command as run; sys.exit(run())'
+
+check: test lint types layers  ## everything but the corpora
+
+test-corpus: .venv/.dev  ## tests against Debian's nginx, wget2, python3-doc and rust-doc
+	$(BIN)/python -m pytest -m corpus
+
+bench: .venv/.dev  ## pages per second of one machine
+	$(BIN)/python -m benchmarks.speed
+
+bench-corpus: .venv/.dev  ## pages per second on real documentation
+	$(BIN)/python -m benchmarks.corpus
+
+bench-latency: .venv/.dev  ## pages per second when answers take their time
+	$(BIN)/python -m benchmarks.latency
+
+bench-parts: .venv/.dev  ## what each part of a page costs
+	$(BIN)/python -m benchmarks.parts
+
+clean:  ## remove .venv and what tools left behind; never a tree
+	rm -rf .venv dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

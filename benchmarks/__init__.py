@@ -1,0 +1,1 @@
+"""Measurements of fscrawl against other crawlers and against arithmetic; see README.md for how to read them."""

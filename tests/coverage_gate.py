@@ -1,0 +1,63 @@
+"""Compare the report of `coverage json` with the thresholds. Exit code 1 and one line each for what is below.
+
+The pure rooms and the store carry the promises of the tree: every branch of theirs is tested. Of the rest, at least
+nine in ten.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path, PurePosixPath
+
+FULL = ("errors", "urls", "links", "encoding", "robots", "records", "settings", "store")
+REST_PERCENT = 90.0
+
+
+def room(path: str) -> str:
+    """Give the room a file belongs to; one that has become a folder keeps its name.
+
+    >>> room("fscrawl/links.py"), room("fscrawl/store/publish.py")
+    ('links', 'store')
+    """
+    return PurePosixPath(path).parts[1].removesuffix(".py")
+
+
+def percent(summary: dict[str, int]) -> float:
+    """Give the share of statements and branches that ran.
+
+    >>> percent({"covered_lines": 3, "num_statements": 4, "covered_branches": 0, "num_branches": 0})
+    75.0
+    """
+    ran = summary["covered_lines"] + summary["covered_branches"]
+    there = summary["num_statements"] + summary["num_branches"]
+    return 100.0 * ran / there if there else 100.0
+
+
+def failures(report: dict) -> list[str]:
+    """Give one line for each threshold that is missed, and for each room of which nothing was measured."""
+    if not report["meta"]["branch_coverage"]:
+        return ["branches were not measured"]
+    files = {path: data for path, data in report["files"].items() if path.startswith("fscrawl/")}
+    missed = [f"{name}: nothing was measured" for name in FULL if name not in {room(path) for path in files}]
+    rest = dict.fromkeys(("covered_lines", "num_statements", "covered_branches", "num_branches"), 0)
+    for path, data in sorted(files.items()):
+        if room(path) not in FULL:
+            rest = {name: count + data["summary"][name] for name, count in rest.items()}
+        elif percent(data["summary"]) < 100:
+            lines = ", ".join(map(str, data["missing_lines"]))
+            branches = ", ".join(f"{start}->{end}" for start, end in data["missing_branches"])
+            missed.append(f"{path}: {percent(data['summary']):.1f} %, wanted 100; lines {lines}; branches {branches}")
+    if percent(rest) < REST_PERCENT:
+        missed.append(f"the rest: {percent(rest):.1f} %, wanted {REST_PERCENT:.0f}")
+    return missed
+
+
+def main() -> int:
+    missed = failures(json.loads(Path(sys.argv[1]).read_text()))
+    sys.stdout.write("\n".join(missed or ["coverage: every threshold is met"]) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

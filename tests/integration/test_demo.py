@@ -1,0 +1,113 @@
+"""The bundled demo: what `make crawl` does with no words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from demo.server import Request, Server
+from demo.site import HOSTS, ODD, Site
+
+CHECKOUT = Path(__file__).parent.parent.parent
+
+
+def free_port() -> int:
+    """Give a port that is free on all the demo's hosts."""
+    with Server(Site(), HOSTS, deadline_s=10) as server:
+        return server.port
+
+
+def demo(root: Path, port: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "demo.run", "--root", str(root), "--port", str(port), "--workers", "2", "--quiet"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def name(url: str) -> str:
+    """Give "12/keeper" for "http://127.0.0.12:8713/keeper"."""
+    _, _, authority, path = url.split("/", 3)
+    return f"{authority.partition(':')[0].rpartition('.')[2]}/{path}"
+
+
+def records(root: Path, room: str) -> dict[str, dict]:
+    """Give the records of a room by the short names of their URLs."""
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in (root / room).rglob("*.json")]
+    return {name(record["url"]): record for record in found}
+
+
+def test_the_demo_is_crawled_whole_and_a_second_run_adds_nothing(tmp_path: Path) -> None:
+    """Every page that may be fetched is stored and decoded, the two that may not are errors; then there is no work."""
+    root, port = tmp_path / "a tree", free_port()
+    first = demo(root, port)
+    assert first.returncode == 0, first.stderr
+    assert "make crawl ROOT=" in first.stdout
+    done, failed = records(root, "links"), records(root, "errs")
+    assert len(done) == 90
+    assert {short: record["class"] for short, record in failed.items()} == {
+        "12/private/lamp-room": "robots",
+        "16/missing": "http-4xx",
+    }
+    assert done["14/matcha"]["title"] == "抹茶"
+    assert done["14/lying"]["encoding"] == "utf-8"  # a header is believed, as browsers do
+    assert (done["15/longjing"]["title"], done["15/longjing"]["encoding"]) == ("龙井", "gbk")
+    assert done["12/keeper"]["title"] == "A keeper's day"
+    assert done["13/?order=age"]["canonical"] == f"http://127.0.0.13:{port}/"
+    assert "13/spans/forth" in done
+    assert "11/index/8" in done
+    assert done["16/leaflet.pdf"]["skipped"]
+    assert done["16/unwell"]["status"] == 200
+    assert done["16/loop/2"]["redirect"] == f"http://{ODD}:{port}/loop"
+    assert "16/refreshed" in done
+    assert set(done["16/anchors"]["links"]) <= {f"http://{ODD}:{port}/anchors"}
+    assert done["16/"]["nofollow"] == [f"http://{ODD}:{port}/unendorsed"]
+    assert "16/unendorsed" not in done
+
+    second = demo(root, port)
+    assert second.returncode == 0, second.stderr
+    assert "finished: 0 pages" in second.stdout
+    assert records(root, "links") == done
+
+
+def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
+    """With the port in use the demo ends with one line that says so, and makes no tree."""
+    with Server(Site(), HOSTS, deadline_s=60) as server:
+        run = demo(tmp_path / "tree", server.port)
+    assert run.returncode == 1
+    assert run.stderr == f"demo: port {server.port} of {HOSTS[0]} to {HOSTS[-1]} is taken; is another demo running?\n"
+    assert not (tmp_path / "tree").exists()
+
+
+def test_the_web_alone_prints_its_seeds_and_stops_by_itself() -> None:
+    """`python -m demo.web --port 0` prints where it is, serves, and ends when its seconds are over."""
+    command = [sys.executable, "-m", "demo.web", "--port", "0", "--seconds", "2"]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as web:
+        assert web.stdout is not None
+        seed = web.stdout.readline().strip()
+        with urllib.request.urlopen(seed, timeout=10) as answer:
+            assert b"A small almanac" in answer.read()
+        assert web.wait(30) == 0
+
+
+def test_the_unwell_page_heals_at_the_second_request() -> None:
+    """The first visitor gets 503 with Retry-After, the second one the page."""
+    site, request = Site(), Request("GET", ODD, "/unwell", {"host": f"{ODD}:80"}, 0.0)
+    first, second = site(request), site(request)
+    assert (first.status, first.headers["Retry-After"], second.status) == (503, "1", 200)
+
+
+def test_the_leaflet_is_a_sound_pdf() -> None:
+    """Every offset of the PDF's cross-reference table points at its object, and startxref at the table."""
+    data = Site()(Request("GET", ODD, "/leaflet.pdf", {"host": f"{ODD}:80"}, 0.0)).body
+    table = int(data.rsplit(b"startxref\n", 1)[1].split()[0])
+    rows = data[table:].split(b"\n")
+    assert rows[0] == b"xref"
+    offsets = [int(row[:10]) for row in rows if row.endswith(b" n ")]
+    assert [data[offset:].startswith(b"%d 0 obj" % n) for n, offset in enumerate(offsets, 1)] == [True] * 5

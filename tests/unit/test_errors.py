@@ -1,0 +1,72 @@
+"""What each exception means for the one who catches it."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from fscrawl import errors
+from fscrawl.errors import FscrawlError, TreeBusyError, TreeError, tree_error
+
+
+@pytest.mark.parametrize(
+    ("name", "exit_code", "retry", "stop"),
+    [
+        ("FscrawlError", 1, False, False),
+        ("UsageError", 2, False, True),
+        ("SettingsError", 2, False, True),
+        ("TreeError", 75, False, True),
+        ("NotATreeError", 75, False, True),
+        ("TreeBusyError", 75, True, False),
+        ("RecordError", 1, False, False),
+    ],
+)
+def test_meaning(name, exit_code, retry, stop):
+    """Each exception has its exit code, and says whether to retry and whether to stop the machine."""
+    kind = getattr(errors, name)
+    assert issubclass(kind, FscrawlError)
+    assert (kind.exit_code, kind.retry, kind.stop) == (exit_code, retry, stop)
+
+
+def test_drawn_tree():
+    """The tree of exceptions in the module's text is the one in the code."""
+    drawn = {word for line in (errors.__doc__ or "").splitlines() for word in line.split() if word.endswith("Error")}
+    defined = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FscrawlError)
+    }
+    assert drawn == defined
+
+
+@pytest.mark.parametrize("code", [errno.ESTALE, errno.EAGAIN, errno.EINTR, errno.ETIMEDOUT, errno.EBUSY])
+def test_passing_faults(code):
+    """A hiccup of a network file system may be tried again and stops nothing."""
+    assert type(tree_error(OSError(code, os.strerror(code)), "/tree")) is TreeBusyError
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (errno.ENOSPC, "free some space"),
+        (errno.EDQUOT, "free some space"),
+        (errno.EROFS, "mount it read-write"),
+        (errno.EACCES, "needs to read and write"),
+        (errno.EPERM, "needs to read and write"),
+        (errno.ENOENT, "is the share mounted"),
+        (errno.ENOTDIR, "a file, not a directory"),
+        (errno.ENOTCONN, "mount it again"),
+        (errno.EIO, "input/output error"),
+    ],
+)
+def test_advice(code, advice):
+    """A fault that a person can mend names the path and what to do."""
+    error = tree_error(OSError(code, os.strerror(code)), Path("/tree/x"))
+    assert type(error) is TreeError
+    assert str(error).startswith("/tree/x: ")
+    assert advice in str(error)
+
+
+def test_other_faults():
+    """A fault without advice of ours is told in the system's words; one without words, in its own."""
+    assert str(tree_error(OSError(errno.EXDEV, "Invalid cross-device link"), "/t")) == "/t: invalid cross-device link"
+    assert str(tree_error(OSError("Odd"), "/t")) == "/t: odd"

@@ -1,0 +1,233 @@
+"""What a URL is called."""
+
+import re
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.urls import MAX_URL_CHARS, Joiner, Scope, normalise
+
+BASE = "http://a.example/dir/page.html?q"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://a.example", "http://a.example/"),
+        ("http://a.example:80/", "http://a.example/"),
+        ("https://a.example:443/", "https://a.example/"),
+        ("https://a.example:80/", "https://a.example:80/"),
+        ("http://a.example:/", "http://a.example/"),
+        ("http://a.example:08080/", "http://a.example:8080/"),
+        ("HTTP://A.Example/Path", "http://a.example/Path"),
+        ("http://a.example/a/./b/../c", "http://a.example/a/c"),
+        ("http://a.example/../../c", "http://a.example/c"),
+        ("http://a.example/%2e%2E/c", "http://a.example/c"),
+        ("http://a.example/a//b/", "http://a.example/a//b/"),
+        ("http://faß.example/", "http://xn--fa-hia.example/"),
+        ("http://例え.jp/", "http://xn--r8jz45g.jp/"),
+        ("http://XN--R8JZ45G.jp/", "http://xn--r8jz45g.jp/"),
+        ("http://ⓔxample。com/", "http://example.com/"),
+        ("http://me:pw@a.example/", "http://a.example/"),
+        ("http://me@a.example:81/@x", "http://a.example:81/@x"),
+        ("http://a.example/@x", "http://a.example/@x"),
+        ("http://a@b@a.example/", "http://a.example/"),
+        ("http://a.example/#top", "http://a.example/"),
+        ("http://a.example/#a?b", "http://a.example/"),
+        ("http://a.example/?", "http://a.example/"),
+        ("http://a.example/?#x", "http://a.example/"),
+        ("http://a.example/??", "http://a.example/??"),
+        ("http:\\\\a.example\\b", "http://a.example/b"),
+        ("http:a.example/b", "http://a.example/b"),
+        ("http:////a.example/b", "http://a.example/b"),
+        (" \t\nhttp://a.ex\tample/b\r\nc ", "http://a.example/bc"),
+        ("http://a.example/%7e%2F%zz", "http://a.example/%7e%2F%zz"),
+        ("http://a.example/é b?é '", "http://a.example/%C3%A9%20b?%C3%A9%20%27"),
+        ("http://127.0.0.1/", "http://127.0.0.1/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("http://017700000001/", "http://127.0.0.1/"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://127.0.0.1./", "http://127.0.0.1/"),
+        ("http://[0:0::0:1]:80/", "http://[::1]/"),
+        ("http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/"),
+    ],
+)
+def test_normal_form(url, expected):
+    """A URL has the one spelling that WHATWG gives it, without fragment, credentials and empty query."""
+    assert normalise(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/path",
+        "a.example/path",
+        "mailto:me@a.example",
+        "javascript:void(0)",
+        "ftp://a.example/",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "https:",
+        "http://",
+        "http://a b/",
+        "http://a%00b/",
+        "http://[::1/",
+        "http://256.1.1.1/",
+        "http://a.example:65536/",
+        "http://\ud800/",
+        "http://a.example/" + "x" * MAX_URL_CHARS,
+    ],
+)
+def test_no_page(url):
+    """What is no http(s) URL that could be fetched has no normal form."""
+    assert normalise(url) is None
+
+
+def test_longest_url():
+    """A URL of exactly the greatest length is a page."""
+    url = "http://a.example/".ljust(MAX_URL_CHARS, "x")
+    assert normalise(url) == url
+
+
+def test_base_that_is_none():
+    """Nothing resolves against a base that is no URL."""
+    assert normalise("x", "not a base") is None
+
+
+def test_drop_query():
+    """With drop_query, pages that differ in their query are one page."""
+    assert normalise("http://a.example/x?a=1#f", drop_query=True) == "http://a.example/x"
+    assert normalise("?a=1", BASE, drop_query=True) == "http://a.example/dir/page.html"
+    assert Joiner(drop_query=True).join(BASE, "x?a") == "http://a.example/dir/x"
+
+
+def test_joiner_remembers(monkeypatch):
+    """Pages of one directory resolve a common reference once."""
+    asked = []
+    monkeypatch.setattr(urls, "normalise", lambda url, base, *, drop_query: asked.append((base, url)))
+    joiner = Joiner()
+    for page in ("1.html", "2.html?q", "3.html?a/b"):
+        joiner.join(f"http://a.example/dir/{page}", "next.html")
+    assert asked == [("http://a.example/dir/", "next.html")]
+
+
+def test_joiner_forgets():
+    """The memory is bounded, and a reference that was forgotten resolves as before."""
+    joiner = Joiner(memory=1)
+    answers = [joiner.join(BASE, reference) for reference in ("a", "b", "a")]
+    assert answers == ["http://a.example/dir/a", "http://a.example/dir/b", "http://a.example/dir/a"]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://a.example/", "a.example"),
+        ("https://a.example/", "a.example"),
+        ("http://a.example:443/", "a.example_443"),
+        ("https://a.example:80/", "a.example_80"),
+        ("http://a_b.example/", "a_b.example"),
+        ("http://con/", "con"),
+        ("http://a.example./", "a.example."),
+        ("http://-/", "-"),
+    ],
+)
+def test_host(url, host):
+    """A host directory is the host, with the port where it is not the scheme's."""
+    assert urls.host(url) == host
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".a", "a~b", "a;b", "[::1]", "a" * 201, "a." * 120 + "b"])
+def test_hashed_host(name):
+    """A host that is no safe directory name is hashed; http and https share it, ports do not."""
+    hosts = [urls.host(f"{origin}/x") for origin in (f"http://{name}", f"https://{name}", f"http://{name}:81")]
+    assert all(re.fullmatch("h-[0-9a-f]{32}", host) for host in hosts)
+    assert hosts[0] == hosts[1] != hosts[2]
+
+
+def test_longest_host():
+    """A host of 200 bytes is a directory as it stands."""
+    assert urls.host(f"http://{'a' * 200}/") == "a" * 200
+
+
+def test_shards():
+    """Shards lie between 0 and their number, depend on the name alone and are all used."""
+    used = {urls.shard(f"host{number}.example", 16) for number in range(500)}
+    assert used == set(range(16))
+    assert urls.shard("a.example", 1) == 0
+
+
+def test_names_of_a_url():
+    """Key and fingerprint are beginnings of the digest; origin and hostname are parts of the URL."""
+    url = "https://a.example:8/b?c"
+    assert (urls.key(url), urls.fingerprint(urls.key(url))) == (
+        urls.digest(url).hex()[:24],
+        int.from_bytes(urls.digest(url)[:8]),
+    )
+    assert (urls.origin(url), urls.hostname(url)) == ("https://a.example:8", "a.example")
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://a.example/:80", "a.example"),
+        ("http://[::1]/", "[::1]"),
+        ("http://[::1]:8080/", "[::1]"),
+        ("http://127.0.0.1:8/", "127.0.0.1"),
+    ],
+)
+def test_hostname(url, name):
+    """A host name has no port, and an IPv6 address keeps its brackets."""
+    assert urls.hostname(url) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "site"),
+    [
+        ("a.b.example.com", "example.com"),
+        ("example.com.", "example.com"),
+        ("a.example.co.uk", "example.co.uk"),
+        ("co.uk", "co.uk"),
+        ("me.github.io", "me.github.io"),
+        ("www.xn--r8jz45g.jp", "xn--r8jz45g.jp"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("[::1]", "[::1]"),
+        ("localhost", "localhost"),
+    ],
+)
+def test_site(name, site):
+    """A site is the registrable domain; an address, a bare suffix or a single label is its own."""
+    assert urls.site(name) == site
+
+
+SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
+
+
+@pytest.mark.parametrize(
+    ("mode", "url", "rule"),
+    [
+        ("host", "https://www.example.com/x", None),
+        ("host", "http://example.com/", 'scope = "host"'),
+        ("domain", "http://a.b.example.com/", None),
+        ("domain", "http://example.org/", 'scope = "domain"'),
+        ("domain", "http://10.0.0.1:8/", None),
+        ("domain", "http://10.0.0.2/", 'scope = "domain"'),
+        ("any", "http://example.org/", None),
+    ],
+)
+def test_scope(mode, url, rule):
+    """A scope holds the seeds' hosts, their domains, or everything; ports and schemes do not count."""
+    assert Scope(mode, SEEDS).refuses(url) == rule
+
+
+def test_expressions():
+    """A URL must match one of `allow` and none of `deny`; deny is named first."""
+    scope = Scope("any", SEEDS, allow=("/docs/", "[.]html$"), deny=("[?]", "/old/"))
+    asked = ["docs/x", "x.html", "docs/old/", "x?", "x"]
+    assert [scope.refuses(f"http://a.example/{path}") for path in asked] == [
+        None,
+        None,
+        'deny = "/old/"',
+        'deny = "[?]"',
+        "allow",
+    ]
