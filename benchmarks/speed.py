@@ -65,9 +65,7 @@ def main() -> None:
                 order = chosen if (number + repeat) % 2 == 0 else chosen[::-1]
                 runs += [_run(crawler, site, limit, served) for crawler in order]
             _print_site(runs)
-    print(
-        f"\nclassical: {CLASSICAL_PAGES} pages of each site. wget2: always the whole site, with its images and styles."
-    )
+    print(f"\nclassical: at most {CLASSICAL_PAGES} pages. wget2: always the whole site, with its images and styles.")
 
 
 def _arguments() -> argparse.Namespace:

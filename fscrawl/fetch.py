@@ -28,6 +28,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util.request import ACCEPT_ENCODING
 from urllib3.util.ssl_ import create_urllib3_context
 
 from fscrawl.settings import FetchSettings, PolitenessSettings
@@ -91,12 +92,14 @@ def is_public(address: str) -> bool:
     """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
+        if ip.is_site_local:
+            return False
         if ip in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
         wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if wrapped is not None:
             return is_public(str(wrapped))
-    return ip.is_global and not ip.is_multicast
+    return ip.is_global and not ip.is_multicast and not ip.is_reserved  # reserved: also ::127.0.0.1, ::ffff:0:127.0.0.1
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -106,6 +109,7 @@ class _Exchange(threading.local):
     """What the connection of this thread must know of the exchange it is in."""
 
     deadline = float("inf")
+    target = ""  # path and query as they are asked for
 
 
 _exchange = _Exchange()
@@ -138,6 +142,10 @@ class _GuardedConnection(HTTPConnection):
     """Resolves, guards and connects by itself, so that the address checked is the address connected to."""
 
     permits: Callable[[str], bool]
+
+    def request(self, method: str, url: str, *args: Any, **more: Any) -> None:  # type: ignore[override]
+        """Ask for the normal form: `url` is what urllib3 made of it, which quotes by other rules (RFC 3986)."""
+        super().request(method, _exchange.target or url, *args, **more)
 
     def _new_conn(self) -> socket.socket:
         try:
@@ -208,7 +216,7 @@ class Fetcher:
             headers={
                 "User-Agent": politeness.user_agent,
                 "Accept": ",".join(fetch.accept) + ",*/*;q=0.1",
-                "Accept-Encoding": "gzip, deflate, br, zstd",
+                "Accept-Encoding": ACCEPT_ENCODING,  # what this urllib3 can decode, and no more
                 **fetch.headers,
             },
         ).prepare()
@@ -225,6 +233,7 @@ class Fetcher:
         request.url = url  # the normal form as it is: `prepare` would quote it again
         began = time.monotonic()
         _exchange.deadline = began + self._fetch.timeout
+        _exchange.target = url[url.find("/", 8) :]
         try:
             return self._exchange(request, began, wants, max_bytes or self._fetch.max_bytes)
         except _TooLargeError as error:

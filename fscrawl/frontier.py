@@ -5,6 +5,7 @@ Vocabulary:
   pending     known and not yet handed out, in a queue per host
   in flight   handed out, and not yet reported back
   ready       a host that has something pending, fewer than `per_host` in flight, and whose time has come
+  shard       what this machine holds, or lets go; a URL of a shard that it does not hold is not its business
   rest        a host is not asked before a given time: its delay, Retry-After, a failing robots.txt
 
 Promise: no URL is handed out twice but by `retry`; two hand-outs for a host are at least `delay` apart, counted from
@@ -19,6 +20,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from fscrawl import urls
@@ -32,7 +34,8 @@ _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch fil
 class Task(NamedTuple):
     """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
 
-    `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed.
+    `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
+    name whether it is done. `valid_until`: by `heartbeat.uptime`; later it must go back untouched.
     """
 
     url: str
@@ -42,6 +45,17 @@ class Task(NamedTuple):
     referrer: str
     attempt: int
     kind: str = "page"
+    check: bool = True
+    valid_until: float = float("inf")
+
+
+class _Shard:
+    __slots__ = ("check_until", "in_flight", "known")
+
+    def __init__(self, check_until: float) -> None:
+        self.known = Known()
+        self.in_flight = 0
+        self.check_until = check_until
 
 
 class _Host:
@@ -71,6 +85,11 @@ class _Host:
         self.pages = 0
 
 
+@lru_cache(maxsize=65536)
+def _shard_of_host(host: str, shards: int) -> int:
+    return urls.shard(host, shards)
+
+
 class Frontier:
     """The frontier of one machine. Not thread-safe: it belongs to the main loop."""
 
@@ -79,6 +98,7 @@ class Frontier:
         settings: Settings,
         done_keys: Callable[[str], Iterable[str]] = lambda host: (),  # noqa: ARG005
         pages_of: Callable[[str], int] = lambda host: 0,  # noqa: ARG005
+        shards: int = 256,
         rng: random.Random | None = None,
         scratch: Scratch | None = None,
     ) -> None:
@@ -92,7 +112,7 @@ class Frontier:
         self.in_flight = 0
         self._done_keys = done_keys
         self._pages_of = pages_of
-        self._known = Known()
+        self._shards: dict[int, _Shard] = {}
         self._hosts: dict[str, _Host] = {}
         self._ready: list[tuple[float, int, _Host]] = []
         self._later: list[tuple[float, int, Task]] = []
@@ -100,14 +120,19 @@ class Frontier:
         self._rng = rng or random.Random()
         self._scratch = scratch or Scratch()
         self._in_memory_bytes = 0
+        self._in_flight_of: Counter[int] = Counter()
+        self._by_url = settings.crawl.partition == "url"
+        self._shard_count = shards
 
     # -- in
 
     def add(self, url: str, depth: int, referrer: str) -> bool:
         """Make a normal form pending unless it is known or beyond a limit; tell whether it now is."""
         name = urls.host(url)
+        digest = urls.digest(url)
+        shard = self._shards.get(self._shard_of(name, digest)) or self.hold(self._shard_of(name, digest))
         host = self._hosts.get(name) or self._meet(name)
-        if not self._known.add(int.from_bytes(urls.digest(url)[:8])):
+        if not shard.known.add(int.from_bytes(digest[:8])):
             return False
         limit = self.settings.crawl.max_depth
         if limit is not None and depth > limit:
@@ -129,13 +154,63 @@ class Frontier:
     def _meet(self, name: str) -> _Host:
         host = self._hosts[name] = _Host(name, is_open=not self.settings.politeness.robots)
         for key in self._done_keys(name):
-            self._known.add(urls.fingerprint(key))
+            shard = self._shards.get(self._shard_of(name, bytes.fromhex(key)))
+            if shard is not None:
+                shard.known.add(urls.fingerprint(key))
         if self.settings.crawl.max_pages_per_host is not None:
             host.pages = self._pages_of(name)
         return host
 
-    def is_known(self, url: str) -> bool:
-        return int.from_bytes(urls.digest(url)[:8]) in self._known
+    # -- shards
+
+    def shard_of(self, url: str) -> int:
+        """Give the shard of a normal form."""
+        return self._shard_of(urls.host(url), urls.digest(url))
+
+    def _shard_of(self, host: str, digest: bytes) -> int:
+        if self._by_url:
+            return urls.shard(digest[:12].hex(), self._shard_count)
+        return _shard_of_host(host, self._shard_count)
+
+    def hold(self, shard: int, check_until: float = 0.0) -> _Shard:
+        """Take a shard on. Until `check_until` its tasks say that the tree must be asked by name."""
+        held = self._shards[shard] = _Shard(check_until)
+        return held
+
+    def let_go(self, shard: int) -> None:
+        """Forget all of a shard but what is in flight; whoever holds it next has it from the feeds."""
+        del self._shards[shard]
+        for host in list(self._hosts.values()):
+            if self._by_url:
+                self._filter(host)
+            elif _shard_of_host(host.name, self._shard_count) == shard:
+                self.pending -= host.queue.count + len(host.urgent or ())
+                host.queue, host.urgent = Queue(), None
+                del self._hosts[host.name]
+        for due in [each for each in self._later if not self._holds(each[2].url)]:
+            self._later.remove(due)
+            self.pending -= 1
+        heapq.heapify(self._later)
+
+    def _filter(self, host: _Host) -> None:
+        """Keep of a host's pending URLs those of shards that are held."""
+        before, host.queue = host.queue, Queue()
+        while before.count:
+            line = before.pop("breadth", self._scratch, self._rng)
+            if self._holds(line.url):
+                host.queue.push(*line)
+            else:
+                self.pending -= 1
+        kept = [task for task in host.urgent or () if self._holds(task.url)]
+        self.pending -= len(host.urgent or ()) - len(kept)
+        host.urgent = kept or None
+
+    def _holds(self, url: str) -> bool:
+        return self.shard_of(url) in self._shards
+
+    def in_flight_of(self, shard: int) -> int:
+        """Tell how many tasks of a shard, held or just let go, are in flight."""
+        return self._in_flight_of[shard]
 
     # -- out
 
@@ -149,10 +224,12 @@ class Frontier:
             if task is not None:
                 host.in_flight += 1
                 self.in_flight += 1
+                shard = self.shard_of(task.url)
+                self._in_flight_of[shard] += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for this one's answer
                     host.ready_at = now + self._delay(host)
                 self._schedule(host)
-                return task
+                return task._replace(check=now < self._shards[shard].check_until)
             if host.ready_at > now:  # it was told to rest meanwhile
                 self._schedule(host)
         return None
@@ -161,11 +238,13 @@ class Frontier:
         """Bring retries that are due to the front of their hosts' queues."""
         while self._later and self._later[0][0] <= now:
             task = heapq.heappop(self._later)[2]
-            host = self._hosts[task.host]
-            host.urgent = [*(host.urgent or ()), task]
-            self._schedule(host)
+            self.pending -= 1
+            self.give_back(task)
+            self._schedule(self._hosts[task.host])
 
     def _next_of(self, host: _Host) -> Task | None:
+        if not (host.queue.count or host.urgent):
+            return None
         if not host.open:
             return self._ask_for_robots(host)
         limit = self.settings.crawl.max_pages_per_host
@@ -177,7 +256,7 @@ class Frontier:
             task = host.urgent.pop()
             self.pending -= 1
             return task
-        return self._pop(host) if host.queue.count else None
+        return self._pop(host)
 
     def _pop(self, host: _Host) -> Task:
         depth, referrer, url = host.queue.pop(self.settings.crawl.order, self._scratch, self._rng)
@@ -212,27 +291,41 @@ class Frontier:
 
         `stored`: a page more for its host.
         """
-        host = self._hosts[task.host]
-        host.in_flight -= 1
         self.in_flight -= 1
+        self._in_flight_of[self.shard_of(task.url)] -= 1
+        host = self._hosts.get(task.host)
+        if host is None:  # its shard has been let go
+            return
+        host.in_flight -= 1
         host.pages += stored
         if asked_at is not None:
             host.ready_at = max(host.ready_at, asked_at + self._delay(host))
         self._schedule(host)
 
     def retry(self, task: Task, at: float) -> None:
-        """After `finish`: make a task pending again as its next attempt, not before `at`."""
+        """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
+        host = self._hosts.get(task.host)
+        if host is None:
+            return
         if task.kind == "robots":
-            host = self._hosts[task.host]
             host.robots_attempt += 1
             host.ready_at = max(host.ready_at, at)
             return
         heapq.heappush(self._later, (at, next(self._turn), task._replace(attempt=task.attempt + 1)))
         self.pending += 1
 
+    def give_back(self, task: Task) -> None:
+        """Before its `finish`: make a task pending again that nobody has begun."""
+        host = self._hosts.get(task.host)
+        if host is not None and task.kind == "page":
+            host.urgent = [*(host.urgent or ()), task]
+            self.pending += 1
+
     def open(self, name: str, delay_s: float) -> None:
         """A host's robots.txt is known and asks for `delay_s` between requests: its pages may be handed out."""
-        host = self._hosts[name]
+        host = self._hosts.get(name)
+        if host is None:
+            return
         host.open = True
         host.delay = min(delay_s, self.settings.politeness.max_delay)
         self._schedule(host)
@@ -242,8 +335,9 @@ class Frontier:
 
     def rest(self, name: str, until: float) -> None:
         """Ask nothing more of a host before `until`."""
-        host = self._hosts[name]
-        host.ready_at = max(host.ready_at, until)
+        host = self._hosts.get(name)
+        if host is not None:
+            host.ready_at = max(host.ready_at, until)
 
     # -- what it knows
 
@@ -260,7 +354,7 @@ class Frontier:
     @property
     def known(self) -> int:
         """URLs known."""
-        return len(self._known)
+        return sum(len(shard.known) for shard in self._shards.values())
 
     def next_at(self) -> float | None:
         """When `take` may next have something that it has not now; None: not before a task comes back."""

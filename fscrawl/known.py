@@ -8,39 +8,54 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 
+_FIRST_BITS = 4
+_MORE_BITS = 4
+_CROWDED = 512  # entries in a bucket, on average, from which on moving them costs more than finding them
+
 
 class Known:
     """A set of integers below 2**64 that look random, as the beginnings of a hash do.
 
-    65,536 sorted arrays, chosen by the upper 16 bits: a search is one bisection within some hundred numbers, an
-    insertion moves a few hundred bytes.
+    Sorted arrays, chosen by the upper bits: a search is one bisection within some hundred numbers, an insertion moves
+    a few hundred bytes. When they get crowded each is cut into sixteen.
 
     >>> known = Known()
     >>> known.add(7), known.add(7), 7 in known, len(known)
     (True, False, True, 1)
     """
 
+    __slots__ = ("_buckets", "_limit", "_shift", "_size")
+
     def __init__(self) -> None:
-        self._buckets: list[array[int] | None] = [None] * 65536
         self._size = 0
+        self._shift = 64 - _FIRST_BITS
+        self._buckets: list[array[int]] = [array("Q") for _ in range(1 << _FIRST_BITS)]
+        self._limit = _CROWDED << _FIRST_BITS
 
     def add(self, fingerprint: int) -> bool:
         """Add `fingerprint`; tell whether it was new."""
-        bucket = self._buckets[fingerprint >> 48]
-        if bucket is None:
-            self._buckets[fingerprint >> 48] = array("Q", (fingerprint,))
-        else:
-            index = bisect_left(bucket, fingerprint)
-            if index < len(bucket) and bucket[index] == fingerprint:
-                return False
-            bucket.insert(index, fingerprint)
+        bucket = self._buckets[fingerprint >> self._shift]
+        index = bisect_left(bucket, fingerprint)
+        if index < len(bucket) and bucket[index] == fingerprint:
+            return False
+        bucket.insert(index, fingerprint)
         self._size += 1
+        if self._size > self._limit:
+            self._cut()
         return True
 
+    def _cut(self) -> None:
+        self._shift -= _MORE_BITS
+        self._limit <<= _MORE_BITS
+        buckets: list[array[int]] = []
+        for bucket in self._buckets:
+            first = len(buckets)
+            ends = [bisect_left(bucket, (first + i) << self._shift) for i in range(1 << _MORE_BITS)] + [len(bucket)]
+            buckets += [bucket[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+        self._buckets = buckets
+
     def __contains__(self, fingerprint: int) -> bool:
-        bucket = self._buckets[fingerprint >> 48]
-        if bucket is None:
-            return False
+        bucket = self._buckets[fingerprint >> self._shift]
         index = bisect_left(bucket, fingerprint)
         return index < len(bucket) and bucket[index] == fingerprint
 

@@ -53,8 +53,8 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
 _counter = itertools.count()
 
 
-class _Translated:
-    """Inside `with _Translated(path):` an OSError becomes the TreeError for that path."""
+class translated:  # noqa: N801 - reads as what it is, a `with` word
+    """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
 
     __slots__ = ("_path",)  # a class and not a generator: it stands on the way of every page
 
@@ -71,7 +71,7 @@ class _Translated:
 
 def state_of(root: Path) -> str:
     """Give what stands at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
-    with _Translated(root):
+    with translated(root):
         if not root.exists():
             return "nothing"
         if not root.is_dir():
@@ -85,7 +85,7 @@ def state_of(root: Path) -> str:
 def kept_settings(root: Path) -> str | None:
     """Read the `crawl.toml` of a directory that is not a tree (any more); None if there is none."""
     path = f"{root}/{SETTINGS}"
-    with _Translated(path):
+    with translated(path):
         try:
             return _read(path).decode("utf-8", "replace")
         except FileNotFoundError:
@@ -119,7 +119,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str) -> None:
 
 
 def _make_directory(path: Path, made: list[Path]) -> None:
-    with _Translated(path):
+    with translated(path):
         try:
             path.mkdir()
         except FileExistsError:
@@ -130,7 +130,7 @@ def _make_directory(path: Path, made: list[Path]) -> None:
 def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -> None:
     """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist."""
     path = os.fspath(path)
-    with _Translated(path):
+    with translated(path):
         temporary = _write_temporary(path, data, machine, fsync=fsync)
         try:
             os.rename(temporary, path)
@@ -145,7 +145,7 @@ def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -
     A retransmitted link() can report EEXIST for its own success, so what is there is read back.
     """
     path = os.fspath(path)
-    with _Translated(path):
+    with translated(path):
         temporary = _write_temporary(path, data, machine, fsync=fsync)
         try:
             os.link(temporary, path)
@@ -213,7 +213,7 @@ class Tree:
         self.machine = machine
         self.fsync = fsync
         path = root / _TREE_JSON
-        with _Translated(path):
+        with translated(path):
             try:
                 self.record = TreeRecord.from_json(_read(str(path)))
             except FileNotFoundError:
@@ -295,7 +295,7 @@ class Tree:
     def robots(self, host: str) -> RobotsRecord | None:
         """Read a host's robots.txt; None if it has not been stored, or is torn (then it is fetched again)."""
         path = f"{self._prefix}{MACHINERY}/robots/{host}.json"
-        with _Translated(path):
+        with translated(path):
             try:
                 return RobotsRecord.from_json(_read(path))
             except (FileNotFoundError, RecordError):
@@ -314,7 +314,7 @@ class Tree:
         path = f"{self._prefix}{SEEDS}"
         old = self.seeds_text()
         new = ("" if not old or old.endswith("\n") else "\n") + "".join(f"{url}\n" for url in urls)
-        with _Translated(path):
+        with translated(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 _write_all(descriptor, new.encode())
@@ -353,7 +353,7 @@ class Tree:
             _make_directory(Path(self._directory(room, host, key)), made)
 
     def _exists(self, path: str) -> bool:
-        with _Translated(path):
+        with translated(path):
             try:
                 os.stat(path)
             except FileNotFoundError:
@@ -361,11 +361,11 @@ class Tree:
         return True
 
     def _get(self, path: str) -> bytes:
-        with _Translated(path):
+        with translated(path):
             return _read(path)
 
     def _list(self, path: str) -> list[str]:
-        with _Translated(path):
+        with translated(path):
             try:
                 return os.listdir(path)
             except FileNotFoundError:
@@ -374,5 +374,5 @@ class Tree:
 
 def remove(path: str) -> None:
     """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
-    with _Translated(path), contextlib.suppress(FileNotFoundError):
+    with translated(path), contextlib.suppress(FileNotFoundError):
         os.unlink(path)

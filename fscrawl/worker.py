@@ -20,6 +20,7 @@ from typing import NamedTuple
 from fscrawl import links, urls
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
+from fscrawl.heartbeat import uptime
 from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, timestamp
 from fscrawl.robots import MAX_BYTES, Rules
 from fscrawl.settings import Settings
@@ -36,7 +37,7 @@ class Outcome(NamedTuple):
     """What came of a task.
 
     kind       "stored" | "redirect" | "skipped" | "known" (was done already) | "failed" | "passing" (may be tried
-               again; nothing is written) | "robots" (the host's rules are known)
+               again; nothing is written) | "robots" (the host's rules are known) | "returned" (nobody began it)
     links      outlinks inside the scope that this worker has not told of before
     bytes      of the stored body
     class_     error class of "failed" and "passing"
@@ -90,12 +91,14 @@ class Worker:
         self._rules: dict[str, Rules | _Refusal] = {}
 
     def do(self, task: Task) -> Outcome:
+        if uptime() > task.valid_until:  # the machine was paused: somebody else may have the host by now
+            return Outcome(task, "returned")
         return self._robots(task) if task.kind == "robots" else self._page(task)
 
     # -- a page
 
     def _page(self, task: Task) -> Outcome:
-        if self._tree.is_done(task.host, task.key):
+        if task.check and self._tree.is_done(task.host, task.key):
             return Outcome(task, "known")
         if self._settings.politeness.robots:
             rules = self._rules_of(task)

@@ -26,7 +26,7 @@ pages = st.sampled_from(["/", "/a", "/b/a", "/robots.txt", "/%C3%A9", "/?a=[", "
 
 
 @given(texts, pages, st.sampled_from(["fscrawl/1.0", "x", ""]) | st.text(max_size=6))
-@settings(deadline=None, max_examples=800)
+@settings(deadline=None, max_examples=300)
 def test_always_an_answer(text, path, agent):
     """Every text gives a yes or no for every page, a finite delay and its sitemaps."""
     url = normalise("http://a.example" + path)
@@ -38,7 +38,7 @@ def test_always_an_answer(text, path, agent):
 
 
 @given(texts, pages)
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=700)
 def test_short_cut(text, path):
     """The short cut for files that forbid nothing never differs from asking the parser."""
     url = normalise("http://a.example" + path)

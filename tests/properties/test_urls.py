@@ -86,7 +86,7 @@ def test_nasty_hosts():
 
 
 @given(bases, references, st.booleans())
-@settings(deadline=None, max_examples=1500)
+@settings(deadline=None, max_examples=1000)
 @example("http://a.example/x/y.html?z", "http:?q", False)  # noqa: FBT003
 @example("http://a.example/x/y.html?z", "h\tttp: ", False)  # noqa: FBT003
 @example("http://a.example/x?a/b", "", False)  # noqa: FBT003

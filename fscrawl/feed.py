@@ -1,0 +1,151 @@
+"""Feeds: the URLs that a machine has discovered, for whoever holds their shards.
+
+Vocabulary:
+  line       b"<shard> <depth> <referrer> <url>"; a normal form has no blank
+  sent       bytes that this machine has put into its own feed
+  consumed   bytes of all feeds, its own among them, that this machine has taken in
+
+Promise: what `Writer.flush` has returned from can be read by all; a reader skips and counts what it cannot parse. A
+lost or repeated line does no harm: the link files are the truth, the feeds an index of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple, Protocol
+
+from fscrawl.machinery import SEGMENT_BYTES, Log
+
+
+class Found(NamedTuple):
+    """A discovered URL: its shard, its depth, the key of the page that links to it ("" for a seed), its normal form."""
+
+    shard: int
+    depth: int
+    referrer: str
+    url: str
+
+
+class Feeds(Protocol):
+    """What a reader needs of the tree (`machinery.Machinery` has it)."""
+
+    def feeds(self) -> dict[str, int]: ...
+    def feed_log(self, segment: int) -> Log: ...
+    def read_feed(self, machine: str, segment: int, offset: int) -> bytes: ...
+
+
+class Writer:
+    """The writing end of this machine's feed. Its file is made when there is something to write."""
+
+    def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self.sent = 0
+        self._shared = shared
+        self._segment_bytes = segment_bytes
+        self._segment = 0
+        self._in_segment = 0
+        self._log: Log | None = None
+        self._lines: list[str] = []
+
+    def add(self, found: Found) -> None:
+        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}\n")
+
+    @property
+    def is_empty(self) -> bool:
+        """Everything added has been flushed."""
+        return not self._lines
+
+    def flush(self) -> None:
+        """Write what was added: one write, one fsync."""
+        if not self._lines:
+            return
+        if self._log is None or self._in_segment >= self._segment_bytes:
+            self._roll_over()
+        assert self._log is not None
+        data = "".join(self._lines).encode()
+        self._log.append(data)
+        self._lines = []
+        self.sent += len(data)
+        self._in_segment += len(data)
+
+    def _roll_over(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._segment += 1
+        self._log = self._shared.feed_log(self._segment)
+        self._in_segment = 0
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+
+class Reader:
+    """Reads all feeds but its own machine's, each from where it left off."""
+
+    def __init__(self, shared: Feeds, machine: str) -> None:
+        self.offsets: dict[str, int] = {}  # bytes read of each machine's feed, all segments together
+        self.needed: set[int] = set()  # shards that a line was seen for
+        self.unreadable = 0
+        self._shared = shared
+        self._machine = machine
+        self._places: dict[str, tuple[int, int]] = {}  # machine → (segment, offset in it)
+
+    @property
+    def consumed(self) -> int:
+        """Bytes taken in, of others' feeds."""
+        return sum(self.offsets.values())
+
+    def read(self, shards: Collection[int]) -> Iterator[Found]:
+        """Give the new lines of `shards`, and note which shards have lines at all."""
+        for machine, last in self._shared.feeds().items():
+            if machine != self._machine:
+                yield from self._read_one(machine, last, shards)
+
+    def _read_one(self, machine: str, last: int, shards: Collection[int]) -> Iterator[Found]:
+        segment, offset = self._places.get(machine, (0, 0))
+        while True:
+            data = self._shared.read_feed(machine, segment, offset)
+            if data:
+                offset += len(data)
+                yield from self._parse(data, shards, note=True)
+                self._places[machine] = segment, offset
+                self.offsets[machine] = self.offsets.get(machine, 0) + len(data)
+            elif segment < last:  # a segment is closed before the next begins
+                segment, offset = segment + 1, 0
+            else:
+                return
+
+    def read_again(self, shards: Collection[int]) -> Iterator[Found]:
+        """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
+
+        Of its own machine's feed: all that was flushed.
+        """
+        for machine, last in self._shared.feeds().items():
+            end = (last, None) if machine == self._machine else self._places.get(machine)
+            if end is not None:
+                yield from self._pass_over(machine, end, shards)
+
+    def _pass_over(self, machine: str, end: tuple[int, int | None], shards: Collection[int]) -> Iterator[Found]:
+        for segment in range(end[0] + 1):
+            stop = end[1] if segment == end[0] else None
+            offset = 0
+            while stop is None or offset < stop:
+                data = self._shared.read_feed(machine, segment, offset)
+                if stop is not None:
+                    data = data[: stop - offset]
+                if not data:
+                    break
+                offset += len(data)
+                yield from self._parse(data, shards, note=False)
+
+    def _parse(self, data: bytes, shards: Collection[int], *, note: bool) -> Iterator[Found]:
+        for line in data.split(b"\n")[:-1]:
+            try:
+                shard = int(line[: line.index(b" ")])
+                if note:
+                    self.needed.add(shard)
+                if shard in shards:
+                    _, depth, referrer, url = line.decode("ascii").split(" ")
+                    yield Found(shard, int(depth), referrer, url)
+            except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
+                self.unreadable += 1

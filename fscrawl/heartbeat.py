@@ -1,0 +1,169 @@
+"""The heartbeat of a machine: one JSON line a beat, from a thread of its own, and what others read out of it.
+
+Vocabulary:
+  hello      the first line: who this is, so that a machine of the same boot can tell whether its process still runs
+  beat       a line of counters
+  goodbye    the last line of a machine that left by itself; `finished`: because the crawl was over
+
+Promise: a busy main loop or a slow page cannot hold a beat up, for it is written from the last snapshot; a hanging file
+system can, and then `age_s` tells how long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fscrawl.errors import TreeError
+from fscrawl.machinery import Log
+
+_JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
+
+
+def uptime() -> float:
+    """Seconds that also pass while the machine is suspended; the same for all processes of one machine."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def new_machine_id() -> str:
+    """Give an id for this run: host name, process, and something random."""
+    host = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.uname().nodename.lower())[:40]
+    return f"{host or 'machine'}-{os.getpid()}-{os.urandom(3).hex()}"
+
+
+def hello(machine: str) -> dict[str, Any]:
+    """Give this process's hello."""
+    return {"hello": machine, "host": os.uname().nodename, **_here(), "pid": os.getpid(), "start": _start_of("self")}
+
+
+def is_gone(greeting: dict[str, Any]) -> bool:
+    """Tell whether the process that said hello is known to be over: it was of this boot, and runs no more."""
+    if any(greeting.get(name) != value for name, value in _here().items()):
+        return False
+    return _start_of(str(greeting.get("pid"))) != greeting.get("start")
+
+
+def _here() -> dict[str, str]:
+    """What processes that see each other have in common: the boot, and the namespace of process ids."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return {"boot": file.read().strip(), "pidns": os.readlink("/proc/self/ns/pid")}
+
+
+def _start_of(pid: str) -> str:
+    """Give the start time of a process, in clock ticks since boot; "" if it does not run."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" else fields[19]  # a zombie has nothing in flight
+
+
+class Heartbeat:
+    """Beats until `stop`. `snapshot` gives the counters of a beat; it is called from the heart's thread."""
+
+    def __init__(self, log: Log, machine: str, beat_s: float, snapshot: Callable[[], dict[str, Any]]) -> None:
+        self._log = log
+        self._snapshot = snapshot
+        self._wake = threading.Event()
+        self._over = False
+        self._number = 0
+        self.beat_s = beat_s
+        self.trouble: TreeError | None = None
+        self.written: list[dict[str, Any]] = []  # the last two beats
+        self._write(hello(machine))
+        self._beaten_at = uptime()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._thread.start()
+
+    def age_s(self) -> float:
+        """Seconds since the last beat that was surely written began."""
+        return uptime() - self._beaten_at
+
+    def beaten_at(self) -> float:
+        """When that beat began, by `uptime`."""
+        return self._beaten_at
+
+    def beat_now(self) -> None:
+        """Do not wait for the next beat: something has changed that others wait for."""
+        self._wake.set()
+
+    def stop(self, **facts: Any) -> None:
+        """Write the goodbye, unless the file system hangs."""
+        self._over = True
+        self._wake.set()
+        self._thread.join(_JOIN_S)
+        if not self._thread.is_alive():
+            with contextlib.suppress(TreeError):
+                self._write({"bye": True, **self._snapshot(), **facts})
+            self._log.close()
+
+    def _run(self) -> None:
+        while not self._over:
+            began = uptime()
+            beat = {"beat": self._number, **self._snapshot()}
+            try:
+                self._write(beat)
+            except TreeError as error:
+                self.trouble = (
+                    error  # the next beat tries again; meanwhile `age_s` grows, and the machine fences itself
+                )
+            else:
+                self.trouble = None
+                self._number += 1
+                self.written = [*self.written[-1:], beat]
+                self._beaten_at = began
+            self._wake.wait(self.beat_s)
+            self._wake.clear()
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+@dataclass
+class Peer:
+    """What is known of another machine. `grown_at`: when, by the observer's clock, its log was last seen to grow."""
+
+    machine: str
+    grown_at: float
+    offset: int = 0
+    greeting: dict[str, Any] = field(default_factory=dict)
+    beats: list[dict[str, Any]] = field(default_factory=list)  # the last two
+    bye: dict[str, Any] | None = None
+    gone: bool = False  # its process is known to be over
+    unreadable: int = 0
+
+    def take(self, data: bytes, now: float) -> None:
+        """Take in what its log has grown by."""
+        if not data:
+            return
+        self.offset += len(data)
+        self.grown_at = now
+        for line in data.splitlines():
+            try:
+                facts = json.loads(line)
+            except ValueError:
+                facts = None
+            if not isinstance(facts, dict):
+                self.unreadable += 1  # NULs of a crashed server, a torn line
+            elif "hello" in facts:
+                self.greeting = facts
+            elif "bye" in facts:
+                self.bye = facts
+            else:
+                self.beats = [*self.beats[-1:], facts]
+
+    @property
+    def left(self) -> bool:
+        """It will not beat again."""
+        return self.bye is not None or self.gone
+
+    def last(self) -> dict[str, Any]:
+        """Its newest counters."""
+        return self.bye or (self.beats[-1] if self.beats else {})

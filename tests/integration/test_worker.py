@@ -1,0 +1,413 @@
+"""One page, whole: what a worker makes of an answer, what it writes and what it tells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from fscrawl import store, urls
+from fscrawl.errors import TreeError
+from fscrawl.frontier import Task
+from fscrawl.records import FORMAT, TreeRecord, timestamp
+from fscrawl.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.worker import Job, Outcome, Worker
+from tests.crawling import USER_AGENT, check_tree, errors, pages
+from tests.web import Pages, Request, Response, Web
+
+HOST = "127.0.3.1"
+OTHER = "127.0.3.2"
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+SETTINGS = Settings(
+    politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT),
+    fetch=FetchSettings(allow_private_addresses=True, timeout=5.0, retries=2),
+)
+
+
+@pytest.fixture
+def tree(root: Path) -> store.Tree:
+    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host")
+    store.create(root, record, render(Settings()), "")
+    return store.Tree(root, "machine-1-abcdef")
+
+
+Work = Callable[..., Worker]
+
+
+@pytest.fixture
+def work(tree: store.Tree) -> Work:
+    """Make a worker of a crawl whose seed is on HOST."""
+
+    def worker(settings: Settings = SETTINGS) -> Worker:
+        return Worker(tree, Job(settings, frozenset({f"http://{HOST}/"})), 1)
+
+    return worker
+
+
+def task(url: str, *, attempt: int = 1, kind: str = "page") -> Task:
+    return Task(url, urls.host(url), urls.key(url) if kind == "page" else "", 3, "f" * 24, attempt, kind)
+
+
+def site(answers: dict[str, Response], robots: Response | None = None) -> Pages:
+    """Serve these answers by path; what is not there is a 404."""
+    missing = Response(404, {"Content-Type": "text/plain", "X-Why": "gone"}, b"no such page")
+
+    def serve(request: Request) -> Response:
+        if request.path == "/robots.txt":
+            return robots or missing
+        return answers.get(request.path, missing)
+
+    return serve
+
+
+def page(text: str) -> Response:
+    return Response(200, HTML, text.encode())
+
+
+# -- a page
+
+
+def test_page_is_stored_whole(work: Work, root: Path) -> None:
+    """A page's body is stored byte for byte, and its record says all that the format promises."""
+    body = '<title> A  page\n</title><a href="/b?x=1#top">b</a><a href=mailto:x@y>m</a><a href="c é">c</a>'
+    with Web(site({"/a?q": page(body)}), [HOST]) as web:
+        url = web.url(HOST, "/a?q")
+        outcome = work().do(task(url))
+    linked = (web.url(HOST, "/b?x=1"), web.url(HOST, "/c%20%C3%A9"))
+    assert (outcome.kind, outcome.links, outcome.bytes, outcome.status) == ("stored", linked, len(body.encode()), 200)
+    record = pages(root)[url]
+    assert (record.key, record.depth, record.referrer) == (urls.key(url), 3, "f" * 24)
+    assert (record.status, record.encoding, record.title) == (200, "utf-8", "A page")
+    assert (record.bytes, record.sha256) == (len(body.encode()), sha256(body.encode()).hexdigest())
+    assert (record.machine, record.links) == ("machine-1-abcdef", linked)
+    assert record.headers["content-type"] == HTML["Content-Type"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", record.fetched_at)
+    assert 0 < record.elapsed < 5
+    assert (record.redirect, record.skipped, record.nofollow) == (None, None, None)
+    check_tree(root)
+
+
+def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
+    """A page whose server names no type is stored; its bytes tell what it is."""
+    with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "stored"
+    check_tree(root)
+
+
+def test_empty_page_is_a_page(work: Work, root: Path) -> None:
+    """An empty body is stored as one."""
+    with Web(site({"/": page("")}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "stored"
+    record = pages(root)[web.url(HOST)]
+    assert (record.bytes, record.sha256) == (0, sha256(b"").hexdigest())
+    check_tree(root)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_is_a_page_with_one_link(work: Work, root: Path, status: int) -> None:
+    """A redirect is stored without a body, and its only link is its target."""
+    moved = Response(status, {**HTML, "Location": "../to?x#y"}, b'<a href="/elsewhere">')
+    with Web(site({"/a/b": moved}), [HOST]) as web:
+        url, target = web.url(HOST, "/a/b"), web.url(HOST, "/to?x")
+        outcome = work().do(task(url))
+    assert (outcome.kind, outcome.links) == ("redirect", (target,))
+    record = pages(root)[url]
+    assert (record.redirect, record.links, record.sha256, record.status) == (target, (target,), "", status)
+    check_tree(root)
+
+
+@pytest.mark.parametrize("location", ["", "mailto:me@example.org", "http://", "http://[bad/", "//", "\\\\", "/self"])
+def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
+    """A redirect to what is no page, or to itself, is stored and leads nowhere."""
+    with Web(site({"/self": Response(302, {"Location": location})}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/self")))
+    assert outcome.kind in ("redirect", "failed")
+    assert outcome.links == ()
+    check_tree(root)
+
+
+def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
+    """A 302 that does not say where to is written down as a failure."""
+    with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "failed"
+    assert errors(root)[web.url(HOST)].class_ == "protocol"
+
+
+@pytest.mark.parametrize("type_", ["application/pdf", "IMAGE/PNG", "text/plain; charset=utf-8", "text/htmlx"])
+def test_unwanted_type_is_skipped(work: Work, root: Path, type_: str) -> None:
+    """What is not of a wanted type is a record that says so, without body and links."""
+    answer = Response(200, {"Content-Type": type_}, b'<a href="/b">')
+    with Web(site({"/a": answer}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/a")))
+    record = pages(root)[web.url(HOST, "/a")]
+    assert (outcome.kind, outcome.links, record.links, record.sha256) == ("skipped", (), (), "")
+    assert record.skipped == f"type {type_.partition(';')[0].lower()}"
+    check_tree(root)
+
+
+def test_wanted_types_are_a_setting(work: Work, root: Path) -> None:
+    """fetch.accept says which types are stored."""
+    settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, accept=("text/plain",)))
+    with Web(site({"/a": Response(200, {"Content-Type": "text/plain"}, b"a"), "/b": page("b")}), [HOST]) as web:
+        worker = work(settings)
+        kinds = [worker.do(task(web.url(HOST, path))).kind for path in ("/a", "/b")]
+    assert kinds == ["stored", "skipped"]
+    check_tree(root)
+
+
+def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
+    """Links outside the scope are in the record, are counted, and are not told to the parent."""
+    with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), 2)
+    assert len(pages(root)[web.url(HOST)].links) == 3
+
+
+def test_nofollow_is_kept_and_not_followed(work: Work, root: Path) -> None:
+    """A rel=nofollow link is in the record, apart from the links to follow, and is not told."""
+    with Web(site({"/": page('<a href="/yes"><a rel="ugc nofollow" href="/no">')}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    record = pages(root)[web.url(HOST)]
+    assert outcome.links == record.links == (web.url(HOST, "/yes"),)
+    assert record.nofollow == (web.url(HOST, "/no"),)
+
+
+def test_robots_tag_header(work: Work, root: Path) -> None:
+    """X-Robots-Tag: nofollow keeps all links of a page from being followed."""
+    answer = Response(200, {**HTML, "X-Robots-Tag": "nofollow"}, b'<a href="/no">')
+    with Web(site({"/": answer}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).links == ()
+    assert pages(root)[web.url(HOST)].nofollow == (web.url(HOST, "/no"),)
+
+
+def test_told_links_are_not_told_again(work: Work) -> None:
+    """A link that the parent has been told of is not told by the next page that has it."""
+    with Web(site({"/1": page('<a href="/x"><a href="/y">'), "/2": page('<a href="/x"><a href="/z">')}), [HOST]) as web:
+        worker = work()
+        told = [worker.do(task(web.url(HOST, path))).links for path in ("/1", "/2")]
+    assert told == [(web.url(HOST, "/x"), web.url(HOST, "/y")), (web.url(HOST, "/z"),)]
+
+
+def test_drop_query(work: Work, root: Path) -> None:
+    """With crawl.drop_query links lose their query."""
+    settings = replace(SETTINGS, crawl=CrawlSettings(drop_query=True))
+    with Web(site({"/": page('<a href="/x?a"><a href="/x?b"><a href="?c">')}), [HOST]) as web:
+        assert work(settings).do(task(web.url(HOST))).links == (web.url(HOST, "/x"),)
+
+
+def test_done_page_is_known(work: Work) -> None:
+    """A page that is stored already is not asked for."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "stored"
+        before = web.count()
+        outcome = work().do(task(web.url(HOST)))
+        assert (outcome.kind, outcome.asked_at, web.count()) == ("known", None, before)
+
+
+def test_asked_at(work: Work) -> None:
+    """An outcome tells when the request was surely with the server: after it arrived there."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    assert outcome.asked_at is not None
+    assert outcome.asked_at >= web.requests(path="/")[0].arrived
+
+
+# -- failures
+
+
+def test_missing_page_is_an_error(work: Work, root: Path) -> None:
+    """A 404 is written down with class, status, headers and attempts, and is not tried again."""
+    with Web(site({}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/gone")))
+    assert (outcome.kind, outcome.class_, outcome.status) == ("failed", "http-4xx", 404)
+    record = errors(root)[web.url(HOST, "/gone")]
+    assert (record.class_, record.status, record.attempts, record.depth) == ("http-4xx", 404, 1, 3)
+    assert record.headers is not None
+    assert record.headers["x-why"] == "gone"
+    assert pages(root) == {}
+    check_tree(root)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_passing_failure(work: Work, root: Path, status: int) -> None:
+    """A status that may pass writes nothing while attempts are left, and is written down after the last."""
+    with Web(site({"/": Response(status, {"Retry-After": "7"})}), [HOST]) as web:
+        worker = work()
+        outcomes = [worker.do(task(web.url(HOST), attempt=n)) for n in (1, 2)]
+        assert [(o.kind, o.delay_s) for o in outcomes] == [("passing", 7.0)] * 2
+        assert errors(root) == {}
+        assert worker.do(task(web.url(HOST), attempt=3)).kind == "failed"
+    record = errors(root)[web.url(HOST)]
+    assert (record.class_, record.attempts) == ("http-5xx" if status >= 500 else "http-4xx", 3)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 410, 451, 501, 505])
+def test_lasting_failure(work: Work, root: Path, status: int) -> None:
+    """A status that will not change is written down at the first attempt."""
+    with Web(site({"/": Response(status)}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "failed"
+    assert errors(root)[web.url(HOST)].attempts == 1
+
+
+@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 0.0), ("x", 0.0), ("9" * 30, 0.0)])
+def test_retry_after(work: Work, text: str, delay_s: float) -> None:
+    """Retry-After counts when it is a whole number of seconds one could wait."""
+    with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).delay_s == delay_s
+
+
+def test_too_large_is_an_error(work: Work, root: Path) -> None:
+    """A page over fetch.max_bytes leaves nothing but its error."""
+    settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, max_bytes=100))
+    with Web(site({"/": page("." * 101)}), [HOST]) as web:
+        assert work(settings).do(task(web.url(HOST))).kind == "failed"
+    assert errors(root)[web.url(HOST)].class_ == "too-large"
+    check_tree(root)
+
+
+def test_tree_error_passes_through(work: Work, root: Path) -> None:
+    """A tree that is not there any more is a TreeError, and no new one is made in its place."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        worker = work()
+        worker.do(task(web.url(HOST), kind="robots"))
+        root.rename(root.with_name("away"))
+        with pytest.raises(TreeError):
+            worker.do(task(web.url(HOST)))
+    assert not root.exists()
+
+
+# -- robots.txt
+
+
+def opened(worker: Worker, url: str, attempt: int = 1) -> Outcome:
+    """Ask for the host's robots.txt."""
+    return worker.do(task(url, kind="robots", attempt=attempt))
+
+
+def test_robots_disallow(work: Work, root: Path) -> None:
+    """A page that robots.txt disallows is an error of class robots, and is never asked for."""
+    rules = Response(200, {"Content-Type": "text/plain"}, b"User-agent: fscrawl-tests\nDisallow: /private\n")
+    with Web(site({"/public": page("")}, rules), [HOST]) as web:
+        worker = work()
+        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert worker.do(task(web.url(HOST, "/private/x"))).class_ == "robots"
+        assert worker.do(task(web.url(HOST, "/public"))).kind == "stored"
+    assert {path for _, path in web.counts()} == {"/robots.txt", "/public"}
+    assert errors(root)[web.url(HOST, "/private/x")].class_ == "robots"
+
+
+def test_robots_off(work: Work) -> None:
+    """With politeness.robots = false, robots.txt is not even asked for."""
+    settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
+    with Web(site({"/": page("")}, Response(200, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
+        assert work(settings).do(task(web.url(HOST))).kind == "stored"
+    assert {path for _, path in web.counts()} == {"/"}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_missing_robots_allows_all(work: Work, status: int) -> None:
+    """A robots.txt that is not there, or not for us, allows everything (RFC 9309 2.3.1.3)."""
+    with Web(site({"/": page("")}, Response(status, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
+        worker = work()
+        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert worker.do(task(web.url(HOST))).kind == "stored"
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_failing_robots(work: Work, root: Path, status: int) -> None:
+    """A robots.txt that cannot be had for now is tried again; if it stays so, the host's pages are refused."""
+    with Web(site({"/": page("")}, Response(status)), [HOST]) as web:
+        worker = work()
+        assert [opened(worker, web.url(HOST), n).kind for n in (1, 2, 3)] == ["passing", "passing", "robots"]
+        outcome = worker.do(task(web.url(HOST)))
+        assert (outcome.kind, outcome.class_) == ("failed", "robots")
+    assert "robots.txt could not be had" in errors(root)[web.url(HOST)].message
+    assert web.count(path="/") == 0
+
+
+def test_unreachable_robots(work: Work, root: Path) -> None:
+    """A host that is not there is tried again for its robots.txt, and then its pages fail for that reason."""
+    with Web(site({}), [HOST]) as web:
+        port = web.port
+    url = f"http://{HOST}:{port}/"
+    worker = work()
+    assert [opened(worker, url, n).kind for n in (1, 2, 3)] == ["passing", "passing", "robots"]
+    assert worker.do(task(url)).class_ == "connect"
+    assert errors(root)[url].class_ == "connect"
+
+
+def test_robots_redirects_are_followed(work: Work) -> None:
+    """robots.txt is followed over redirects, also to another host."""
+
+    def serve(request: Request) -> Response:
+        if request.host == OTHER:
+            return Response(200, {}, b"User-agent: *\nDisallow: /private")
+        if request.path in ("/robots.txt", "/r1"):
+            to = "/r1" if request.path == "/robots.txt" else f"http://{OTHER}:{web.port}/rules"
+            return Response(301, {"Location": to})
+        return page("")
+
+    with Web(serve, [HOST, OTHER]) as web:
+        worker = work()
+        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
+        assert worker.do(task(web.url(HOST, "/"))).kind == "stored"
+
+
+def test_endless_robots_redirects_allow_all(work: Work) -> None:
+    """After five hops a robots.txt that only redirects counts as not there (RFC 9309 2.3.1.2)."""
+    with Web(site({"/": page("")}, Response(302, {"Location": "/robots.txt"})), [HOST]) as web:
+        worker = work()
+        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert web.count(path="/robots.txt") == 6
+        assert worker.do(task(web.url(HOST))).kind == "stored"
+
+
+@pytest.mark.parametrize(("line", "delay_s"), [("Crawl-delay: 1.5", 1.5), ("Request-rate: 1/5s", 5.0), ("", 0.0)])
+def test_crawl_delay_is_told(work: Work, line: str, delay_s: float) -> None:
+    """The delay that robots.txt asks for comes with the outcome."""
+    with Web(site({}, Response(200, {}, f"User-agent: *\n{line}\nDisallow:\n".encode())), [HOST]) as web:
+        assert opened(work(), web.url(HOST)).delay_s == delay_s
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\0\0", b"<!DOCTYPE html><p>not found", b"Crawl-delay: x\nDisallow", b"\0" * 999])
+def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
+    """A robots.txt that is none allows everything."""
+    with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:
+        worker = work()
+        assert (opened(worker, web.url(HOST)).kind, worker.do(task(web.url(HOST))).kind) == ("robots", "stored")
+
+
+def test_huge_robots_is_cut(work: Work) -> None:
+    """What is within the first 500 KiB of a huge robots.txt counts."""
+    text = b"User-agent: *\nDisallow: /private\n" + b"# and so on\n" * 60_000
+    with Web(site({}, Response(200, {}, text)), [HOST]) as web:
+        worker = work()
+        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
+
+
+def test_robots_is_kept_in_the_tree(work: Work) -> None:
+    """A host's robots.txt is asked for once, whichever worker comes next."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n")
+    with Web(site({}, rules), [HOST]) as web:
+        first = opened(work(), web.url(HOST))
+        second = opened(work(), web.url(HOST))
+        assert (first.delay_s, second.delay_s) == (2.0, 2.0)
+        assert (first.asked_at is None, second.asked_at is None) == (False, True)
+        assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"
+        assert web.count(path="/robots.txt") == 1
+
+
+def test_deleted_robots_is_fetched_again(work: Work, root: Path) -> None:
+    """Rules that somebody deleted while the crawl ran are asked for again, not taken for permission."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private\n")
+    with Web(site({}, rules), [HOST]) as web:
+        opened(work(), web.url(HOST))
+        for path in (root / ".fscrawl" / "robots").iterdir():
+            path.unlink()
+        assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"

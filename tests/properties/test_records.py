@@ -1,0 +1,91 @@
+"""What is written is read back equal, and what is torn is never taken for a record."""
+
+import dataclasses
+import json
+from typing import get_type_hints
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fscrawl.errors import RecordError
+from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+
+KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
+strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+any_strings = st.text(st.characters(), max_size=20)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = {
+    str: strings,
+    int: st.integers(),
+    float: floats,
+    tuple[str, ...]: st.lists(strings, max_size=4).map(tuple),
+    dict[str, str]: st.dictionaries(strings, strings, max_size=4),
+}
+VALUES |= {kind | None: st.none() | values for kind, values in VALUES.items()}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | floats | strings,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strings, inner, max_size=3),
+    max_leaves=6,
+)
+fast = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+
+
+def records(kind):
+    return st.builds(kind, **{name: VALUES[hint] for name, hint in get_type_hints(kind).items()})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@fast
+def test_round_trip(kind, data):
+    """Every record is read back equal from its file, which is one line."""
+    record = data.draw(records(kind))
+    written = record.to_json()
+    assert kind.from_json(written) == record
+    assert written.endswith(b"}\n")
+    assert written.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+def test_torn(kind, data):
+    """Every beginning of a file that lacks more than the newline is a RecordError, and so is one padded with zeros."""
+    written = data.draw(records(kind)).to_json()
+    for size in range(len(written) - 1):
+        with pytest.raises(RecordError):
+            kind.from_json(written[:size])
+    with pytest.raises(RecordError):
+        kind.from_json(written[: len(written) // 2].ljust(len(written), b"\0"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@fast
+def test_any_object(kind, data):
+    """An object of any values in any of the fields is a record or a RecordError."""
+    fields = [field.name.rstrip("_") for field in dataclasses.fields(kind)]
+    values = data.draw(st.dictionaries(st.sampled_from(fields) | strings, json_values, max_size=len(fields)))
+    whole = json.loads(data.draw(records(kind)).to_json())
+    try:
+        record = kind.from_json(json.dumps(whole | values).encode())
+    except RecordError:
+        return
+    assert kind.from_json(record.to_json()) == record
+
+
+@given(st.binary(max_size=60))
+@fast
+def test_any_bytes(data):
+    """Bytes of any kind are a record or a RecordError."""
+    with pytest.raises(RecordError):
+        PageRecord.from_json(data)
+
+
+@given(any_strings)
+@fast
+def test_surrogates(text):
+    """A text with lone surrogates is written with question marks in their place."""
+    written = RobotsRecord("", "", 200, text).to_json()
+    assert RobotsRecord.from_json(written).text == "".join("?" if "\ud800" <= c <= "\udfff" else c for c in text)

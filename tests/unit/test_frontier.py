@@ -1,0 +1,486 @@
+"""What to fetch next. Time is an argument, so no test waits."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as tuned
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from fscrawl import frontier as module
+from fscrawl import urls
+from fscrawl.frontier import Frontier
+from fscrawl.settings import Settings, apply
+
+A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
+
+
+def chosen(*assignments):
+    return apply(Settings(), ["politeness.robots=false", *assignments])
+
+
+@pytest.fixture
+def make():
+    made = []
+
+    def make(*assignments, **options):
+        made.append(Frontier(chosen(*assignments), rng=random.Random(1), **options))
+        return made[-1]
+
+    yield make
+    for frontier in made:
+        frontier.close()
+
+
+def fill(frontier, *links, depth=0):
+    return [frontier.add(url, depth, "") for url in links]
+
+
+def drain(frontier, now=0.0):
+    """Take and finish until nothing is left, moving to the next time when there is nothing; give the tasks."""
+    tasks = []
+    while True:
+        task = frontier.take(now)
+        if task is not None:
+            tasks.append(task)
+            frontier.finish(task, now)
+        elif frontier.next_at() is None:
+            return tasks
+        else:
+            now = frontier.next_at()
+
+
+def paths(tasks):
+    return [task.url.rpartition("/")[2] for task in tasks]
+
+
+def test_task(make):
+    """A task says all that a worker needs to know of a URL."""
+    frontier = make()
+    frontier.add(A + "x", 3, "ref")
+    task = frontier.take(0)
+    assert task == (A + "x", "a.example", urls.key(A + "x"), 3, "ref", 1, "page")
+
+
+def test_once(make):
+    """A URL is handed out once, however often it is added."""
+    frontier = make()
+    assert fill(frontier, A, A) == [True, False]
+    assert paths(drain(frontier)) == [""]
+    assert fill(frontier, A) == [False]
+    assert frontier.is_known(A)
+    assert not frontier.is_known(B)
+    assert (frontier.known, frontier.hosts) == (1, 1)
+
+
+def test_done_keys(make):
+    """What is stored already is known, and a host is asked for it once, when it is first met."""
+    asked = []
+
+    def done_keys(host):
+        asked.append(host)
+        return [urls.key(A + "done")]
+
+    frontier = make(done_keys=done_keys)
+    assert fill(frontier, A + "done", A + "new", B) == [False, True, True]
+    assert asked == ["a.example", "b.example"]
+
+
+def test_one_at_a_time(make):
+    """A host is asked one thing at a time, and not before its delay has passed since the request was there."""
+    frontier = make("politeness.delay=10")
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(0)
+    assert (frontier.take(0), frontier.next_at()) == (None, None)
+    frontier.finish(first, asked_at=4)
+    assert (frontier.take(13.9), frontier.next_at()) == (None, 14)
+    assert paths([frontier.take(14)]) == ["2"]
+
+
+def test_no_request_no_delay(make):
+    """A task that asked nothing of its host delays nothing."""
+    frontier = make("politeness.delay=10")
+    fill(frontier, A + "1", A + "2")
+    frontier.finish(frontier.take(0), asked_at=None)
+    assert frontier.take(0) is not None
+
+
+def test_per_host(make):
+    """With per_host, so many are with a host at the same time, each its delay after the other."""
+    frontier = make("politeness.delay=10", "politeness.per_host=2")
+    fill(frontier, A + "1", A + "2", A + "3")
+    first = frontier.take(0)
+    assert (frontier.take(0), frontier.next_at()) == (None, 10)
+    second = frontier.take(10)
+    assert (frontier.take(50), frontier.in_flight) == (None, 2)
+    frontier.finish(second, 10)
+    frontier.finish(first, 0)
+    assert paths([frontier.take(50)]) == ["3"]
+
+
+def test_hosts_take_turns(make):
+    """A large host does not starve the others: each has its turn."""
+    frontier = make("politeness.delay=1")
+    fill(frontier, *(A + str(n) for n in range(4)), B + "0", B + "1", C + "0")
+    assert [task.host[0] for task in drain(frontier)] == ["a", "b", "c", "a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("breadth", ["0", "1", "2", "3", "4", "5"]), ("depth", ["5", "4", "3", "2", "1", "0"])],
+)
+def test_order(make, order, expected):
+    """Within a host the oldest goes first, or the newest."""
+    frontier = make(f"crawl.order={order}")
+    fill(frontier, *(A + str(n) for n in range(6)))
+    assert paths(drain(frontier)) == expected
+
+
+def test_random_order(make):
+    """In random order every URL has its turn, and the order is neither of the others."""
+    frontier = make("crawl.order=random")
+    fill(frontier, *(A + str(n) for n in range(9)))
+    taken = paths(drain(frontier))
+    assert sorted(taken) == list("012345678")
+    assert taken not in (list("012345678"), list("876543210"))
+
+
+def test_retry(make):
+    """A retry comes back as the next attempt, not before its time, and ahead of the rest of its host."""
+    frontier = make("politeness.delay=1")
+    fill(frontier, A + "1", A + "2", A + "3")
+    first = frontier.take(0)
+    frontier.finish(first, 0)
+    frontier.retry(first, at=5)
+    assert (frontier.pending, frontier.in_flight, frontier.idle) == (3, 0, False)
+    second = frontier.take(1)
+    assert paths([second]) == ["2"]
+    frontier.finish(second, 1)
+    again = frontier.take(5)
+    assert (again.url, again.attempt, again.key, again.depth) == (first.url, 2, first.key, first.depth)
+    frontier.finish(again, 5)
+    frontier.retry(again, at=5)
+    assert frontier.take(5) is None
+    assert frontier.take(6).attempt == 3
+
+
+def test_retry_keeps_busy(make):
+    """A retry that is due later keeps the frontier from being idle, and `next_at` names its time."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.finish(task, 0)
+    frontier.retry(task, at=100)
+    assert (frontier.take(99), frontier.next_at(), frontier.idle) == (None, 100, False)
+    frontier.finish(frontier.take(100), 100)
+    assert frontier.idle
+
+
+def test_retries_of_one_host(make):
+    """Several retries that are due at once all come, and one that waits while its host is busy too."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", A + "3")
+    for _ in range(2):
+        task = frontier.take(0)
+        frontier.finish(task, 0)
+        frontier.retry(task, at=1)
+    busy = frontier.take(0)
+    assert frontier.take(2) is None
+    frontier.finish(busy, 2)
+    assert sorted(paths(drain(frontier, 2))) == ["1", "2"]
+
+
+def test_rest(make):
+    """A host that was told to rest is asked nothing before, and a shorter rest does not cut a longer one."""
+    frontier = make("politeness.delay=1")
+    fill(frontier, A + "1", A + "2")
+    frontier.rest("a.example", 50)
+    frontier.rest("a.example", 20)
+    assert (frontier.take(49), frontier.next_at()) == (None, 50)
+    frontier.finish(frontier.take(50), 50)
+    frontier.rest("a.example", 80)
+    assert frontier.take(79) is None
+    assert frontier.take(80) is not None
+
+
+def test_rest_while_in_flight(make):
+    """A rest asked for by an answer holds when its task is finished."""
+    frontier = make("politeness.delay=1")
+    fill(frontier, A + "1", A + "2")
+    task = frontier.take(0)
+    frontier.rest("a.example", 60)
+    frontier.finish(task, 0)
+    assert (frontier.take(59), frontier.next_at()) == (None, 60)
+
+
+def test_robots_first(make):
+    """A host's first task is its robots.txt, once; its pages follow when it is opened."""
+    frontier = make("politeness.robots=true", "politeness.per_host=3", "politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    robots = frontier.take(0)
+    assert (robots.kind, robots.host, urls.origin(robots.url), robots.attempt) == ("robots", "a.example", A[:-1], 1)
+    assert (frontier.take(0), frontier.is_open("a.example"), frontier.pending) == (None, False, 2)
+    frontier.open("a.example", 0)
+    frontier.finish(robots, 0)
+    assert frontier.is_open("a.example")
+    tasks = [frontier.take(0), frontier.take(0)]
+    assert ([task.kind for task in tasks], paths(tasks)) == (["page", "page"], ["1", "2"])
+    for task in tasks:
+        frontier.finish(task, 0)
+    assert frontier.idle
+
+
+def test_robots_again(make):
+    """A robots.txt that could not be had is asked for again as the next attempt, not before its time."""
+    frontier = make("politeness.robots=true", "politeness.delay=1")
+    fill(frontier, A)
+    robots = frontier.take(0)
+    frontier.finish(robots, 0)
+    frontier.retry(robots, at=30)
+    assert (frontier.take(29), frontier.next_at()) == (None, 30)
+    again = frontier.take(30)
+    assert (again.kind, again.attempt) == ("robots", 2)
+    frontier.finish(again, 30)
+    frontier.open("a.example", 0)
+    assert [task.kind for task in drain(frontier, 31)] == ["page"]
+
+
+def test_robots_delay(make):
+    """robots.txt may ask for a longer delay than ours, up to max_delay, and never for a shorter."""
+    for asked, expected in ((0.0, 2.0), (7.0, 7.0), (9999.0, 20.0), (float("inf"), 20.0)):
+        frontier = make("politeness.delay=2", "politeness.max_delay=20")
+        fill(frontier, A + "1", A + "2")
+        frontier.open("a.example", asked)
+        frontier.finish(frontier.take(0), 0)
+        assert (frontier.take(0), frontier.next_at()) == (None, expected)
+
+
+def test_max_depth(make):
+    """What lies deeper than max_depth is left out and counted."""
+    frontier = make("crawl.max_depth=1")
+    assert frontier.add(A + "1", 1, "")
+    assert not frontier.add(A + "2", 2, "")
+    assert (paths(drain(frontier)), frontier.cut) == (["1"], {"max_depth": 1})
+
+
+@pytest.mark.xfail(reason="add() makes a URL known before it looks at its depth")
+def test_shorter_way(make):
+    """A URL found too deep is taken when a shorter way to it is found."""
+    frontier = make("crawl.max_depth=1")
+    assert not frontier.add(A, 2, "")
+    assert frontier.add(A, 1, "")
+
+
+def test_max_pages_per_host(make):
+    """A host gives as many pages as are wanted, counting those stored before; the rest is dropped and counted."""
+    frontier = make("crawl.max_pages_per_host=3", "politeness.delay=0", pages_of=lambda host: 1 if host[0] == "a" else 0)
+    fill(frontier, *(A + str(n) for n in range(5)), B)
+    stored = 0
+    while (task := frontier.take(0)) is not None:
+        frontier.finish(task, 0, stored=True)
+        stored += task.host == "a.example"
+    assert (stored, frontier.cut, frontier.pending, frontier.idle) == (2, {"max_pages_per_host": 3}, 0, True)
+    fill(frontier, A + "late")
+    assert (frontier.take(0), frontier.cut["max_pages_per_host"], frontier.idle) == (None, 4, True)
+
+
+def test_pages_that_fail_leave_room(make):
+    """A page that was not stored does not count, and no more are under way than there is room for."""
+    frontier = make("crawl.max_pages_per_host=1", "politeness.delay=0", "politeness.per_host=5")
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(0)
+    assert frontier.take(0) is None
+    frontier.finish(first, 0, stored=False)
+    assert paths([frontier.take(0)]) == ["2"]
+
+
+def test_retry_beyond_the_limit(make):
+    """A retry for a host that is full by now is dropped as well."""
+    frontier = make("crawl.max_pages_per_host=1", "politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(0)
+    frontier.finish(first, 0)
+    frontier.retry(first, at=10)
+    frontier.finish(frontier.take(0), 0, stored=True)
+    assert (frontier.take(10), frontier.idle, frontier.cut["max_pages_per_host"]) == (None, True, 1)
+
+
+@pytest.mark.parametrize("order", ["breadth", "depth", "random"])
+@pytest.mark.parametrize("robots", ["true", "false"])
+def test_spill(make, monkeypatch, order, robots):
+    """Pending URLs that went to the scratch file and back are each handed out once, with depth and referrer."""
+    monkeypatch.setattr(module, "_MEMORY_BYTES", 300)
+    frontier = make(f"crawl.order={order}", f"politeness.robots={robots}", "politeness.delay=0")
+    added, taken = set(), []
+    for number in range(200):
+        url = f"http://{'abc'[number % 3]}.example/{number}"
+        added.add((url, number, f"r{number}"))
+        frontier.add(url, number, f"r{number}")
+        if number < 3:
+            frontier.open("abc"[number] + ".example", 0)
+        elif number % 5 == 0:
+            taken.append(frontier.take(0))
+            frontier.finish(taken[-1], None)
+    assert frontier._scratch._end > 5000
+    taken += drain(frontier)
+    assert len(taken) == 200
+    assert {(task.url, task.depth, task.referrer) for task in taken} == added
+    assert frontier.idle
+
+
+def test_breadth_survives_a_spill(make, monkeypatch):
+    """The oldest goes first wherever it lies."""
+    monkeypatch.setattr(module, "_MEMORY_BYTES", 100)
+    frontier = make("politeness.delay=0")
+    fill(frontier, *(A + str(n) for n in range(50)))
+    assert paths(drain(frontier)) == [str(n) for n in range(50)]
+
+
+def test_empty(make):
+    """A frontier with nothing in it is idle and waits for nothing."""
+    frontier = make()
+    assert (frontier.take(0), frontier.next_at(), frontier.idle) == (None, None, True)
+    assert (frontier.pending, frontier.in_flight, frontier.known, frontier.hosts) == (0, 0, 0, 0)
+
+
+def test_defaults():
+    """A frontier that is given only settings asks no tree, shuffles by itself and keeps its own scratch file."""
+    frontier = Frontier(Settings())
+    assert fill(frontier, A) == [True]
+    assert frontier.take(0).kind == "robots"
+    frontier.close()
+    other = Frontier(apply(Settings(), ["crawl.max_pages_per_host=1"]))
+    assert fill(other, A) == [True]
+    other.close()
+
+
+class FrontierModel(RuleBasedStateMachine):
+    """The frontier beside a model of plain sets: every URL once for each attempt, and manners kept."""
+
+    @initialize(
+        order=st.sampled_from(["breadth", "depth", "random"]),
+        per_host=st.integers(1, 3),
+        delay=st.sampled_from([0, 1, 5]),
+        robots=st.booleans(),
+        memory=st.sampled_from([40, 200, 10**6]),
+    )
+    def begin(self, order, per_host, delay, robots, memory):
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(module, "_MEMORY_BYTES", memory)
+        self.settings = apply(
+            Settings(),
+            [
+                f"crawl.order={order}",
+                f"politeness.per_host={per_host}",
+                f"politeness.delay={delay}",
+                f"politeness.robots={'true' if robots else 'false'}",
+            ],
+        )
+        self.frontier = Frontier(self.settings, rng=random.Random(1))
+        self.now = 0.0
+        self.met, self.due, self.flying = set(), {}, []  # due: url → (attempt, not before)
+        self.not_before: dict[str, float] = {}
+        self.open = set()
+
+    @rule(host=st.sampled_from("ab"), page=st.integers(0, 30))
+    def add(self, host, page):
+        url = f"http://{host}.example/{page}"
+        assert self.frontier.add(url, page, host) == (url not in self.met)
+        if url not in self.met:
+            self.met.add(url)
+            self.due[url] = (1, 0.0)
+
+    @rule(seconds=st.sampled_from([0.5, 1, 7]))
+    def wait(self, seconds):
+        self.now += seconds
+
+    @rule()
+    def take(self):
+        task = self.frontier.take(self.now)
+        if task is None:
+            later = self.frontier.next_at()
+            assert later is None or later > self.now
+            assert later is not None or self.flying or not self.due
+            return
+        assert self.now >= self.not_before.get(task.host, 0)
+        assert sum(flying.host == task.host for flying in self.flying) < self.settings.politeness.per_host
+        self.flying.append(task)
+        if self.settings.politeness.per_host > 1:
+            self._rest(task.host, self.now + self.settings.politeness.delay)
+        if task.kind == "robots":
+            assert task.host not in self.open
+            assert [flying.host for flying in self.flying].count(task.host) == 1
+            return
+        assert task.host in self.open or not self.settings.politeness.robots
+        attempt, at = self.due.pop(task.url)
+        assert (task.attempt, task.key, str(task.depth)) == (attempt, urls.key(task.url), task.url.rpartition("/")[2])
+        assert at <= self.now
+
+    def _rest(self, host, until):
+        self.not_before[host] = max(self.not_before.get(host, 0), until)
+
+    def _finish(self, which, *, asked):
+        task = self.flying.pop(which % len(self.flying))
+        self.frontier.finish(task, self.now if asked else None)
+        if asked:
+            self._rest(task.host, self.now + self.settings.politeness.delay)
+        return task
+
+    @precondition(lambda self: self.flying)
+    @rule(which=st.integers(0, 9), asked=st.booleans())
+    def finish(self, which, asked):
+        task = self._finish(which, asked=asked)
+        if task.kind == "robots":
+            self.frontier.open(task.host, 0)
+            self.open.add(task.host)
+
+    @precondition(lambda self: self.flying)
+    @rule(which=st.integers(0, 9), wait=st.sampled_from([0, 2, 20]))
+    def fail(self, which, wait):
+        task = self._finish(which, asked=True)
+        self.frontier.retry(task, self.now + wait)
+        if task.kind == "robots":
+            self._rest(task.host, self.now + wait)
+        else:
+            self.due[task.url] = (task.attempt + 1, self.now + wait)
+
+    @precondition(lambda self: self.met)
+    @rule(which=st.integers(0, 99), wait=st.sampled_from([1, 10]))
+    def rest(self, which, wait):
+        host = urls.host(sorted(self.met)[which % len(self.met)])
+        self.frontier.rest(host, self.now + wait)
+        self._rest(host, self.now + wait)
+
+    @invariant()
+    def counts(self):
+        if hasattr(self, "frontier"):
+            assert self.frontier.pending == len(self.due)
+            assert self.frontier.in_flight == len(self.flying)
+            assert self.frontier.known == len(self.met)
+            assert self.frontier.idle == (not self.due and not self.flying)
+
+    def teardown(self):
+        if hasattr(self, "frontier"):
+            try:
+                self.finish_all()
+            finally:
+                self.frontier.close()
+                self.patch.undo()
+
+    def finish_all(self):
+        """Whatever was done before, everything that is due is handed out in the end."""
+        while self.due or self.flying:
+            while self.flying:
+                self.finish(0, asked=False)
+            self.take()
+            if not self.flying and self.due:
+                self.now = max(self.now, self.frontier.next_at())
+        assert self.frontier.take(self.now + 1000) is None
+        assert self.frontier.idle
+
+
+TestFrontierModel = FrontierModel.TestCase
+TestFrontierModel.settings = tuned(
+    deadline=None, max_examples=40, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+)

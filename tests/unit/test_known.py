@@ -1,0 +1,30 @@
+"""A set of fingerprints."""
+
+import pytest
+
+from fscrawl.known import Known
+
+
+@pytest.mark.parametrize("fingerprint", [0, 1, 2**48 - 1, 2**48, 2**64 - 1])
+def test_ends_of_the_range(fingerprint):
+    """The least and the greatest numbers are numbers like any other."""
+    known = Known()
+    assert fingerprint not in known
+    assert known.add(fingerprint)
+    assert fingerprint in known
+    assert not known.add(fingerprint)
+    assert len(known) == 1
+
+
+def test_neighbours():
+    """Numbers that share a bucket are kept apart, whichever comes first."""
+    known = Known()
+    assert [known.add(number) for number in (5, 3, 4, 5, 2**63)] == [True, True, True, False, True]
+    assert [number in known for number in (2, 3, 4, 5, 6)] == [False, True, True, True, False]
+    assert len(known) == 4
+
+
+def test_too_large():
+    """A number beyond 64 bits is an error, not a wrong answer."""
+    with pytest.raises(IndexError):
+        Known().add(2**64)

@@ -1,0 +1,145 @@
+"""The files of the tree as bytes."""
+
+import dataclasses
+import json
+
+import pytest
+
+from fscrawl.errors import RecordError
+from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, timestamp
+
+PAGE = PageRecord(
+    url="http://a.example/",
+    key="0" * 24,
+    depth=0,
+    referrer="",
+    fetched_at="2024-01-01T00:00:00.000Z",
+    machine="m-1-a",
+    status=200,
+    headers={"content-type": "text/html"},
+    bytes=5,
+    sha256="ab",
+    elapsed=0.25,
+    links=("http://a.example/b", "http://a.example/c"),
+)
+TREE = TreeRecord(format=1, crawl="c", created_at="t", shards=256, fanout=0, partition="host")
+
+
+def page_file(**changes):
+    return json.dumps(json.loads(PAGE.to_json()) | changes).encode()
+
+
+def test_file():
+    """A file is one line of UTF-8 JSON in the fields' order; what is None is left out."""
+    robots = RobotsRecord("http://a.example/robots.txt", "t", 200, "é\n")
+    assert robots.to_json() == (
+        '{"url":"http://a.example/robots.txt","fetched_at":"t","status":200,"text":"é\\n"}\n'.encode()
+    )
+    assert b"title" not in PAGE.to_json()
+
+
+def test_class_field():
+    """A field named for a Python keyword has its plain name in the file."""
+    error = ErrorRecord("http://a.example/", "0", 0, "", "t", "m", "timeout", "no answer", 3)
+    assert json.loads(error.to_json())["class"] == "timeout"
+    assert ErrorRecord.from_json(error.to_json()) == error
+
+
+def test_lists_come_back_as_tuples():
+    """Links are read back as they were: an immutable sequence in page order."""
+    page = dataclasses.replace(PAGE, nofollow=(), robots=("noindex",))
+    assert PageRecord.from_json(page.to_json()) == page
+
+
+def test_unknown_fields():
+    """Fields of a newer program are ignored."""
+    assert PageRecord.from_json(page_file(colour="red", more={"a": [1]})) == PAGE
+
+
+@pytest.mark.parametrize("name", [f.name for f in dataclasses.fields(PageRecord) if f.default is dataclasses.MISSING])
+def test_missing_field(name):
+    """A missing field is named."""
+    values = json.loads(PAGE.to_json())
+    del values[name]
+    with pytest.raises(RecordError, match=f"field '{name}' is missing"):
+        PageRecord.from_json(json.dumps(values).encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("url", 1),
+        ("url", None),
+        ("depth", "0"),
+        ("depth", True),
+        ("depth", 0.0),
+        ("elapsed", "0.1"),
+        ("elapsed", False),
+        ("headers", []),
+        ("headers", {"a": 1}),
+        ("links", "http://a.example/"),
+        ("links", [1]),
+        ("links", {}),
+        ("title", ["a"]),
+        ("title", None),
+        ("robots", "noindex"),
+    ],
+)
+def test_wrong_type(name, value):
+    """A field of the wrong type is named."""
+    with pytest.raises(RecordError, match=f"field '{name}' has the wrong type"):
+        PageRecord.from_json(page_file(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"\0" * 64,
+        b"\xff\xfe",
+        b"\xc3(",
+        b"{}{}",
+        b"{'url': 1}",
+        b'{"depth":' + b"1" * 5000 + b"}",
+        b"[" * 100_000,
+        b'{"links":' * 100_000,
+    ],
+)
+def test_not_json(data):
+    """Bytes that are no JSON, or nested or numbered beyond reason, are a RecordError."""
+    with pytest.raises(RecordError, match="not JSON"):
+        PageRecord.from_json(data)
+
+
+@pytest.mark.parametrize("data", [b"null", b"[]", b"1", b'"text"', b"NaN"])
+def test_not_an_object(data):
+    """JSON that is no object is a RecordError."""
+    with pytest.raises(RecordError, match="not a JSON object"):
+        TreeRecord.from_json(data)
+
+
+def test_whole_elapsed():
+    """A number of whole seconds is a number of seconds."""
+    assert PageRecord.from_json(page_file(elapsed=2)).elapsed == 2
+
+
+def test_huge_number():
+    """A number larger than 64 bits is read as it stands."""
+    assert TreeRecord.from_json(dataclasses.replace(TREE, shards=10**100).to_json()).shards == 10**100
+
+
+def test_torn_newline():
+    """A file that lacks nothing but its last newline says what it should."""
+    assert TreeRecord.from_json(TREE.to_json()[:-1]) == TREE
+
+
+def test_lone_surrogate():
+    """What UTF-8 cannot hold is written as a question mark."""
+    page = PageRecord.from_json(dataclasses.replace(PAGE, title="a\ud800b").to_json())
+    assert page.title == "a?b"
+
+
+def test_timestamp():
+    """Times are RFC 3339 in UTC, in milliseconds, cut and not rounded."""
+    assert timestamp(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"

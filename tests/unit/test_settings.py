@@ -1,0 +1,223 @@
+"""What a `crawl.toml` may say, and what is said of one that may not."""
+
+import dataclasses
+import tomllib
+
+import pytest
+
+from fscrawl import settings
+from fscrawl.errors import SettingsError
+from fscrawl.settings import Settings, apply, names, parse, render
+
+INT_RIGHT = "it takes a whole number"
+FLOAT_RIGHT = "it takes a number below 1e9"
+
+
+def error_of(text):
+    with pytest.raises(SettingsError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_empty_file():
+    """A file that sets nothing leaves every default."""
+    assert parse("") == parse("[crawl]\n[fleet]\n") == Settings()
+
+
+def test_rendered_defaults():
+    """The file of the first machine names and explains every setting, and reads back as the defaults."""
+    text = render(Settings())
+    assert parse(text) == Settings()
+    lines = text.splitlines()
+    for full in names():
+        at = next(i for i, line in enumerate(lines) if line.lstrip("# ").startswith(full.partition(".")[2] + " ="))
+        assert lines[at - 1].startswith("# ")
+
+
+def test_absent_limits():
+    """A limit that is not set stands there as a comment, ready to be set."""
+    text = render(Settings())
+    assert "\n# max_pages =\n" in text
+    assert parse(text.replace("# max_pages =", "max_pages = 5")).crawl.max_pages == 5
+
+
+def test_names():
+    """Names are `section.name`, each once, of every section."""
+    assert len(set(names())) == len(names())
+    assert {name.partition(".")[0] for name in names()} == {f.name for f in dataclasses.fields(Settings)}
+    assert {"politeness.delay", "crawl.max_depth", "fetch.headers"} <= set(names())
+
+
+def test_whole_number_for_a_float():
+    """A whole number is a number, and comes back as a float."""
+    delay = parse("[politeness]\ndelay = 2").politeness.delay
+    assert (delay, type(delay)) == (2.0, float)
+
+
+@pytest.mark.parametrize("value", [1234567.0, 999999999.0, 0.1, 1e-9, 123456.789])
+def test_numbers_are_rendered_exactly(value):
+    """A number loses no digit by being written."""
+    assert parse(render(apply(Settings(), [f"politeness.max_delay={value!r}"]))).politeness.max_delay == value
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "right"),
+    [
+        ("crawl", 'scope = "page"', 'it takes one of "host", "domain", "any"'),
+        ("crawl", "scope = 1979-05-27", "it takes a string"),
+        ("crawl", 'scope = ["any"]', "it takes a string"),
+        ("crawl", 'allow = "x"', "it takes a list of strings"),
+        ("crawl", "allow = [1]", "it takes a list of strings"),
+        ("crawl", 'deny = ["("]', 'regular expressions; "(" is not one: missing )'),
+        ("crawl", 'deny = ["a{99999999999999999999}"]', "regular expressions"),
+        ("crawl", f'deny = ["{"(" * 5000}"]', "regular expressions"),
+        ("crawl", "max_depth = -1", "it takes 0 or more"),
+        ("crawl", "max_depth = 1.5", INT_RIGHT),
+        ("crawl", "max_depth = true", INT_RIGHT),
+        ("crawl", "max_depth = inf", INT_RIGHT),
+        ("crawl", "max_pages = 0", "it takes 1 or more"),
+        ("crawl", 'order = "best"', 'it takes one of "breadth", "depth", "random"'),
+        ("crawl", "drop_query = 1", "it takes true or false"),
+        ("crawl", "drop_query = {a = [1, {b = nan}]}", "it takes true or false"),
+        ("politeness", 'user_agent = ""', "it takes one line of printable ASCII characters"),
+        ("politeness", 'user_agent = " "', "it takes one line of printable ASCII characters"),
+        ("politeness", 'user_agent = "a\\nb"', "it takes one line of printable ASCII characters"),
+        ("politeness", 'user_agent = "é"', "it takes one line of printable ASCII characters"),
+        ("politeness", "delay = -0.5", "it takes 0 or more"),
+        ("politeness", "delay = -inf", FLOAT_RIGHT),
+        ("politeness", "delay = inf", FLOAT_RIGHT),
+        ("politeness", "delay = nan", FLOAT_RIGHT),
+        ("politeness", "delay = 1e9", FLOAT_RIGHT),
+        ("politeness", "delay = true", FLOAT_RIGHT),
+        ("politeness", 'delay = "1"', FLOAT_RIGHT),
+        ("politeness", "per_host = 0", "it takes 1 or more"),
+        ("fetch", "timeout = 0", "it takes more than 0"),
+        ("fetch", "headers = 1", "it takes a table of strings"),
+        ("fetch", "headers = {a = 1}", "it takes a table of strings"),
+        ("fetch", 'headers = {"a b" = "c"}', "it takes a table of header names and one-line values"),
+        ("fetch", 'headers = {a = "b\\r\\nc: d"}', "it takes a table of header names and one-line values"),
+        ("store", "fanout = 2", "it takes one of 0, 1"),
+        ("store", "fanout = 0x" + "f" * 5000, "it takes one of 0, 1"),
+    ],
+)
+def test_bad_value(section, line, right):
+    """A bad value is one line that names file, key, the value and what would be right."""
+    message = error_of(f"[{section}]\n{line}\n")
+    assert message.startswith(f"crawl.toml: {section}.{line.partition(' ')[0]} = ")
+    assert right in message
+
+
+def test_bad_value_stands_as_toml():
+    """The value in the message is written as in the file."""
+    assert error_of('[crawl]\nallow = "a\\"\\u0000"').startswith('crawl.toml: crawl.allow = "a\\"\\U00000000"')
+    assert "crawl.allow = {" in error_of("[crawl]\nallow = {a = 1.0}")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[politeness]\ndelai = 1", "unknown setting politeness.delai; did you mean politeness.delay?"),
+        ("[politenes]\ndelay = 1", "unknown setting politenes.delay; did you mean politeness.delay?"),
+        ("[x]\ny = 1", "unknown setting x.y; the sections are crawl, politeness, fetch, parse, fleet, store"),
+        ("[__doc__]\nx = 1", "unknown setting __doc__.x; the sections are"),
+        ("[__class__]\ncrawl = 1", "unknown setting __class__.crawl; "),
+        ("[crawl]\n__class__ = 1", "unknown setting crawl.__class__; "),
+        ("[polite]\n", "unknown section [polite]; there are crawl, "),
+        ('[crawl]\n"a\\nb" = 1', 'unknown setting crawl."a\\U0000000ab"'),
+        ("delay = 1", "'delay' stands outside any section"),
+        ("[[crawl]]\nscope = 'any'", "'crawl' stands outside any section"),
+        ("[crawl\n", "not TOML: "),
+        ("[crawl]\nscope = any", "not TOML: "),
+        ("[crawl]\nmax_depth = 1\nmax_depth = 2", "not TOML: "),
+        ("x = " + "[" * 5000, "not TOML: "),
+        ("[crawl]\nmax_depth = " + "1" * 5000, "not TOML: "),
+    ],
+)
+def test_bad_file(text, message):
+    """What is no setting, or no TOML, is said in one line, with what may have been meant."""
+    assert error_of(text).startswith(f"crawl.toml: {message}")
+
+
+def test_place_of_a_syntax_error():
+    """A syntax error names its line."""
+    assert "line 2" in error_of("[crawl]\nscope = any\n")
+
+
+def test_where():
+    """The error names the file that was read."""
+    with pytest.raises(SettingsError, match=r"^other[.]toml: unknown setting"):
+        parse("[crawl]\nx = 1", "other.toml")
+
+
+def test_dead_after():
+    """A machine is not dead before it has missed three beats."""
+    assert error_of("[fleet]\nbeat = 30\n").endswith("dead_after = 60: it takes 3 times fleet.beat (30) or more")
+    assert parse("[fleet]\nbeat = 30\ndead_after = 90\n").fleet.beat == 30
+
+
+@pytest.mark.parametrize(
+    ("assignment", "path", "value"),
+    [
+        ("crawl.scope=any", "crawl.scope", "any"),
+        ('crawl.scope="any"', "crawl.scope", "any"),
+        (" crawl.scope = any ", "crawl.scope", "any"),
+        ("crawl.deny=['[?]a=b', 'c']", "crawl.deny", ("[?]a=b", "c")),
+        ("crawl.max_pages=7", "crawl.max_pages", 7),
+        ("politeness.robots=false", "politeness.robots", False),
+        ("politeness.delay=.5e0", "politeness.delay", None),
+        ("politeness.user_agent=me/1.0 (a=b)", "politeness.user_agent", "me/1.0 (a=b)"),
+        ("fetch.headers={cookie = 'a'}", "fetch.headers", {"cookie": "a"}),
+    ],
+)
+def test_set(assignment, path, value):
+    """--set takes a value as in TOML, or bare text for a string."""
+    if value is None:
+        with pytest.raises(SettingsError, match=FLOAT_RIGHT):
+            apply(Settings(), [assignment])
+        return
+    section, _, name = path.partition(".")
+    assert getattr(getattr(apply(Settings(), [assignment]), section), name) == value
+
+
+@pytest.mark.parametrize("assignment", ["", "crawl.scope", "scope=any", "=1"])
+def test_set_malformed(assignment):
+    """A --set that is no assignment is answered with how to write one."""
+    with pytest.raises(SettingsError, match=r"write it as section[.]name=value"):
+        apply(Settings(), [assignment])
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("crawl.x=1", "--set: unknown setting crawl.x"),
+        ("fleet.beat=50", "--set: fleet.dead_after = 60"),
+        ("politeness.delay=" + "1" * 5000, "it takes a number below 1e9"),
+        ("crawl.max_pages=" + "[" * 5000, "it takes a whole number"),
+        ("crawl.allow=['\udcff']", "it takes a list of strings"),
+    ],
+)
+def test_set_bad(assignment, message):
+    """A bad --set is refused as a bad file is."""
+    with pytest.raises(SettingsError) as caught:
+        apply(Settings(), [assignment])
+    assert message in str(caught.value)
+
+
+def test_set_several():
+    """The last of several assignments holds, and what must fit together is checked when all are done."""
+    changed = apply(Settings(), ["fleet.beat=50", "fleet.dead_after=150", "crawl.scope=host", "crawl.scope=any"])
+    assert (changed.fleet.beat, changed.crawl.scope) == (50, "any")
+
+
+def test_frozen():
+    """Settings are values: they are replaced, never changed."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().crawl.scope = "any"
+
+
+def test_user_agent():
+    """The default user agent says who crawls."""
+    assert settings.USER_AGENT.startswith("fscrawl/")
+    assert tomllib.loads(render(Settings()))["politeness"]["user_agent"] == settings.USER_AGENT
