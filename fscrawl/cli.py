@@ -6,16 +6,23 @@ Whatever is wrong with what a user gave is said in one line on standard error, w
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
+from multiprocessing import forkserver
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fscrawl import __version__, settings, store, urls
 from fscrawl.errors import EXIT_INTERRUPTED, FscrawlError, NotATreeError, UsageError
-from fscrawl.machine import Machine, Result, new_machine_id
+from fscrawl.heartbeat import new_machine_id
 from fscrawl.progress import Progress
 from fscrawl.records import FORMAT, TreeRecord, timestamp
+from fscrawl.watch import read_seeds
+
+if TYPE_CHECKING:
+    from fscrawl.machine import Result
 
 _EXAMPLES = """\
 examples:
@@ -63,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     crawl.add_argument(
         "--set", action="append", default=[], metavar="K=V", help="a setting for a new tree, e.g. politeness.delay=0.5"
     )
+    crawl.add_argument("--reseed", action="store_true", help="read every link file of the tree again, trust no feed")
+    crawl.add_argument("--follow", action="store_true", help="when all is done stay, and wait for new seeds")
     said = crawl.add_mutually_exclusive_group()
     said.add_argument("--quiet", action="store_true", help="no progress; warnings and the summary only")
     said.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
@@ -79,7 +88,16 @@ def _positive(text: str) -> int:
 # -- crawl
 
 
+def _warm_up() -> None:
+    """Let the process that workers are forked from load its modules while this one loads its own."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.pool"])
+    forkserver.ensure_running()
+
+
 def _crawl(options: argparse.Namespace) -> int:
+    _warm_up()
+    from fscrawl.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
+
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
     progress = Progress(mode, verbose=options.verbose)
     given = _given_seeds(options, progress)
@@ -87,8 +105,8 @@ def _crawl(options: argparse.Namespace) -> int:
     seeds = _seeds_of(tree, given, progress)
     if chosen.politeness.user_agent == settings.USER_AGENT:
         progress.warn(f"politeness.user_agent names nobody; please put an address of yours into {tree.root}/crawl.toml")
-    machine = Machine(tree, chosen, seeds, progress, workers=options.workers, threads=options.threads)
-    result = machine.run()
+    how = Options(options.workers, options.threads, reseed=options.reseed, follow=options.follow)
+    result = Machine(tree, chosen, seeds, progress, how).run()
     print(_summary(tree.root, result))
     return result.exit_code
 
@@ -106,25 +124,10 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
             text = options.seeds.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"--seeds {options.seeds}: cannot be read: {error}") from error
-        found += parse_seeds(text, str(options.seeds), progress)
+        found += read_seeds(text, str(options.seeds), progress.warn)
         if not found:
             raise UsageError(f"--seeds {options.seeds}: there is no URL in it; it takes one a line")
     return list(dict.fromkeys(found))
-
-
-def parse_seeds(text: str, where: str, progress: Progress) -> list[str]:
-    """Read seed lines: one URL each, blank lines and # comments skipped; a line that is no URL is warned of."""
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        url = urls.normalise(stripped)
-        if url is None:
-            progress.warn(f"{where}:{number}: not a URL to crawl, skipped: {stripped[:200]}")
-        else:
-            found.append(url)
-    return found
 
 
 def _open_or_create(options: argparse.Namespace, given: list[str]) -> tuple[store.Tree, settings.Settings]:
@@ -163,7 +166,7 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:
     """Give all seeds: the tree's, to which those of the command line are added."""
-    there = parse_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress)
+    there = read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn)
     new = [url for url in given if url not in there]
     if new:
         tree.add_seeds(new)

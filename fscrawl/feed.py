@@ -11,7 +11,7 @@ lost or repeated line does no harm: the link files are the truth, the feeds an i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple, Protocol
 
 from fscrawl.machinery import SEGMENT_BYTES, Log
@@ -95,13 +95,13 @@ class Reader:
         """Bytes taken in, of others' feeds."""
         return sum(self.offsets.values())
 
-    def read(self, shards: Collection[int]) -> Iterator[Found]:
+    def read(self, shards: Container[int]) -> Iterator[Found]:
         """Give the new lines of `shards`, and note which shards have lines at all."""
         for machine, last in self._shared.feeds().items():
             if machine != self._machine:
                 yield from self._read_one(machine, last, shards)
 
-    def _read_one(self, machine: str, last: int, shards: Collection[int]) -> Iterator[Found]:
+    def _read_one(self, machine: str, last: int, shards: Container[int]) -> Iterator[Found]:
         segment, offset = self._places.get(machine, (0, 0))
         while True:
             data = self._shared.read_feed(machine, segment, offset)
@@ -115,7 +115,7 @@ class Reader:
             else:
                 return
 
-    def read_again(self, shards: Collection[int]) -> Iterator[Found]:
+    def read_again(self, shards: Container[int]) -> Iterator[Found]:
         """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
 
         Of its own machine's feed: all that was flushed.
@@ -125,7 +125,7 @@ class Reader:
             if end is not None:
                 yield from self._pass_over(machine, end, shards)
 
-    def _pass_over(self, machine: str, end: tuple[int, int | None], shards: Collection[int]) -> Iterator[Found]:
+    def _pass_over(self, machine: str, end: tuple[int, int | None], shards: Container[int]) -> Iterator[Found]:
         for segment in range(end[0] + 1):
             stop = end[1] if segment == end[0] else None
             offset = 0
@@ -138,7 +138,7 @@ class Reader:
                 offset += len(data)
                 yield from self._parse(data, shards, note=False)
 
-    def _parse(self, data: bytes, shards: Collection[int], *, note: bool) -> Iterator[Found]:
+    def _parse(self, data: bytes, shards: Container[int], *, note: bool) -> Iterator[Found]:
         for line in data.split(b"\n")[:-1]:
             try:
                 shard = int(line[: line.index(b" ")])

@@ -19,7 +19,7 @@ import heapq
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, KeysView
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -49,13 +49,21 @@ class Task(NamedTuple):
     valid_until: float = float("inf")
 
 
-class _Shard:
-    __slots__ = ("check_until", "in_flight", "known")
+class Place(NamedTuple):
+    """Where a URL belongs: its host directory, its digest, its shard."""
 
-    def __init__(self, check_until: float) -> None:
+    host: str
+    digest: bytes
+    shard: int
+
+
+class _Shard:
+    __slots__ = ("check_until", "known", "taken_at")
+
+    def __init__(self, taken_at: float | None, check_s: float) -> None:
         self.known = Known()
-        self.in_flight = 0
-        self.check_until = check_until
+        self.taken_at = taken_at  # None: nobody had it before
+        self.check_until = 0.0 if taken_at is None else taken_at + check_s
 
 
 class _Host:
@@ -69,11 +77,13 @@ class _Host:
         "queue",
         "ready_at",
         "robots_attempt",
+        "taken_at",
         "urgent",
     )
 
-    def __init__(self, name: str, *, is_open: bool) -> None:
+    def __init__(self, name: str, taken_at: float | None, *, is_open: bool) -> None:
         self.name = name
+        self.taken_at = taken_at
         self.queue = Queue()
         self.urgent: list[Task] | None = None  # retries that are due
         self.in_flight = 0
@@ -126,12 +136,11 @@ class Frontier:
 
     # -- in
 
-    def add(self, url: str, depth: int, referrer: str) -> bool:
+    def add(self, url: str, depth: int, referrer: str, place: Place | None = None) -> bool:
         """Make a normal form pending unless it is known or beyond a limit; tell whether it now is."""
-        name = urls.host(url)
-        digest = urls.digest(url)
-        shard = self._shards.get(self._shard_of(name, digest)) or self.hold(self._shard_of(name, digest))
-        host = self._hosts.get(name) or self._meet(name)
+        name, digest, number = place or self.place(url)
+        shard = self._shards.get(number) or self.hold(number)
+        host = self._hosts.get(name) or self._meet(name, shard)
         if not shard.known.add(int.from_bytes(digest[:8])):
             return False
         limit = self.settings.crawl.max_depth
@@ -151,8 +160,10 @@ class Frontier:
         if not host.in_heap:
             self._schedule(host)
 
-    def _meet(self, name: str) -> _Host:
-        host = self._hosts[name] = _Host(name, is_open=not self.settings.politeness.robots)
+    def _meet(self, name: str, first: _Shard) -> _Host:
+        host = self._hosts[name] = _Host(name, first.taken_at, is_open=not self.settings.politeness.robots)
+        if first.taken_at is not None:
+            host.ready_at = first.taken_at + self._delay(host)
         for key in self._done_keys(name):
             shard = self._shards.get(self._shard_of(name, bytes.fromhex(key)))
             if shard is not None:
@@ -163,18 +174,35 @@ class Frontier:
 
     # -- shards
 
+    def place(self, url: str) -> Place:
+        """Give where a normal form belongs."""
+        name, digest = urls.host(url), urls.digest(url)
+        return Place(name, digest, self._shard_of(name, digest))
+
     def shard_of(self, url: str) -> int:
         """Give the shard of a normal form."""
-        return self._shard_of(urls.host(url), urls.digest(url))
+        return self.place(url).shard
+
+    def holds(self, shard: int) -> bool:
+        return shard in self._shards
+
+    @property
+    def shards(self) -> KeysView[int]:
+        """The shards held, as they are at any time."""
+        return self._shards.keys()
 
     def _shard_of(self, host: str, digest: bytes) -> int:
         if self._by_url:
             return urls.shard(digest[:12].hex(), self._shard_count)
         return _shard_of_host(host, self._shard_count)
 
-    def hold(self, shard: int, check_until: float = 0.0) -> _Shard:
-        """Take a shard on. Until `check_until` its tasks say that the tree must be asked by name."""
-        held = self._shards[shard] = _Shard(check_until)
+    def hold(self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0) -> _Shard:
+        """Take a shard on. `taken_at`: when, if another had it before.
+
+        Then its hosts may just have been asked: they rest for their delay first; and for `check_s` seconds a listing
+        may not show all that was stored, so that tasks say that the tree must be asked by name.
+        """
+        held = self._shards[shard] = _Shard(taken_at, check_s)
         return held
 
     def let_go(self, shard: int) -> None:
@@ -328,6 +356,8 @@ class Frontier:
             return
         host.open = True
         host.delay = min(delay_s, self.settings.politeness.max_delay)
+        if host.taken_at is not None:
+            host.ready_at = max(host.ready_at, host.taken_at + self._delay(host))
         self._schedule(host)
 
     def is_open(self, name: str) -> bool:

@@ -79,6 +79,7 @@ class Heartbeat:
         self.written: list[dict[str, Any]] = []  # the last two beats
         self._write(hello(machine))
         self._beaten_at = uptime()
+        self._longest_gap_s = 0.0
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -89,6 +90,11 @@ class Heartbeat:
     def beaten_at(self) -> float:
         """When that beat began, by `uptime`."""
         return self._beaten_at
+
+    def take_longest_gap_s(self) -> float:
+        """Seconds of the longest gap between two beats since this was last asked: a pause that is over shows here."""
+        gap, self._longest_gap_s = self._longest_gap_s, 0.0
+        return gap
 
     def beat_now(self) -> None:
         """Do not wait for the next beat: something has changed that others wait for."""
@@ -118,6 +124,7 @@ class Heartbeat:
                 self.trouble = None
                 self._number += 1
                 self.written = [*self.written[-1:], beat]
+                self._longest_gap_s = max(self._longest_gap_s, uptime() - self._beaten_at)
                 self._beaten_at = began
             self._wake.wait(self.beat_s)
             self._wake.clear()

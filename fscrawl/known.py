@@ -5,6 +5,7 @@ A million entries take 9 MB, ten million 87 MB; a Python set of the same integer
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from bisect import bisect_left
 
@@ -51,7 +52,7 @@ class Known:
         for bucket in self._buckets:
             first = len(buckets)
             ends = [bisect_left(bucket, (first + i) << self._shift) for i in range(1 << _MORE_BITS)] + [len(bucket)]
-            buckets += [bucket[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+            buckets += [bucket[start:end] for start, end in itertools.pairwise(ends)]
         self._buckets = buckets
 
     def __contains__(self, fingerprint: int) -> bool:

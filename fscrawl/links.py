@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import webencodings
-from bs4 import BeautifulSoup
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.encoding import decode, sniff_encoding
@@ -135,6 +134,8 @@ def _is_html(node: LexborNode) -> bool:
 
 
 def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
+    from bs4 import BeautifulSoup  # noqa: PLC0415 - a tenth of a second that only those who ask for it should pay
+
     # The newline changes nothing for HTML and keeps Beautiful Soup from warning of input that resembles XML or a path;
     # to silence a warning is no choice: the filters belong to all threads. Attributes are strings, `rel` not a list.
     text = "\n" + body.decode("utf-8", "replace")
@@ -302,7 +303,7 @@ def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
 
 
 # Nesting: lexbor, like any parser by the standard, walks up the open elements at each tag, and remakes unclosed
-# formatting elements in each paragraph: 1 MB of <div> took it more than a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
+# formatting elements in each paragraph: 1 MB of <div> took it over a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
 # This is against broken pages: one that deceives the count (<b x1></i><b x2></i>…) is for the worker's limits to stop.
 
 _MAX_DEPTH = 512  # where Chrome stops nesting too

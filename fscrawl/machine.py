@@ -1,9 +1,9 @@
-"""The main loop of one machine: what the tree holds → the frontier → the workers → the frontier.
+"""The main loop of one machine: what its shards hold → the frontier → the workers → the frontier and the feed.
 
-    recover     the tree's records are read once: what is done is known, what they link to is pending
+    tick        heartbeats, leases, feeds and edits are looked at when it is time (`membership`)
     dispatch    whatever the frontier lets go is submitted, while the workers have room
-    collect     outcomes come back: new URLs into the frontier, failures back for another attempt
-    leave       when nothing is pending or in flight, a limit is reached, or somebody asks
+    collect     outcomes come back: new URLs are discovered, failures go back for another attempt
+    leave       when nothing is left anywhere, a limit is reached, or somebody asks
 
 Promise: the loop ends by itself; whatever ends it, what the tree holds is enough to go on from. A signal is obeyed
 within the time of the exchanges in flight, a second one at once.
@@ -15,28 +15,38 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fscrawl import urls
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, RecordError, TreeError
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fetch import Failed
 from fscrawl.frontier import Frontier, Task
+from fscrawl.membership import Membership
 from fscrawl.pool import Died, Place, Pool, Trouble
 from fscrawl.progress import Counts, Progress
 from fscrawl.settings import Settings
-from fscrawl.store import Tree, remove
+from fscrawl.store import Tree
+from fscrawl.watch import Watch
 from fscrawl.worker import Job, Outcome, error_record
 
-_LONGEST_WAIT_S = 0.5  # so that a signal and the progress line are seen to
+_LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
 _FIRST_BACKOFF_S = 1.0
 _KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped"}
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """How one machine takes part. `reseed`: trust the link files alone; `follow`: stay when all is done."""
+
+    workers: int
+    threads: int
+    reseed: bool = False
+    follow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended: what it did, its exit code, and what else should be said."""
+    """How a run ended: what it did, its exit code, and what stopped it if it was not the end."""
 
     counts: Counts
     exit_code: int
@@ -53,35 +63,43 @@ class Machine:
         settings: Settings,
         seeds: frozenset[str],
         progress: Progress,
-        *,
-        workers: int,
-        threads: int,
+        options: Options,
         rng: random.Random | None = None,
     ) -> None:
         self._tree = tree
-        self._settings = settings
-        self._seeds = seeds
         self._progress = progress
+        self._options = options
         self._rng = rng or random.Random()
-        self._job = Job(settings, seeds)
-        self._place = Place(tree.root, tree.machine, tree.fsync, threads)
-        self._workers = workers
         self._counts = Counts()
-        self._stored_before = 0
         self._interrupts = 0
         self._trouble: TreeError | None = None
-        self._past_hosts: frozenset[str] = frozenset()
-        self._frontier = Frontier(settings, self._done_keys, self._pages_of)
+        self._finished = False
+        self._watch = Watch(tree, settings, seeds, progress.warn)
+        self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
+        self._membership = Membership(
+            tree, self._frontier, self._watch, reseed=options.reseed, counters=self._beat, warn=progress.warn
+        )
+        self._stored_before = 0
+        self._elsewhere_before = 0
         self._pool: Pool
+
+    @property
+    def _settings(self) -> Settings:
+        return self._watch.settings
 
     def run(self) -> Result:
         """Crawl until the end; TreeError if the tree could not be used any more (all that was stored stays)."""
         began = time.monotonic()
-        patience_s = 60 + 4 * (self._settings.fetch.timeout + self._settings.fetch.connect_timeout)
         with _Signals(self._interrupt):
-            self._recover()
-            self._pool = Pool(self._workers, self._place, self._job, hung_after_s=patience_s)
-            self._loop()
+            fetch = self._settings.fetch
+            place = Place(self._tree.root, self._tree.machine, self._tree.fsync, self._options.threads)
+            patience_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout)
+            self._pool = Pool(self._options.workers, place, self._job(), hung_after_s=patience_s)
+            try:
+                self._crawl()
+            except TreeError as error:
+                self._trouble = error
+                self._pool.kill()
             self._pool.close()
         self._frontier.close()
         self._show(last=True)
@@ -89,65 +107,57 @@ class Machine:
             raise self._trouble
         return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stopped())
 
+    def _crawl(self) -> None:
+        self._membership.join()
+        self._count_stored()
+        self._loop()
+        if self._trouble is None:
+            self._membership.leave(finished=self._finished)
+
+    def _job(self) -> Job:
+        return Job(self._settings, self._watch.seeds)
+
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_INTERRUPTED
-        return EXIT_OK if self._counts.pages + self._stored_before else EXIT_UNUSABLE_RESULT
+        there = self._counts.pages or self._membership.past_hosts or self._membership.pages_elsewhere()
+        return EXIT_OK if there else EXIT_UNUSABLE_RESULT
 
     def _stopped(self) -> str | None:
         if self._interrupts:
             return "interrupted"
         return "crawl.max_pages is reached" if self._budget() <= 0 else None
 
-    # -- recover
-
-    def _recover(self) -> None:
-        """Feed the frontier with the seeds and with what the tree's records link to."""
-        self._past_hosts = frozenset(self._tree.hosts("links")) | frozenset(self._tree.hosts("errs"))
-        scope = self._job.scope()
-        for seed in sorted(self._seeds):
-            self._frontier.add(seed, 0, "")
-        for host in self._tree.hosts("links"):
-            self._reap(host)
-            for key in self._tree.keys("links", host):
-                if self._interrupts:
-                    return
-                self._feed_record(scope, host, key)
-
-    def _feed_record(self, scope: urls.Scope, host: str, key: str) -> None:
-        try:
-            record = self._tree.page(host, key)
-        except RecordError as error:
-            self._progress.warn(f"{self._tree.path_of('links', host, key)}: {error}; remove it to have the page again")
-            return
-        self._stored_before += bool(record.sha256)
-        self._add(scope, record.links, record.depth + 1, key)
-
-    def _add(self, scope: urls.Scope, links: Iterable[str], depth: int, referrer: str) -> None:
-        for url in links:
-            if scope.refuses(url) is None:
-                self._frontier.add(url, depth, referrer)
-
-    def _reap(self, host: str) -> None:
-        """Remove the temporaries that a run on this machine left when it was killed."""
-        for room in ("htmls", "links", "errs"):
-            for path, owner in self._tree.temporaries(room, host):
-                if is_gone(owner):
-                    remove(path)
+    # -- what others ask
 
     def _done_keys(self, host: str) -> list[str]:
-        if host not in self._past_hosts:
+        if host not in self._membership.past_hosts:
             return []
         return self._tree.keys("links", host) + self._tree.keys("errs", host)
 
     def _pages_of(self, host: str) -> int:
-        return len(self._tree.keys("htmls", host)) if host in self._past_hosts else 0
+        return len(self._tree.keys("htmls", host)) if host in self._membership.past_hosts else 0
+
+    def _beat(self) -> dict[str, Any]:
+        """Give the counters of a heartbeat; called from the heart's thread."""
+        counts = self._counts
+        return {
+            "pages": counts.pages,
+            "bytes": counts.bytes,
+            "errors": dict(counts.errors),
+            "pending": self._frontier.pending,
+            "in_flight": self._frontier.in_flight,
+            "hosts": self._frontier.hosts,
+        }
 
     # -- the loop
 
     def _loop(self) -> None:
         drained = False
         while self._going():
+            if self._membership.tick(hungry=not self._frontier.pending):
+                self._frontier.settings = self._settings
+                self._pool.tell(self._job())
             if not self._leaving():
                 self._dispatch()
             elif not drained:
@@ -160,15 +170,30 @@ class Machine:
     def _going(self) -> bool:
         if self._frontier.in_flight:
             return True
-        return not (self._frontier.idle or self._leaving())
+        if self._leaving():
+            return False
+        self._finished = not self._options.follow and self._membership.is_over()
+        return not self._finished
 
     def _leaving(self) -> bool:
         return bool(self._interrupts) or self._trouble is not None or self._budget() <= 0
 
+    def _count_stored(self) -> None:
+        """Where pages are limited, count those there are: other machines' beats tell how many come to them."""
+        if self._settings.crawl.max_pages is not None:
+            self._stored_before = sum(len(self._tree.keys("htmls", host)) for host in self._tree.hosts("htmls"))
+            self._elsewhere_before = self._membership.pages_elsewhere()
+
     def _budget(self) -> float:
         """Pages that may still be stored."""
         limit = self._settings.crawl.max_pages
-        return float("inf") if limit is None else limit - self._stored_before - self._counts.pages
+        if limit is None:
+            return float("inf")
+        elsewhere = self._membership.pages_elsewhere() - self._elsewhere_before
+        return limit - self._stored_before - elsewhere - self._counts.pages
+
+    def _may_dispatch(self) -> bool:
+        return not self._membership.fenced and self._pool.has_room and self._frontier.in_flight < self._budget()
 
     def _dispatch(self) -> None:
         now = time.monotonic()
@@ -176,13 +201,16 @@ class Machine:
             task = self._frontier.take(now)
             if task is None:
                 return
-            self._pool.submit(task)
-
-    def _may_dispatch(self) -> bool:
-        return self._pool.has_room and self._frontier.in_flight < self._budget()
+            if not self._membership.scope_was_edited or self._membership.scope.refuses(task.url) is None:
+                self._pool.submit(task._replace(valid_until=self._membership.valid_until))
+            else:
+                self._counts.cut["scope"] += 1
+                self._frontier.finish(task, None)
 
     def _patience_s(self) -> float:
-        """How long to wait for an answer before the frontier may have something new."""
+        """How long to wait for an answer before there may be something new to dispatch or to work at."""
+        if self._membership.busy:
+            return 0.0
         next_at = self._frontier.next_at()
         if next_at is None or self._leaving() or not self._may_dispatch():
             return _LONGEST_WAIT_S
@@ -208,8 +236,9 @@ class Machine:
             self._frontier.open(task.host, outcome.delay_s)
         elif outcome.kind == "passing":
             self._frontier.retry(task, self._next_try(outcome))
-        for url in outcome.links:
-            self._frontier.add(url, task.depth + 1, task.key)
+        elif outcome.kind == "returned":
+            self._frontier.give_back(task)
+        self._membership.discover(outcome.links, task.depth + 1, task.key)
         self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
 
     def _next_try(self, outcome: Outcome) -> float:
@@ -255,6 +284,7 @@ class Machine:
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
         counts.hosts = self._frontier.hosts
+        counts.reseeding = self._membership.reseeding
         if last:
             counts.cut += self._frontier.cut
             self._progress.close(counts)
@@ -283,23 +313,3 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-
-
-def new_machine_id() -> str:
-    """Give an id for this run: host name, process, and something random."""
-    host = "".join(c if c.isalnum() else "-" for c in os.uname().nodename.lower())[:40]
-    return f"{host or 'machine'}-{os.getpid()}-{os.urandom(3).hex()}"
-
-
-def is_gone(machine: str) -> bool:
-    """Tell whether a machine was a process of this host that no longer runs; False where that cannot be known."""
-    host, _, pid = machine.rpartition("-")[0].rpartition("-")
-    if not pid.isdecimal() or host != new_machine_id().rpartition("-")[0].rpartition("-")[0]:
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        pass
-    return int(pid) == os.getpid()  # our own id has another random end

@@ -12,8 +12,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
-from tqdm import tqdm
-
 _EVERY_S = 30.0
 _REDRAW_S = 0.25
 
@@ -37,6 +35,7 @@ class Counts:
     pending: int = 0
     in_flight: int = 0
     hosts: int = 0
+    reseeding: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
 
@@ -61,6 +60,8 @@ class Progress:
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         if mode == "line" and self._stream.isatty():
+            from tqdm import tqdm  # noqa: PLC0415 - slow to load, and of use to a terminal only
+
             self._bar = tqdm(unit=" pages", dynamic_ncols=True, smoothing=0.1, file=self._stream, mininterval=_REDRAW_S)
 
     def show(self, counts: Counts) -> None:
@@ -117,4 +118,5 @@ class Progress:
 
 def _facts(counts: Counts) -> str:
     errors = sum(counts.errors.values())
-    return f"{counts.pending} pending, {counts.hosts} hosts, {errors} errors, {counts.in_flight} in flight"
+    reseeding = f"{counts.reseeding} hosts to re-seed from, " if counts.reseeding else ""
+    return f"{reseeding}{counts.pending} pending, {counts.hosts} hosts, {errors} errors, {counts.in_flight} in flight"

@@ -19,6 +19,7 @@ from fscrawl import __version__
 from fscrawl.errors import SettingsError
 
 FILE = "crawl.toml"
+END = "# end of settings (leave this line: it shows that the file was read to its end)"
 USER_AGENT = f"fscrawl/{__version__} (no contact given)"
 
 
@@ -211,7 +212,17 @@ def render(settings: Settings) -> str:
             value = getattr(group, setting.name)
             lines.append(f"# {setting.metadata['help']}")
             lines.append(f"# {setting.name} =" if value is None else f"{setting.name} = {_toml(value)}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", END]) + "\n"
+
+
+def check_fixed(before: Settings, after: Settings, where: str = FILE) -> None:
+    """SettingsError if an edit changes what was fixed when the tree was created."""
+    for section, name in (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout")):
+        old, new = (getattr(getattr(each, section), name) for each in (before, after))
+        if old != new:
+            raise SettingsError(
+                f"{where}: {section}.{name} = {_toml(new)}: it was fixed as {_toml(old)} when the tree was created"
+            )
 
 
 def names() -> list[str]:

@@ -305,6 +305,10 @@ class Tree:
         """Read `crawl.toml`."""
         return self._text(SETTINGS)
 
+    def settings_text_if_there(self) -> str | None:
+        """Read `crawl.toml`; None in the moment in which an editor replaces it."""
+        return kept_settings(self.root)
+
     def seeds_text(self) -> str:
         """Read `seeds.txt`; "" if somebody removed it."""
         return self._text(SEEDS) if self._exists(f"{self._prefix}{SEEDS}") else ""

@@ -206,6 +206,18 @@ class Scope:
         self._allow = tuple(re.compile(pattern) for pattern in allow)
         self._deny = tuple(re.compile(pattern) for pattern in deny)
 
+    def covers_no_more_than(self, other: Scope) -> bool:
+        """Tell whether it is plain that whatever is inside this scope is inside `other` too.
+
+        >>> narrow, wide = Scope("host", frozenset({"http://a.example/"})), Scope("any", frozenset())
+        >>> narrow.covers_no_more_than(wide), wide.covers_no_more_than(narrow)
+        (True, False)
+        """
+        same_rules = self._allow == other._allow and set(other._deny) <= set(self._deny)
+        if not same_rules or other.mode == "any":
+            return same_rules
+        return self.mode == other.mode and self._members <= other._members
+
     def refuses(self, url: str) -> str | None:
         """Give the rule by which a normal form is outside, or None if it is inside.
 

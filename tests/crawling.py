@@ -101,6 +101,16 @@ class Running:
         servers = [pid for pid in _children(self.process.pid) if b"forkserver" in _command_line(pid)]
         return [pid for server in servers for pid in _children(server)]
 
+    def until(self, holds: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
+        """Wait until `holds()` is true; the test fails past the deadline, or when the crawl has ended before."""
+        deadline = time.monotonic() + timeout_s
+        while not holds():
+            if self.process.poll() is not None:
+                raise AssertionError(f"over before this: {what}\n{self.wait()}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {timeout_s} s: {what}")
+            time.sleep(0.005)
+
     def wait(self, timeout_s: float = DEADLINE_S) -> Done:
         """Wait for the end; past the deadline everything is killed and the test fails."""
         try:
@@ -141,14 +151,6 @@ def run(words: Sequence[str], timeout_s: float = DEADLINE_S) -> Done:
     """Run crawl.py with these words to its end."""
     with Running([sys.executable, str(CHECKOUT / "crawl.py"), *words]) as running:
         return running.wait(timeout_s)
-
-
-def until(holds: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
-    """Wait until `holds()` is true; the test fails past the deadline."""
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(0.005)
 
 
 # -- the tree

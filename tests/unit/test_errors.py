@@ -32,9 +32,7 @@ def test_meaning(name, exit_code, retry, stop):
 def test_drawn_tree():
     """The tree of exceptions in the module's text is the one in the code."""
     drawn = {word for line in (errors.__doc__ or "").splitlines() for word in line.split() if word.endswith("Error")}
-    defined = {
-        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FscrawlError)
-    }
+    defined = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FscrawlError)}
     assert drawn == defined
 
 

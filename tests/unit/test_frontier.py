@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from fscrawl import frontier as module
 from fscrawl import urls
-from fscrawl.frontier import Frontier
+from fscrawl.frontier import Frontier, Task
 from fscrawl.settings import Settings, apply
 
 A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
@@ -60,7 +60,7 @@ def test_task(make):
     frontier = make()
     frontier.add(A + "x", 3, "ref")
     task = frontier.take(0)
-    assert task == (A + "x", "a.example", urls.key(A + "x"), 3, "ref", 1, "page")
+    assert task == Task(A + "x", "a.example", urls.key(A + "x"), 3, "ref", 1, "page", check=False)
 
 
 def test_once(make):
@@ -69,8 +69,6 @@ def test_once(make):
     assert fill(frontier, A, A) == [True, False]
     assert paths(drain(frontier)) == [""]
     assert fill(frontier, A) == [False]
-    assert frontier.is_known(A)
-    assert not frontier.is_known(B)
     assert (frontier.known, frontier.hosts) == (1, 1)
 
 
@@ -151,16 +149,16 @@ def test_retry(make):
     frontier = make("politeness.delay=1")
     fill(frontier, A + "1", A + "2", A + "3")
     first = frontier.take(0)
-    frontier.finish(first, 0)
     frontier.retry(first, at=5)
+    frontier.finish(first, 0)
     assert (frontier.pending, frontier.in_flight, frontier.idle) == (3, 0, False)
     second = frontier.take(1)
     assert paths([second]) == ["2"]
     frontier.finish(second, 1)
     again = frontier.take(5)
     assert (again.url, again.attempt, again.key, again.depth) == (first.url, 2, first.key, first.depth)
-    frontier.finish(again, 5)
     frontier.retry(again, at=5)
+    frontier.finish(again, 5)
     assert frontier.take(5) is None
     assert frontier.take(6).attempt == 3
 
@@ -170,8 +168,8 @@ def test_retry_keeps_busy(make):
     frontier = make("politeness.delay=0")
     fill(frontier, A)
     task = frontier.take(0)
-    frontier.finish(task, 0)
     frontier.retry(task, at=100)
+    frontier.finish(task, 0)
     assert (frontier.take(99), frontier.next_at(), frontier.idle) == (None, 100, False)
     frontier.finish(frontier.take(100), 100)
     assert frontier.idle
@@ -183,8 +181,8 @@ def test_retries_of_one_host(make):
     fill(frontier, A + "1", A + "2", A + "3")
     for _ in range(2):
         task = frontier.take(0)
-        frontier.finish(task, 0)
         frontier.retry(task, at=1)
+        frontier.finish(task, 0)
     busy = frontier.take(0)
     assert frontier.take(2) is None
     frontier.finish(busy, 2)
@@ -236,8 +234,8 @@ def test_robots_again(make):
     frontier = make("politeness.robots=true", "politeness.delay=1")
     fill(frontier, A)
     robots = frontier.take(0)
-    frontier.finish(robots, 0)
     frontier.retry(robots, at=30)
+    frontier.finish(robots, 0)
     assert (frontier.take(29), frontier.next_at()) == (None, 30)
     again = frontier.take(30)
     assert (again.kind, again.attempt) == ("robots", 2)
@@ -274,7 +272,9 @@ def test_shorter_way(make):
 
 def test_max_pages_per_host(make):
     """A host gives as many pages as are wanted, counting those stored before; the rest is dropped and counted."""
-    frontier = make("crawl.max_pages_per_host=3", "politeness.delay=0", pages_of=lambda host: 1 if host[0] == "a" else 0)
+    frontier = make(
+        "crawl.max_pages_per_host=3", "politeness.delay=0", pages_of=lambda host: 1 if host[0] == "a" else 0
+    )
     fill(frontier, *(A + str(n) for n in range(5)), B)
     stored = 0
     while (task := frontier.take(0)) is not None:
@@ -300,8 +300,8 @@ def test_retry_beyond_the_limit(make):
     frontier = make("crawl.max_pages_per_host=1", "politeness.delay=0")
     fill(frontier, A + "1", A + "2")
     first = frontier.take(0)
-    frontier.finish(first, 0)
     frontier.retry(first, at=10)
+    frontier.finish(first, 0)
     frontier.finish(frontier.take(0), 0, stored=True)
     assert (frontier.take(10), frontier.idle, frontier.cut["max_pages_per_host"]) == (None, True, 1)
 
@@ -322,7 +322,7 @@ def test_spill(make, monkeypatch, order, robots):
         elif number % 5 == 0:
             taken.append(frontier.take(0))
             frontier.finish(taken[-1], None)
-    assert frontier._scratch._end > 5000
+    assert frontier._scratch._end > 2000
     taken += drain(frontier)
     assert len(taken) == 200
     assert {(task.url, task.depth, task.referrer) for task in taken} == added
@@ -353,6 +353,131 @@ def test_defaults():
     other = Frontier(apply(Settings(), ["crawl.max_pages_per_host=1"]))
     assert fill(other, A) == [True]
     other.close()
+
+
+def test_give_back(make):
+    """A task that nobody has begun comes back as it was, at once."""
+    frontier = make("politeness.delay=5")
+    fill(frontier, A + "1", A + "2")
+    task = frontier.take(0)
+    frontier.give_back(task)
+    frontier.finish(task, None)
+    assert (frontier.pending, frontier.in_flight) == (2, 0)
+    assert frontier.take(0) == task
+
+
+def test_give_back_robots(make):
+    """A robots task that nobody has begun is handed out again."""
+    frontier = make("politeness.robots=true")
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.give_back(task)
+    frontier.finish(task, None)
+    assert (frontier.take(0), frontier.pending) == (task, 1)
+
+
+def test_check(make):
+    """Until the time that a shard was taken on with, its tasks say that the tree must be asked."""
+    frontier = make("politeness.delay=0")
+    frontier.hold(frontier.shard_of(A), check_until=10)
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(9)
+    frontier.finish(first, 9)
+    assert (first.check, frontier.take(10).check) == (True, False)
+
+
+@pytest.mark.parametrize("partition", ["host", "url"])
+def test_shard_of(make, partition):
+    """A shard is that of the host, or with partition = "url" that of the key."""
+    frontier = make(f"crawl.partition={partition}", shards=7)
+    name = urls.host(A) if partition == "host" else urls.key(A + "x")
+    assert frontier.shard_of(A + "x") == urls.shard(name, 7)
+
+
+def test_place(make):
+    """A place names host, digest and shard of a URL, and adding with it saves looking them up again."""
+    frontier = make()
+    place = frontier.place(A + "x")
+    assert place == ("a.example", urls.digest(A + "x"), frontier.shard_of(A + "x"))
+    assert not frontier.holds(place.shard)
+    assert frontier.add(A + "x", 0, "", place)
+    assert not frontier.add(A + "x", 0, "")
+    assert (frontier.holds(place.shard), list(frontier.shards)) == (True, [place.shard])
+
+
+def test_let_go(make):
+    """A shard that was let go leaves nothing to do but what is in flight; the others are untouched."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", A + "3", B + "1")
+    failed, flying = [frontier.take(0) for _ in range(2)]
+    frontier.retry(failed, at=50)
+    frontier.finish(failed, 0)
+    assert (failed.host, flying.host, frontier.in_flight_of(frontier.shard_of(B))) == ("a.example", "b.example", 1)
+    frontier.let_go(frontier.shard_of(A))
+    assert (frontier.pending, frontier.in_flight, frontier.hosts, frontier.take(99)) == (0, 1, 1, None)
+    frontier.let_go(frontier.shard_of(B))
+    assert (frontier.in_flight, frontier.idle) == (1, False)
+    frontier.retry(flying, at=0)
+    frontier.give_back(flying)
+    frontier.rest(flying.host, 9)
+    frontier.open(flying.host, 9)
+    frontier.finish(flying, 0)
+    assert (frontier.idle, frontier.in_flight_of(frontier.shard_of(B)), frontier.take(99)) == (True, 0, None)
+    assert fill(frontier, A + "1") == [True]
+
+
+def test_let_go_by_url(make, monkeypatch):
+    """With partition = "url" a host keeps the pending URLs and retries of the shards that are still held."""
+    monkeypatch.setattr(module, "_MEMORY_BYTES", 200)
+    frontier = make("crawl.partition=url", "politeness.delay=0", shards=3)
+    links = [f"{A}{n}" for n in range(40)]
+    fill(frontier, *links)
+    failed = [frontier.take(0)]
+    frontier.retry(failed[0], at=1)
+    frontier.finish(failed[0], 0)
+    gone = frontier.shard_of(failed[0].url)
+    for task in (frontier.take(0), frontier.take(0)):
+        if task is not None:
+            frontier.give_back(task)
+            frontier.finish(task, None)
+    frontier.let_go(gone)
+    left = sorted(url for url in links if frontier.shard_of(url) != gone)
+    assert (frontier.pending, 0 < len(left) < 40) == (len(left), True)
+    assert sorted(task.url for task in drain(frontier, 1)) == left
+    assert frontier.idle
+
+
+@pytest.mark.xfail(reason="retry() and give_back() ask whether the host is there, not whether the shard is held")
+def test_failed_after_let_go_by_url(make):
+    """With partition = "url" a task that fails when its shard has been let go is nobody's business any more."""
+    frontier = make("crawl.partition=url", "politeness.delay=0", shards=3)
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.let_go(frontier.shard_of(A))
+    frontier.retry(task, at=1)
+    frontier.finish(task, 0)
+    assert frontier.take(1) is None
+
+
+@pytest.mark.xfail(reason="_meet() skips the done keys of shards that are not held yet, and a host is met once")
+def test_done_keys_by_url(make):
+    """With partition = "url" what is done is known in every shard of a host, in whatever order they are held."""
+    done = [f"{A}{n}" for n in range(20)]
+    frontier = make("crawl.partition=url", shards=5, done_keys=lambda host: [urls.key(url) for url in done])
+    assert fill(frontier, A + "new", *done) == [True] + [False] * 20
+
+
+@pytest.mark.xfail(reason="finish() takes the task in flight off the new host's count")
+def test_taken_on_again(make):
+    """A shard that is taken on again while a task of it is in flight still asks its host one thing at a time."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A + "1")
+    task = frontier.take(0)
+    frontier.let_go(frontier.shard_of(A))
+    fill(frontier, A + "2", A + "3")
+    frontier.finish(task, 0)
+    assert frontier.take(0) is not None
+    assert frontier.take(0) is None
 
 
 class FrontierModel(RuleBasedStateMachine):
@@ -420,17 +545,17 @@ class FrontierModel(RuleBasedStateMachine):
     def _rest(self, host, until):
         self.not_before[host] = max(self.not_before.get(host, 0), until)
 
-    def _finish(self, which, *, asked):
-        task = self.flying.pop(which % len(self.flying))
+    def _finish(self, task, *, asked):
+        self.flying.remove(task)
         self.frontier.finish(task, self.now if asked else None)
         if asked:
             self._rest(task.host, self.now + self.settings.politeness.delay)
-        return task
 
     @precondition(lambda self: self.flying)
     @rule(which=st.integers(0, 9), asked=st.booleans())
     def finish(self, which, asked):
-        task = self._finish(which, asked=asked)
+        task = self.flying[which % len(self.flying)]
+        self._finish(task, asked=asked)
         if task.kind == "robots":
             self.frontier.open(task.host, 0)
             self.open.add(task.host)
@@ -438,12 +563,22 @@ class FrontierModel(RuleBasedStateMachine):
     @precondition(lambda self: self.flying)
     @rule(which=st.integers(0, 9), wait=st.sampled_from([0, 2, 20]))
     def fail(self, which, wait):
-        task = self._finish(which, asked=True)
+        task = self.flying[which % len(self.flying)]
         self.frontier.retry(task, self.now + wait)
+        self._finish(task, asked=True)
         if task.kind == "robots":
             self._rest(task.host, self.now + wait)
         else:
             self.due[task.url] = (task.attempt + 1, self.now + wait)
+
+    @precondition(lambda self: self.flying)
+    @rule(which=st.integers(0, 9))
+    def give_back(self, which):
+        task = self.flying[which % len(self.flying)]
+        self.frontier.give_back(task)
+        self._finish(task, asked=False)
+        if task.kind == "page":
+            self.due[task.url] = (task.attempt, 0.0)
 
     @precondition(lambda self: self.met)
     @rule(which=st.integers(0, 99), wait=st.sampled_from([1, 10]))
@@ -482,5 +617,5 @@ class FrontierModel(RuleBasedStateMachine):
 
 TestFrontierModel = FrontierModel.TestCase
 TestFrontierModel.settings = tuned(
-    deadline=None, max_examples=40, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )

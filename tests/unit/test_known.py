@@ -28,3 +28,13 @@ def test_too_large():
     """A number beyond 64 bits is an error, not a wrong answer."""
     with pytest.raises(IndexError):
         Known().add(2**64)
+
+
+def test_many():
+    """What was added stays when the set outgrows its first buckets, and nothing else seems to be there."""
+    known = Known()
+    numbers = [n * 0x9E3779B97F4A7C15 % 2**64 for n in range(20_000)]
+    assert all(known.add(number) for number in numbers)
+    assert not any(known.add(number) for number in numbers)
+    assert len(known) == 20_000
+    assert not any(number + 1 in known for number in numbers)

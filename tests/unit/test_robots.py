@@ -11,7 +11,9 @@ def allowed(text, path="/private/x", agent=AGENT):
     return Rules(text, agent).allows("http://a.example" + path)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\ufeff", "Disallow: /", "User-agent: *", "<html>Not found</html>", "\0\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "\ufeff", "Disallow: /", "User-agent: *", "<html>Not found</html>", "\0\xff"]
+)
 def test_no_rules(text):
     """A file without a group that forbids something forbids nothing."""
     assert allowed(text)

@@ -221,3 +221,23 @@ def test_user_agent():
     """The default user agent says who crawls."""
     assert settings.USER_AGENT.startswith("fscrawl/")
     assert tomllib.loads(render(Settings()))["politeness"]["user_agent"] == settings.USER_AGENT
+
+
+def test_end_marker():
+    """The file ends with a line by which a reader knows that it saw all of it."""
+    assert render(Settings()).endswith(f"\n{settings.END}\n")
+
+
+@pytest.mark.parametrize("assignment", ["crawl.partition=url", "fleet.shards=7", "store.fanout=1"])
+def test_fixed_settings(assignment):
+    """What was fixed when the tree was created cannot be edited, and the error names both values."""
+    changed = apply(Settings(), [assignment])
+    name, _, value = assignment.partition("=")
+    with pytest.raises(SettingsError, match=f'^crawl[.]toml: {name} = "?{value}"?: it was fixed as ') as caught:
+        settings.check_fixed(Settings(), changed)
+    assert "\n" not in str(caught.value)
+
+
+def test_free_settings():
+    """Whatever else is edited may be."""
+    settings.check_fixed(Settings(), apply(Settings(), ["politeness.delay=9", "crawl.scope=any"]))

@@ -1,0 +1,383 @@
+"""What this machine has of the fleet's work: its frontier has the shards it holds, in step with leases and feeds.
+
+Vocabulary:
+  round      a look at heartbeats, leases, feeds, settings and seeds; more often when there is nothing to do
+  take       put a shard into the frontier: its seeds, its lines of all feeds, and, if it was not left clean, what the
+             link files of its hosts say (re-seed)
+  release    let the frontier forget a shard that another machine should hold, wait for what is in flight, hand it over
+  chore      reading feeds or link files for shards taken, done in small slices between the pages
+  fenced     this machine could not beat for half of `dead_after`: it fetches nothing until it has beaten again and
+             read its leases, one beat later, since somebody may just be taking them
+
+Promise: the frontier has only shards whose lease this machine holds, and every URL of them that any machine stored or
+discovered; a URL of another's shard goes into the feed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fscrawl import urls
+from fscrawl.errors import RecordError
+from fscrawl.feed import Found, Reader, Writer
+from fscrawl.fleet import Fleet
+from fscrawl.frontier import Frontier
+from fscrawl.heartbeat import Heartbeat
+from fscrawl.machinery import Machinery
+from fscrawl.records import PageRecord
+from fscrawl.store import Tree, remove
+from fscrawl.watch import Watch
+
+_FLUSH_S = 1.0
+_HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
+_SLICE_S = 0.05  # of chores, between two looks at the workers
+_READERS = 8  # link files read at a time: on NFS each waits for three calls
+_SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
+_ROOMS = ("htmls", "links", "errs")
+
+
+class Membership:
+    """Belongs to the main loop, but for the heart's thread, which calls `snapshot`."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        frontier: Frontier,
+        watch: Watch,
+        *,
+        reseed: bool,
+        counters: Callable[[], dict[str, Any]],
+        warn: Callable[[str], None],
+    ) -> None:
+        """`counters`: further figures of a beat; `reseed`: trust no feed."""
+        self._tree = tree
+        self._frontier = frontier
+        self._watch = watch
+        self._counters = counters
+        self._warn = warn
+        self._distrust = reseed
+        self._machinery = Machinery(tree)
+        self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
+        self._reader = Reader(self._machinery, tree.machine)
+        self._writer = Writer(self._machinery)
+        self._needed: set[int] = set()
+        self._releasing: set[int] = set()
+        self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
+        self._chores: deque[Iterator[Any]] = deque()
+        self._sent: tuple[set[int], set[int]] = (set(), set())
+        self.past_hosts: frozenset[str] = frozenset()
+        self.reseeding = 0  # hosts still to be read
+        self._fenced_since: float | None = None
+        self.valid_until = 0.0  # by `heartbeat.uptime`: when what a worker is given now must not be begun any more
+        self._next_round = self._next_flush = 0.0
+        self._state: dict[str, Any] = {"idle": False, "sent": 0, "consumed": 0}
+        self._heart: Heartbeat
+        self.scope = self._new_scope()
+        self.scope_was_edited = False  # then what is pending may be outside
+
+    def _new_scope(self) -> urls.Scope:
+        crawl = self._watch.settings.crawl
+        return urls.Scope(crawl.scope, self._watch.seeds, crawl.allow, crawl.deny)
+
+    # -- beginning and end
+
+    def join(self) -> None:
+        """Say hello, and take what this machine should hold."""
+        self._heart = Heartbeat(
+            self._machinery.heartbeat_log(), self._tree.machine, self._watch.settings.fleet.beat, self.snapshot
+        )
+        now = time.monotonic()
+        self.fleet.observe(now)
+        self._look_for_hosts()
+        self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
+        self._needed |= self._shards_of_hosts()
+        self._round(now)
+        self._check_feeds()
+
+    def _shards_of_hosts(self) -> set[int]:
+        """Shards that have pages: a tree whose feeds were deleted tells only so what there is to do."""
+        record = self._tree.record
+        if record.partition == "url":
+            return set(range(record.shards)) if self.past_hosts else set()
+        return {urls.shard(host, record.shards) for host in self.past_hosts}
+
+    def _check_feeds(self) -> None:
+        """Distrust the feeds if one is shorter than its machine said, or could not be read."""
+        for peer in self.fleet.peers.values():
+            if peer.last().get("sent", 0) > self._reader.offsets.get(peer.machine, 0):
+                self._warn(f"the feed of {peer.machine} is damaged or missing; the link files are read instead")
+                self._read_link_files(set(self.fleet.held))
+                return
+
+    def leave(self, *, finished: bool) -> None:
+        """Flush, and say goodbye, which frees the leases."""
+        self._writer.flush()
+        self._writer.close()
+        self._update()
+        self._heart.stop(finished=finished)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**self._state, **self._counters()}
+
+    # -- what the main loop asks
+
+    @property
+    def busy(self) -> bool:
+        """There are feeds or link files to be read."""
+        return bool(self._chores)
+
+    def discover(self, links: Iterable[str], depth: int, referrer: str) -> None:
+        """Take in URLs found on a page, all inside the scope: own ones into the frontier, all into the feed."""
+        limit = self._watch.settings.crawl.max_depth
+        if limit is not None and depth > limit:
+            self._frontier.cut["max_depth"] += len(tuple(links))
+            return
+        for url in links:
+            place = self._frontier.place(url)
+            if self._frontier.holds(place.shard):
+                new = self._frontier.add(url, depth, referrer, place)
+            else:
+                new = self._send(int.from_bytes(place.digest[:8]))
+            if new:
+                self._needed.add(place.shard)
+                self._writer.add(Found(place.shard, depth, referrer, url))
+
+    def _send(self, fingerprint: int) -> bool:
+        young, old = self._sent
+        if fingerprint in young or fingerprint in old:
+            return False
+        young.add(fingerprint)
+        if len(young) >= _SENT_MEMORY:
+            self._sent = (set(), young)
+        return True
+
+    @property
+    def fenced(self) -> bool:
+        return self._fenced_since is not None
+
+    def is_over(self) -> bool:
+        """Nothing is left to do anywhere."""
+        state = self._state
+        if not state["idle"]:
+            return False
+        return self.fleet.is_over(
+            state, self._heart.written, self._reader.offsets, self._all_needed(), time.monotonic()
+        )
+
+    def pages_elsewhere(self) -> int:
+        """Pages that other machines have stored, of this and of earlier runs."""
+        return sum(peer.last().get("pages", 0) for peer in self.fleet.peers.values())
+
+    def tick(self, *, hungry: bool) -> bool:
+        """Do what is due; tell whether the settings or the seeds have changed. `hungry`: there is nothing to fetch."""
+        now = time.monotonic()
+        changed = False
+        self._fence(now)
+        self._work_at_chores()
+        if now >= self._next_round:
+            changed = self._round(now)
+            often = hungry or self._releasing or self.fenced
+            beat = self._watch.settings.fleet.beat
+            self._next_round = now + (min(1.0, beat / 4) if often else beat / 2)
+        if now >= self._next_flush or self._frontier.idle:
+            self._writer.flush()
+            self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
+        self._update()
+        return changed
+
+    def _update(self) -> None:
+        """Bring the counters of the next beat up to date; a change that others wait for is told at once."""
+        idle = (
+            not (self._chores or self._releasing or self._arriving or self.fenced)
+            and self._frontier.idle
+            and self._writer.is_empty
+        )
+        sent = self._writer.sent
+        state = {"idle": idle, "sent": sent, "consumed": self._reader.consumed + sent, "shards": len(self.fleet.held)}
+        if idle and any(state[name] != self._state[name] for name in ("idle", "sent", "consumed")):
+            self._state = state
+            self._heart.beat_now()
+        self._state = state
+
+    # -- a round
+
+    def _round(self, now: float) -> bool:
+        if self._fenced_since is not None:
+            return False
+        self.fleet.observe(now)
+        changes = self.fleet.look(now)
+        self._lose(changes.lost)
+        for found in self._reader.read(self._frontier.shards):
+            self._frontier.add(found.url, found.depth, found.referrer)
+        self._release(now)
+        self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
+        return self._look_for_edits(now)
+
+    def _lose(self, shards: list[int]) -> None:
+        for shard in shards:
+            self._releasing.discard(shard)
+            if self._frontier.holds(shard):
+                self._frontier.let_go(shard)
+
+    def _release(self, now: float) -> None:
+        for shard in list(self.fleet.held):
+            wanted = self.fleet.wanted(shard, now)
+            if wanted == self.fleet.machine:
+                if shard in self._releasing:  # whom it was meant for is gone
+                    self._releasing.discard(shard)
+                    self._arriving.append((shard, True))
+                continue
+            if shard not in self._releasing:
+                self._releasing.add(shard)
+                self._frontier.let_go(shard)
+            if not self._frontier.in_flight_of(shard):
+                self._writer.flush()
+                self._releasing.discard(shard)
+                self.fleet.hand_over(shard, wanted)
+
+    def _all_needed(self) -> set[int]:
+        return self._needed | self._reader.needed
+
+    def _claim(self, now: float) -> list[tuple[int, bool | None]]:
+        """Claim free shards that this machine should hold; give those won, and whether they were left clean."""
+        taken = []
+        for shard in sorted(self._all_needed()):
+            if self.fleet.is_free(shard, now) and self.fleet.wanted(shard, now) == self.fleet.machine:
+                clean = self.fleet.was_left_clean(shard)
+                if self.fleet.claim(shard):
+                    taken.append((shard, clean))
+        return taken
+
+    def _take(self, taken: list[tuple[int, bool | None]]) -> None:
+        """Put shards into the frontier. The second of each pair: left clean, or None if nobody ever held it.
+
+        One of which something is still in flight from before has to wait: its hosts are being asked.
+        """
+        taken = [*self._arriving, *taken]
+        self._arriving = [pair for pair in taken if self._frontier.in_flight_of(pair[0])]
+        taken = [pair for pair in taken if pair not in self._arriving and pair[0] in self.fleet.held]
+        if not taken:
+            return
+        self._look_for_hosts()
+        inhabited = self._shards_of_hosts()
+        now = time.monotonic()
+        for shard, clean in taken:
+            if not self._frontier.holds(shard):
+                before = clean is not None
+                self._frontier.hold(shard, now if before else None, check_s=self.fleet.dead_after_s)
+        shards = {shard for shard, _ in taken}
+        for seed in sorted(self._watch.seeds):
+            if self._frontier.shard_of(seed) in shards:
+                self._frontier.add(seed, 0, "")
+        self._writer.flush()
+        self._chores.append(self._pass_over_feeds(shards))
+        unclean = {s for s, clean in taken if self._distrust or clean is False or (clean is None and s in inhabited)}
+        if unclean:
+            self._read_link_files(unclean)
+
+    def _look_for_hosts(self) -> None:
+        self.past_hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
+
+    # -- chores
+
+    def _work_at_chores(self) -> None:
+        until = time.monotonic() + _SLICE_S
+        while self._chores and time.monotonic() < until:
+            for _ in self._chores[0]:
+                if time.monotonic() >= until:
+                    break
+            else:
+                self._chores.popleft()
+
+    def _pass_over_feeds(self, shards: set[int]) -> Iterator[None]:
+        for found in self._reader.read_again(shards):
+            if self._frontier.holds(found.shard):
+                self._frontier.add(found.url, found.depth, found.referrer)
+            yield
+
+    def _read_link_files(self, shards: set[int]) -> None:
+        hosts = [host for host in sorted(self.past_hosts) if self._may_have(host, shards)]
+        self.reseeding += len(hosts)
+        self._chores.append(self._reseed(hosts, shards))
+
+    def _may_have(self, host: str, shards: set[int]) -> bool:
+        record = self._tree.record
+        return record.partition == "url" or urls.shard(host, record.shards) in shards
+
+    def _reseed(self, hosts: list[str], shards: set[int]) -> Iterator[None]:
+        """Feed every link of the hosts' records again, and remove what dead machines left half-written."""
+        with ThreadPoolExecutor(_READERS, thread_name_prefix="reseed") as readers:
+            for host in hosts:
+                self._reap(host)
+                keys = [key for key in self._tree.keys("links", host) if self._is_of(host, key, shards)]
+                for record in readers.map(lambda key, host=host: self._record(host, key), keys):
+                    if record is not None:
+                        inside = [url for url in record.links if self.scope.refuses(url) is None]
+                        self.discover(inside, record.depth + 1, record.key)
+                    yield
+                self.reseeding -= 1
+                yield
+
+    def _is_of(self, host: str, key: str, shards: set[int]) -> bool:
+        record = self._tree.record
+        return (
+            urls.shard(key, record.shards) if record.partition == "url" else urls.shard(host, record.shards)
+        ) in shards
+
+    def _record(self, host: str, key: str) -> PageRecord | None:
+        try:
+            return self._tree.page(host, key)
+        except RecordError as error:
+            self._warn(f"{self._tree.path_of('links', host, key)}: {error}; remove it to have the page again")
+            return None
+
+    def _reap(self, host: str) -> None:
+        """Remove the temporaries of machines that are known to write no more."""
+        for room in _ROOMS:
+            for path, owner in self._tree.temporaries(room, host):
+                peer = self.fleet.peers.get(owner)
+                if peer is not None and peer.left:
+                    remove(path)
+
+    # -- fencing
+
+    def _fence(self, now: float) -> None:
+        # Before the gap is asked for: a pause between here and a dispatch then shows in what the workers are told.
+        self.valid_until = self._heart.beaten_at() + self.fleet.dead_after_s / 2
+        if max(self._heart.age_s(), self._heart.take_longest_gap_s()) > self.fleet.dead_after_s / 2:
+            if self._fenced_since is None:
+                self._warn("no heartbeat could be written for a while: fetching nothing until one has been")
+            self._fenced_since = now
+        elif self._fenced_since is not None and now - self._fenced_since > self._watch.settings.fleet.beat:
+            self.fleet.observe(now)
+            self._lose(self.fleet.look_again(now).lost)
+            self._fenced_since = None
+            self._warn("heartbeats are written again: going on with the shards that are still this machine's")
+
+    # -- edits
+
+    def _look_for_edits(self, now: float) -> bool:
+        edited = self._watch.settings_edited(now)
+        seeds = self._watch.new_seeds()
+        if not edited and not seeds:
+            return False
+        scope_before = self.scope
+        self.scope = self._new_scope()
+        self.scope_was_edited = True
+        self._heart.beat_s = self._watch.settings.fleet.beat
+        self.fleet.dead_after_s = self._watch.settings.fleet.dead_after
+        self._add_seeds(seeds)
+        if not self.scope.covers_no_more_than(scope_before):
+            self._look_for_hosts()
+            self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
+        return True
+
+    def _add_seeds(self, seeds: list[str]) -> None:
+        for seed in seeds:
+            self._needed.add(self._frontier.shard_of(seed))
+            if self._frontier.holds(self._frontier.shard_of(seed)):
+                self._frontier.add(seed, 0, "")

@@ -1,0 +1,81 @@
+"""What people change while machines run: `crawl.toml` and `seeds.txt`, read again each round.
+
+A read that sshfs cut short must never be taken for an edit. So an edit of the settings counts when the text ends with
+the line that `settings.render` puts there, or has been the same for longer than the caches of any file system live; a
+seed line counts once its newline is there. A file that is gone for a moment (an editor replaces it) is no edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fscrawl import settings, urls
+from fscrawl.errors import SettingsError, TreeError
+from fscrawl.settings import Settings
+from fscrawl.store import SEEDS, Tree
+
+_CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
+
+
+def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
+    """Read seed lines: one URL each, blank lines and # comments skipped; a line that is no URL is warned of."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        url = urls.normalise(stripped)
+        if url is None:
+            warn(f"{where}:{number}: not a URL to crawl, skipped: {stripped[:200]}")
+        else:
+            found.append(url)
+    return found
+
+
+class Watch:
+    """Looks for edits. What it knows at first is what the machine began with."""
+
+    def __init__(self, tree: Tree, current: Settings, seeds: frozenset[str], warn: Callable[[str], None]) -> None:
+        self.settings = current
+        self.seeds = seeds
+        self._tree = tree
+        self._warn = warn
+        self._text = tree.settings_text()
+        self._maybe = self._text
+        self._maybe_since = 0.0
+        self._seed_text = tree.seeds_text()
+
+    def settings_edited(self, now: float) -> bool:
+        """Take an edit of the settings up; a bad one is reported, once, and the last good settings stay."""
+        text = self._tree.settings_text_if_there()
+        if text is None or text == self._text:
+            return False
+        if text != self._maybe:
+            self._maybe, self._maybe_since = text, now
+        if not text.rstrip().endswith(settings.END) and now - self._maybe_since <= _CACHES_LIVE_S:
+            return False
+        self._text = text
+        where = f"{self._tree.root}/{settings.FILE}"
+        try:
+            edited = settings.parse(text, where)
+            settings.check_fixed(self.settings, edited, where)
+        except SettingsError as error:
+            self._warn(f"{error}; the last good settings stay")
+            return False
+        changed, self.settings = edited != self.settings, edited
+        return changed
+
+    def new_seeds(self) -> list[str]:
+        """Give the seeds of lines that were added since the last look."""
+        try:
+            text = self._tree.seeds_text()
+        except TreeError:
+            return []
+        if text == self._seed_text:
+            return []
+        whole = text[: text.rfind("\n") + 1]
+        self._seed_text = text
+        found = read_seeds(whole, f"{self._tree.root}/{SEEDS}", lambda _: None)
+        new = [url for url in dict.fromkeys(found) if url not in self.seeds]
+        self.seeds |= frozenset(new)
+        return new

@@ -1,0 +1,378 @@
+"""The store's names, and what it does when the file system fails. What every file system keeps: tests/contract."""
+
+import dataclasses
+import errno
+import os
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fscrawl import store
+from fscrawl.errors import NotATreeError, RecordError, TreeBusyError, TreeError
+from fscrawl.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
+from fscrawl.store import Tree, claim, create, publish, state_of, temporary_owner
+
+KEY = "0a" * 12
+HOST = "a.example"
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+FANNED = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=1, partition="host")
+PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "", 0.1, ())
+ERROR = ErrorRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", "timeout", "no answer", 1)
+
+
+@pytest.fixture
+def root(tmp_path):
+    create(tmp_path / "root", RECORD, "", "")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def tree(root):
+    return Tree(root, "m-1-aa")
+
+
+@pytest.fixture
+def fault(monkeypatch):
+    """Make an `os` function fail from its call number `since` on, for this thread; `within`: only for such paths."""
+
+    def fault(function, code, *, since=1, within=""):
+        real, thread, calls = getattr(os, function), threading.get_ident(), []
+
+        def faulty(*args, **options):
+            paths = [os.fspath(arg) for arg in args if isinstance(arg, str | Path)]
+            if threading.get_ident() != thread or (within and not any(within in path for path in paths)):
+                return real(*args, **options)
+            calls.append(args)
+            if len(calls) < since:
+                return real(*args, **options)
+            if function == "close":
+                real(*args)
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(store.os, function, faulty)
+
+    return fault
+
+
+def names(directory):
+    return sorted(path.name for path in directory.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("action", [publish, claim])
+@pytest.mark.parametrize("function", ["open", "write", "fsync", "close", "stat"])
+def test_full_disk(tmp_path, fault, action, function):
+    """A disk that is full at any step is said with advice, and leaves neither file nor temporary."""
+    fault(function, errno.ENOSPC, within=str(tmp_path) if function in {"open", "stat"} else "")
+    with pytest.raises(TreeError, match="/file: the disk is full; free some space"):
+        action(tmp_path / "file", b"data", "m", fsync=True)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - a Path would ask os.stat
+
+
+@pytest.mark.parametrize(("action", "function"), [(publish, "rename"), (claim, "link")])
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.EIO, errno.EDQUOT])
+def test_failing_last_step(tmp_path, fault, action, function, code):
+    """A file that cannot get its name leaves no temporary, and what had the name before is untouched."""
+    (tmp_path / "file").write_bytes(b"old")
+    fault(function, code)
+    with pytest.raises(TreeError) as caught:
+        action(tmp_path / "file", b"new", "m")
+    assert str(caught.value).startswith(f"{tmp_path}/file: ")
+    assert ";" in str(caught.value) or "input/output" in str(caught.value)
+    assert (names(tmp_path), (tmp_path / "file").read_bytes()) == (["file"], b"old")
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"), [(errno.EACCES, "needs to read and write"), (errno.EROFS, "mount it read-write")]
+)
+def test_forbidden(tmp_path, fault, code, advice):
+    """A directory that may not be written is a TreeError that stops the machine, with advice."""
+    fault("open", code, within=str(tmp_path))
+    with pytest.raises(TreeError, match=advice) as caught:
+        publish(tmp_path / "file", b"", "m")
+    assert (caught.value.stop, caught.value.retry, caught.value.exit_code) == (True, False, 75)
+
+
+def test_passing_fault(tmp_path, fault):
+    """A stale handle may be tried again."""
+    fault("rename", errno.ESTALE)
+    with pytest.raises(TreeBusyError):
+        publish(tmp_path / "file", b"", "m")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("action", [publish, claim])
+def test_short_file(tmp_path, monkeypatch, action):
+    """A file that came out shorter than what was written is never published."""
+    real = os.stat
+    monkeypatch.setattr(
+        store.os,
+        "stat",
+        lambda path, **options: SimpleNamespace(st_size=0) if str(path).endswith(".tmp") else real(path, **options),
+    )
+    with pytest.raises(TreeError, match="shorter than what was written"):
+        action(tmp_path / "file", b"data", "m")
+    assert names(tmp_path) == []
+
+
+def test_short_writes(tmp_path, monkeypatch):
+    """A write that takes only a part is gone on with."""
+    real = os.write
+    monkeypatch.setattr(store.os, "write", lambda descriptor, data: real(descriptor, data[:3]))
+    publish(tmp_path / "file", b"0123456789", "m")
+    assert (tmp_path / "file").read_bytes() == b"0123456789"
+
+
+def test_fsync(tmp_path, monkeypatch):
+    """A file is flushed to the disk before it has its name, if that is asked for, and not otherwise."""
+    flushed = []
+    monkeypatch.setattr(store.os, "fsync", lambda descriptor: flushed.append(names(tmp_path)))
+    publish(tmp_path / "a", b"", "m")
+    publish(tmp_path / "b", b"", "m", fsync=True)
+    assert len(flushed) == 1
+    assert "b" not in flushed[0]
+
+
+def test_lost_reply(tmp_path, monkeypatch):
+    """A link that was made though it reports EEXIST has won."""
+    real = os.link
+
+    def link(source, target):
+        real(source, target)
+        raise FileExistsError(errno.EEXIST, "File exists")
+
+    monkeypatch.setattr(store.os, "link", link)
+    assert claim(tmp_path / "file", b"mine", "m")
+    assert names(tmp_path) == ["file"]
+
+
+def test_no_directory(tmp_path):
+    """Publishing makes no directory."""
+    with pytest.raises(TreeError, match="it is not there"):
+        publish(tmp_path / "no" / "file", b"", "m")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("since", [1, 2])
+def test_body_before_record(tree, fault, since):
+    """When the body or the record cannot be published, the page is not done."""
+    fault("rename", errno.EIO, since=since)
+    with pytest.raises(TreeError):
+        tree.put_page(HOST, PAGE, b"body")
+    assert not tree.is_done(HOST, KEY)
+    assert tree.keys("htmls", HOST) == [KEY][: since - 1]
+    assert tree.temporaries("htmls", HOST) == tree.temporaries("links", HOST) == []
+
+
+def test_only_a_missing_directory_is_made(tree, fault):
+    """A fault other than a missing directory makes none."""
+    fault("open", errno.EACCES, within="htmls")
+    with pytest.raises(TreeError, match="permission denied"):
+        tree.put_page(HOST, PAGE, b"body")
+    assert tree.hosts("htmls") == []
+
+
+def test_host_that_is_a_file(tree):
+    """A host directory whose name is taken by a file is a TreeError."""
+    (tree.root / "htmls" / HOST).touch()
+    with pytest.raises(TreeError, match="a part of the path is a file"):
+        tree.put_page(HOST, PAGE, b"body")
+
+
+def test_host_made_meanwhile(tree, monkeypatch):
+    """A host directory that another machine makes at the same moment is used."""
+    real = Path.mkdir
+
+    def mkdir(path, *args, **options):
+        real(path, *args, **options)
+        real(path, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.is_done(HOST, KEY)
+
+
+def test_layout(tree):
+    """A page's files are named by room, host and key."""
+    tree.put_page(HOST, PAGE, b"body")
+    tree.put_error(HOST, ERROR)
+    found = [str(path.relative_to(tree.root)) for path in tree.root.rglob(f"{KEY}*")]
+    assert sorted(found) == [f"errs/{HOST}/{KEY}.json", f"htmls/{HOST}/{KEY}.html", f"links/{HOST}/{KEY}.json"]
+    assert tree.path_of("htmls", HOST, KEY) == f"{tree.root}/htmls/{HOST}/{KEY}.html"
+
+
+def test_fanout_layout(tmp_path):
+    """With fanout a host's files lie below the first two digits of their keys, and are found there."""
+    create(tmp_path / "root", FANNED, "", "")
+    tree = Tree(tmp_path / "root", "m")
+    for key in (KEY, "ff" * 12):
+        tree.put_error(HOST, dataclasses.replace(ERROR, key=key))
+    assert tree.path_of("errs", HOST, KEY) == f"{tree.root}/errs/{HOST}/0a/{KEY}.json"
+    assert sorted(tree.keys("errs", HOST)) == [KEY, "ff" * 12]
+    assert (tree.error(HOST, KEY), tree.keys("links", HOST)) == (ERROR, [])
+
+
+def test_torn_records(tree):
+    """A torn file is a RecordError to whoever reads it."""
+    tree.put_page(HOST, PAGE, None)
+    tree.put_error(HOST, ERROR)
+    for room, read in (("links", tree.page), ("errs", tree.error)):
+        path = Path(tree.path_of(room, HOST, KEY))
+        path.write_bytes(path.read_bytes()[:30])
+        with pytest.raises(RecordError):
+            read(HOST, KEY)
+
+
+def test_unreadable(tree, fault):
+    """A tree that cannot be listed or asked is a TreeError, never an empty answer."""
+    fault("listdir", errno.EIO)
+    with pytest.raises(TreeError):
+        tree.keys("links", HOST)
+    fault("stat", errno.EIO, within="links")
+    with pytest.raises(TreeError):
+        tree.is_done(HOST, KEY)
+
+
+def test_remove(tree, fault):
+    """Removing what is gone is fine; what cannot be removed is a TreeError."""
+    store.remove(f"{tree.root}/nothing")
+    fault("unlink", errno.EROFS)
+    with pytest.raises(TreeError, match="read-only"):
+        store.remove(f"{tree.root}/seeds.txt")
+
+
+def test_states(tmp_path):
+    """A directory is a tree, has seeds, or neither, and may not be there."""
+    root = tmp_path / "root"
+    states = [state_of(root)]
+    root.mkdir()
+    states.append(state_of(root))
+    (root / ".fscrawl").mkdir()
+    states.append(state_of(root))
+    (root / "seeds.txt").touch()
+    states.append(state_of(root))
+    (root / ".fscrawl" / "tree.json").touch()
+    assert [*states, state_of(root)] == ["nothing", "directory", "directory", "seeds", "tree"]
+
+
+def test_root_that_is_a_file(tmp_path):
+    """A root that is a file is refused, and stays as it is."""
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotATreeError, match="it is a file"):
+        state_of(tmp_path / "file")
+    with pytest.raises(TreeError):
+        create(tmp_path / "file", RECORD, "", "")
+    with pytest.raises(TreeError, match="a file, not a directory"):
+        Tree(tmp_path / "file", "m")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_state_of_a_dead_mount(tmp_path, fault):
+    """A mount that is gone is a TreeError with advice, not an empty directory."""
+    fault("stat", errno.ENOTCONN, within="root")
+    with pytest.raises(TreeError, match="mount it again"):
+        state_of(tmp_path / "root")
+
+
+def test_kept_settings(root, tmp_path):
+    """The settings of a directory that is not a tree are read if they are there."""
+    (root / "crawl.toml").write_bytes(b"# \xff\n")
+    assert store.kept_settings(root) == "# �\n"
+    assert store.kept_settings(tmp_path) is None
+    with pytest.raises(TreeError):
+        store.kept_settings(root / "crawl.toml")
+
+
+def test_settings_being_replaced(tree):
+    """Settings that are gone for the moment of an edit are None."""
+    (tree.root / "crawl.toml").write_text("[crawl]\n")
+    assert tree.settings_text_if_there() == "[crawl]\n"
+    (tree.root / "crawl.toml").unlink()
+    assert tree.settings_text_if_there() is None
+
+
+@pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":1}', b"\0" * 50])
+def test_torn_tree_json(root, text):
+    """A tree whose record is torn is refused, and the file is named."""
+    (root / ".fscrawl/tree.json").write_bytes(text)
+    with pytest.raises(NotATreeError, match=r"tree[.]json: .*must be what the first machine wrote"):
+        Tree(root, "m")
+
+
+def test_newer_format(root):
+    """A tree of a newer format is refused with the advice to update."""
+    newer = TreeRecord(format=FORMAT + 1, crawl="c", created_at="t", shards=1, fanout=0, partition="host")
+    (root / ".fscrawl/tree.json").write_bytes(newer.to_json())
+    with pytest.raises(NotATreeError, match=f"format {FORMAT + 1}; .*up to {FORMAT}: update it"):
+        Tree(root, "m")
+
+
+def test_no_tree(tmp_path):
+    """A directory without a tree is refused, and nothing is made in it."""
+    with pytest.raises(NotATreeError, match="there is no crawl here"):
+        Tree(tmp_path, "m")
+    assert names(tmp_path) == []
+
+
+def test_create_below_nothing(tmp_path):
+    """Nothing above the root is ever created."""
+    with pytest.raises(TreeError, match="is the share mounted"):
+        create(tmp_path / "no" / "root", RECORD, "", "")
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
+
+
+@pytest.mark.parametrize("function", ["mkdir", "link"])
+@pytest.mark.parametrize("since", [1, 2, 3, 4])
+def test_create_cleans_up(tmp_path, fault, function, since):
+    """A tree that cannot be made leaves nothing, whichever step fails."""
+    fault(function, errno.ENOSPC, since=since)
+    with pytest.raises(TreeError, match="the disk is full"):
+        create(tmp_path / "root", RECORD, "", "")
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
+
+
+def test_create_leaves_what_was_there(tmp_path, fault):
+    """A tree that cannot be made takes nothing along that was there before."""
+    (tmp_path / "htmls").mkdir()
+    (tmp_path / "seeds.txt").write_text("http://mine.example/\n")
+    fault("link", errno.EIO, within="tree.json")
+    with pytest.raises(TreeError):
+        create(tmp_path, RECORD, "", "")
+    assert sorted(os.listdir(tmp_path)) == ["htmls", "seeds.txt"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("function", ["open", "write", "fsync", "close"])
+def test_seeds_that_cannot_be_added(tree, fault, function):
+    """Seeds that could not be written whole are a TreeError."""
+    fault(function, errno.ENOSPC, within="seeds.txt" if function == "open" else "")
+    with pytest.raises(TreeError, match=r"seeds[.]txt: the disk is full"):
+        tree.add_seeds(["http://a.example/"])
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        (f".{KEY}.html.host-7-ab12.31-0.tmp", "host-7-ab12"),
+        (".tree.json.creation.1-22.tmp", "creation"),
+        (".a.b.example.json.m-1-aa.31-0.tmp", "m-1-aa"),
+        (".127.0.0.1_8000.json.m-1-aa.31-0.tmp", "m-1-aa"),
+        (f"{KEY}.html", None),
+        ("a.tmp", None),
+        (".nfs000000000001", None),
+        (f".{KEY}.html.swp", None),
+    ],
+)
+def test_temporary_owner(name, owner):
+    """A temporary tells who was writing it, however many dots its name holds."""
+    assert temporary_owner(name) == owner
+
+
+def test_temporaries_are_named_as_documented(tree, monkeypatch):
+    """What publish writes is what `temporary_owner` reads, and no two temporaries share a name."""
+    seen = []
+    monkeypatch.setattr(store.os, "rename", lambda source, target: seen.append(Path(source).name))
+    for _ in range(2):
+        publish(tree.root / "a.b.example.json", b"", tree.machine)
+    assert [temporary_owner(name) for name in seen] == ["m-1-aa", "m-1-aa"]
+    assert len(set(seen)) == 2
