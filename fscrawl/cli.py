@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fscrawl import __version__, settings, store, urls
 from fscrawl.errors import EXIT_INTERRUPTED, FscrawlError, NotATreeError, UsageError
@@ -35,8 +35,8 @@ exit codes: 0 finished, 1 finished with nothing stored, 2 usage, 75 tree not usa
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; give its exit code."""
-    options = _parser().parse_args(arguments)
     try:
+        options = _parser().parse_args(arguments)
         return int(options.run(options))
     except FscrawlError as error:
         print(f"fscrawl: {error}", file=sys.stderr)
@@ -45,8 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that says what is wrong in one line, as everything else does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="fscrawl", description="A crawler for a few machines and a shared directory.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"fscrawl {__version__}")

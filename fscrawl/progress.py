@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 _EVERY_S = 30.0
@@ -77,7 +77,7 @@ class Progress:
         rate = (counts.pages - self._pages_shown) / max(now - self._shown, 1e-9)
         self._shown, self._pages_shown = now, counts.pages
         if self._mode == "json":
-            self._json("progress", **asdict(counts), pages_per_s=round(rate, 1))
+            self._json("progress", **vars(counts), pages_per_s=round(rate, 1))
         else:
             print(f"{counts.pages} pages, {rate:.1f}/s, {_facts(counts)}", file=self._stream, flush=True)
 
@@ -110,7 +110,7 @@ class Progress:
             self.show(counts)
             self._bar.close()
         elif self._mode == "json":
-            self._json("end", **asdict(counts), elapsed_s=round(time.monotonic() - self._began, 3))
+            self._json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _json(self, event: str, **facts: Any) -> None:
         print(json.dumps({"event": event, **facts}), file=self._stream, flush=True)

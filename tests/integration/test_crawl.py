@@ -9,6 +9,7 @@ import pty
 import resource
 import signal
 import subprocess
+import termios
 import time
 import zlib
 from collections.abc import Callable
@@ -471,6 +472,7 @@ def test_progress_on_a_terminal(root: Path) -> None:
     """On a terminal one line is drawn over and over, with pages, rate and what is pending."""
     with Web(slowly(linked_site(40, 5), 0.03), HOSTS) as web:
         ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, 100))
         try:
             words = command(root, seeds=[web.url(A)])
             with Running(words, stderr=theirs, stdout=subprocess.DEVNULL) as running:
@@ -484,9 +486,8 @@ def test_progress_on_a_terminal(root: Path) -> None:
             os.close(ours)
     text = drawn.decode()
     assert text.count("\r") > 2
-    assert " pages" in text
-    assert "pending" in text
-    assert "41 pages" in text.rpartition("\r")[0].rpartition("41")[1] + " pages"
+    assert " pending, 1 hosts, 0 errors, " in text
+    assert "\r41 pages" in text
 
 
 # -- signals
@@ -498,7 +499,7 @@ def test_progress_on_a_terminal(root: Path) -> None:
 )  # fmt: skip
 def test_interrupt_drains(root: Path, number: int, group: bool) -> None:
     """One signal: what is in flight is finished and stored, exit 130, and a later run does the rest and no page twice."""
-    with Web(slowly(linked_site(40, 8), 0.05), HOSTS) as web:
+    with Web(slowly(linked_site(25, 8), 0.03), HOSTS) as web:
         with Running(command(root, seeds=[web.url(host) for host in HOSTS])) as running:
             running.until(lambda: web.count() >= 40, "40 requests")
             running.signal(number, group=group)
@@ -509,21 +510,28 @@ def test_interrupt_drains(root: Path, number: int, group: bool) -> None:
         assert done.err.startswith("stopping: ")
         asked = {(host, path) for host, path in web.counts() if path != "/robots.txt"}
         assert {(host, path) for host in HOSTS for path in paths(root, web, host)} == asked
-        assert len(asked) < 41 * len(HOSTS)
+        assert len(asked) < 26 * len(HOSTS)
         check_tree(root)
         rest = crawl(root)
         assert rest.code == 0, rest
         assert web.duplicates() == {}
-        assert len(pages(root)) == 41 * len(HOSTS)
+        assert len(pages(root)) == 26 * len(HOSTS)
     check_tree(root)
 
 
 @pytest.mark.parametrize("group", [False, True])
 def test_second_interrupt_leaves_at_once(root: Path, group: bool) -> None:
     """A second signal does not wait for the slow page that the first one waits for."""
-    with Web(slowly(linked_site(5, 4), 25.0), HOSTS) as web:
+    slow = slowly(linked_site(5, 4), 25.0)
+    asked: list[str] = []
+
+    def serve(request: Request) -> Response:
+        asked.append(request.path)
+        return slow(request)
+
+    with Web(serve, HOSTS) as web:
         with Running(command(root, seeds=[web.url(A)])) as running:
-            running.until(lambda: web.connections and web.count(A, "/robots.txt"), "a request")
+            running.until(lambda: "/" in asked, "the slow page")
             running.signal(signal.SIGINT, group=group)
             assert running.process.stderr is not None
             assert b"stopping: " in running.process.stderr.readline()
@@ -540,15 +548,15 @@ def test_second_interrupt_leaves_at_once(root: Path, group: bool) -> None:
 
 def test_killed_worker_costs_nothing(root: Path) -> None:
     """A worker process killed in the middle of a crawl is replaced; every page is stored all the same."""
-    with Web(slowly(linked_site(40, 8), 0.02), HOSTS) as web:
+    with Web(slowly(linked_site(25, 8), 0.02), HOSTS) as web:
         with Running(command(root, seeds=[web.url(host) for host in HOSTS], threads=3)) as running:
-            running.until(lambda: web.count() >= 60, "60 requests")
+            running.until(lambda: web.count() >= 40, "40 requests")
             workers = running.workers()
             assert len(workers) == 2
             os.kill(workers[0], signal.SIGKILL)
             done = running.wait()
         assert done.code == 0, done
-        assert len(pages(root)) == 41 * len(HOSTS)
+        assert len(pages(root)) == 26 * len(HOSTS)
         assert set(web.duplicates().values()) <= {2}
         assert len(web.duplicates()) <= 3  # one for each thread
     assert errors(root) == {}
@@ -558,22 +566,22 @@ def test_killed_worker_costs_nothing(root: Path) -> None:
 
 
 def _little_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (1_200_000_000, 1_200_000_000))
+    resource.setrlimit(resource.RLIMIT_AS, (640_000_000, 640_000_000))
 
 
 def _zipped(piece: bytes, times: int) -> bytes:
     packer = zlib.compressobj(wbits=31)
-    packed = b"".join(packer.compress(piece * 1000) for _ in range(times // 1000))
+    packed = b"".join(packer.compress(piece) for _ in range(times))
     return packed + packer.flush()
 
 
 def test_page_that_exhausts_memory(root: Path) -> None:
     """A page that needs more memory than there is becomes an error of class worker-died; all others are stored."""
-    greedy = Response(200, {**HTML, "Content-Encoding": "gzip"}, _zipped(b"<p a=1>", 12_000_000))
+    greedy = Response(200, {**HTML, "Content-Encoding": "gzip"}, _zipped(b"." * 100_000, 3200))
     links = "".join(f'<a href="/{n}">' for n in range(8)) + '<a href="/greedy">'
     answers: dict[str, str | Response] = {"/": links, "/greedy": greedy, **{f"/{n}": "" for n in range(8)}}
     with Web(site(answers), HOSTS) as web:
-        options = {"fetch.max_bytes": 200_000_000, "politeness.per_host": 4}
+        options = {"fetch.max_bytes": 2_000_000_000, "politeness.per_host": 4}
         done = crawl(root, seeds=[web.url(A)], settings=options, threads=2, preexec_fn=_little_memory)
         assert done.code == 0, done
         assert {url.removeprefix(web.url(A, "")): e.class_ for url, e in errors(root).items()} == {

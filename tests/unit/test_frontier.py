@@ -377,13 +377,29 @@ def test_give_back_robots(make):
 
 
 def test_check(make):
-    """Until the time that a shard was taken on with, its tasks say that the tree must be asked."""
+    """For a while after a shard was taken over, its tasks say that the tree must be asked; for a new one never."""
     frontier = make("politeness.delay=0")
-    frontier.hold(frontier.shard_of(A), check_until=10)
-    fill(frontier, A + "1", A + "2")
-    first = frontier.take(9)
-    frontier.finish(first, 9)
-    assert (first.check, frontier.take(10).check) == (True, False)
+    frontier.hold(frontier.shard_of(A), 5, check_s=5)
+    fill(frontier, A + "1", A + "2", B)
+    tasks = []
+    for now in (0, 9, 10):
+        tasks.append(frontier.take(now))
+        frontier.finish(tasks[-1], None)
+    assert [(task.host, task.check) for task in tasks] == [
+        ("b.example", False),
+        ("a.example", True),
+        ("a.example", False),
+    ]
+
+
+def test_rest_after_taking_over(make):
+    """A host of a shard that another machine had rests for its delay first, that of robots.txt too."""
+    frontier = make("politeness.delay=2")
+    frontier.hold(frontier.shard_of(A), 100)
+    fill(frontier, A)
+    assert (frontier.take(101.9), frontier.next_at()) == (None, 102)
+    frontier.open("a.example", 7)
+    assert (frontier.take(106.9), frontier.take(107).url) == (None, A)
 
 
 @pytest.mark.parametrize("partition", ["host", "url"])
