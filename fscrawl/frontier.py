@@ -140,12 +140,12 @@ class Frontier:
         """Make a normal form pending unless it is known or beyond a limit; tell whether it now is."""
         name, digest, number = place or self.place(url)
         shard = self._shards.get(number) or self.hold(number)
-        host = self._hosts.get(name) or self._meet(name, shard)
-        if not shard.known.add(int.from_bytes(digest[:8])):
-            return False
         limit = self.settings.crawl.max_depth
         if limit is not None and depth > limit:
             self.cut["max_depth"] += 1
+            return False  # not known: a shorter way to it may be found yet
+        host = self._hosts.get(name) or self._meet(name, shard)
+        if not shard.known.add(int.from_bytes(digest[:8])):
             return False
         self._push(host, depth, referrer, url)
         return True
@@ -155,7 +155,7 @@ class Frontier:
         self.pending += 1
         if self._in_memory_bytes > _MEMORY_BYTES:
             for each in self._hosts.values():
-                each.queue.spill(self._scratch)
+                each.queue.spill(self.settings.crawl.order, self._scratch)
             self._in_memory_bytes = 0
         if not host.in_heap:
             self._schedule(host)
@@ -164,13 +164,16 @@ class Frontier:
         host = self._hosts[name] = _Host(name, first.taken_at, is_open=not self.settings.politeness.robots)
         if first.taken_at is not None:
             host.ready_at = first.taken_at + self._delay(host)
+        self._know_done(name)
+        if self.settings.crawl.max_pages_per_host is not None:
+            host.pages = self._pages_of(name)
+        return host
+
+    def _know_done(self, name: str) -> None:
         for key in self._done_keys(name):
             shard = self._shards.get(self._shard_of(name, bytes.fromhex(key)))
             if shard is not None:
                 shard.known.add(urls.fingerprint(key))
-        if self.settings.crawl.max_pages_per_host is not None:
-            host.pages = self._pages_of(name)
-        return host
 
     # -- shards
 
@@ -202,8 +205,14 @@ class Frontier:
         Then its hosts may just have been asked: they rest for their delay first; and for `check_s` seconds a listing
         may not show all that was stored, so that tasks say that the tree must be asked by name.
         """
-        held = self._shards[shard] = _Shard(taken_at, check_s)
-        return held
+        assert not self._in_flight_of[shard], "what is in flight would be counted to the new holding"
+        return self._shards.setdefault(shard, _Shard(taken_at, check_s))
+
+    def learn_done(self) -> None:
+        """After `hold`, with `partition = "url"`: ask again what is done of hosts met before."""
+        if self._by_url:
+            for name in self._hosts:
+                self._know_done(name)
 
     def let_go(self, shard: int) -> None:
         """Forget all of a shard but what is in flight; whoever holds it next has it from the feeds."""
@@ -333,7 +342,7 @@ class Frontier:
     def retry(self, task: Task, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
         host = self._hosts.get(task.host)
-        if host is None:
+        if host is None or not self._holds(task.url):
             return
         if task.kind == "robots":
             host.robots_attempt += 1
@@ -345,7 +354,7 @@ class Frontier:
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again that nobody has begun."""
         host = self._hosts.get(task.host)
-        if host is not None and task.kind == "page":
+        if host is not None and task.kind == "page" and self._holds(task.url):
             host.urgent = [*(host.urgent or ()), task]
             self.pending += 1
 

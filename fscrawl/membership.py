@@ -269,6 +269,7 @@ class Membership:
             if not self._frontier.holds(shard):
                 before = clean is not None
                 self._frontier.hold(shard, now if before else None, check_s=self.fleet.dead_after_s)
+        self._frontier.learn_done()
         shards = {shard for shard, _ in taken}
         for seed in sorted(self._watch.seeds):
             if self._frontier.shard_of(seed) in shards:

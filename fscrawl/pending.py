@@ -70,8 +70,11 @@ class Queue:
         self.count += 1
         return len(line)
 
-    def spill(self, scratch: Scratch) -> None:
-        """Move the tail to the scratch file."""
+    def spill(self, order: str, scratch: Scratch) -> None:
+        """Move the tail to the scratch file, and the head with it where the order takes the newest from both."""
+        if order != "breadth" and self._head:
+            self._tail = bytearray(b"".join(line + b"\n" for line in self._head)) + (self._tail or b"")
+            self._head = None
         if self._tail:
             block = (scratch.write(self._tail), len(self._tail))
             self._tail = None

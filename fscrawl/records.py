@@ -49,7 +49,7 @@ class _Record:
     def from_json(cls, data: bytes) -> Self:
         """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field."""
         try:
-            values = json.loads(data)
+            values = json.loads(data, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise RecordError(f"not JSON: {error}") from error
         if not isinstance(values, dict):
@@ -163,6 +163,10 @@ class _Field:
             return self.convert(values[self.json])
         except _WrongTypeError:
             raise RecordError(f"field {self.json!r} has the wrong type") from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 _known_fields: dict[type[_Record], tuple[_Field, ...]] = {}

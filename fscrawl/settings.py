@@ -171,7 +171,7 @@ def parse(text: str, where: str = FILE) -> Settings:
     fscrawl.errors.SettingsError: crawl.toml: unknown setting politeness.delai; did you mean politeness.delay?
     """
     try:
-        tables = tomllib.loads(text)
+        tables = tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
         raise SettingsError(f"{where}: not TOML: {error}") from error
     settings = Settings()

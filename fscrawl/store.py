@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, RecordError, TreeError, tree_error
@@ -49,6 +50,9 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
   feed/       URLs as machines discovered them
   robots/     robots.txt of each host as fetched
 """
+
+_PAGE_FILE = re.compile(r"[0-9a-f]{24}\.(html|json)\Z")
+_FAN = re.compile(r"[0-9a-f]{2}\Z")
 
 _counter = itertools.count()
 
@@ -112,6 +116,8 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str) -> None:
             if claim(root / name, text.encode(), "creation"):
                 made.append(root / name)
     except TreeError:
+        if os.path.exists(root / _TREE_JSON):  # another machine has made its tree of what is here
+            raise
         for path in reversed(made):
             with contextlib.suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
@@ -201,7 +207,7 @@ def temporary_owner(name: str) -> str | None:
     """
     if not (name.startswith(".") and name.endswith(".tmp")):
         return None
-    return name[:-4].rpartition(".")[0].rpartition(".")[2]
+    return name[:-4].rpartition(".")[0].rpartition(".")[2] or None
 
 
 class Tree:
@@ -273,7 +279,7 @@ class Tree:
             name.partition(".")[0]
             for directory in self._directories(room, host)
             for name in self._list(directory)
-            if not name.startswith(".")
+            if _PAGE_FILE.match(name)
         ]
 
     def temporaries(self, room: str, host: str) -> list[tuple[str, str]]:
@@ -337,7 +343,7 @@ class Tree:
 
     def _directories(self, room: str, host: str) -> list[str]:
         path = f"{self._prefix}{room}/{host}"
-        return [f"{path}/{name}" for name in self._list(path)] if self.record.fanout else [path]
+        return [f"{path}/{name}" for name in self._list(path) if _FAN.match(name)] if self.record.fanout else [path]
 
     def _put(self, room: str, host: str, key: str, data: bytes) -> None:
         path = self.path_of(room, host, key)

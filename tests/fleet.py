@@ -1,9 +1,9 @@
 """Several machines on one tree for the integration tests: each a crawl.py of its own, its output in a file.
 
-    with Fleet(root, settings={...}) as fleet:
-        first = fleet.start(seeds=[...])
-        fleet.start()
-        fleet.wait_for_all(60)
+with Fleet(root, settings={...}) as fleet:
+    first = fleet.start(seeds=[...])
+    fleet.start()
+    fleet.wait_for_all(60)
 """
 
 from __future__ import annotations

@@ -643,7 +643,6 @@ def test_tls_to_a_silent_port(make: Make) -> None:
 def test_tls_to_a_plain_port(make: Make) -> None:
     """A port that speaks plain HTTP is a failure of class tls."""
 
-
     def bad_request(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
@@ -749,9 +748,10 @@ def test_public(address: str) -> None:
 def test_request_type_is_what_the_web_saw() -> None:
     """The test web gives the path as sent, without which the tests above would show nothing."""
     seen: list[Request] = []
-    with Web(lambda request: seen.append(request) or Response(), [HOST]) as web, socket.create_connection(
-        (HOST, web.port), timeout=5
-    ) as client:
+    with (
+        Web(lambda request: seen.append(request) or Response(), [HOST]) as web,
+        socket.create_connection((HOST, web.port), timeout=5) as client,
+    ):
         client.sendall(b"GET /%c3?|[] HTTP/1.1\r\nHost: x\r\n\r\n")
         client.recv(100)
     assert seen[0].path == "/%c3?|[]"

@@ -67,7 +67,9 @@ def _wait(running: Running, web: Web, rng: random.Random) -> None:
     if rng.random() < EARLY:
         deadline = running.began + rng.uniform(0.05, 0.6)
     else:
-        running.until(lambda: web.connections or web.count() > before or running.process.poll() is not None, "a request")
+        running.until(
+            lambda: web.connections or web.count() > before or running.process.poll() is not None, "a request"
+        )
         deadline = time.monotonic() + rng.uniform(0.0, SPAN_S)
     while time.monotonic() < deadline:
         time.sleep(0.005)

@@ -374,7 +374,9 @@ def test_crawl_delay_is_told(work: Work, line: str, delay_s: float) -> None:
         assert opened(work(), web.url(HOST)).delay_s == delay_s
 
 
-@pytest.mark.parametrize("text", [b"\xff\xfe\0\0", b"<!DOCTYPE html><p>not found", b"Crawl-delay: x\nDisallow", b"\0" * 999])
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe\0\0", b"<!DOCTYPE html><p>not found", b"Crawl-delay: x\nDisallow", b"\0" * 999]
+)
 def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
     """A robots.txt that is none allows everything."""
     with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:

