@@ -45,6 +45,7 @@ CLASSES = {
     "http-4xx": "the server says that the request is at fault",
     "http-5xx": "the server says that it is at fault",
     "robots": "robots.txt does not allow it",
+    "internal": "a defect of fscrawl, or of a library it uses; the message names it",
     "worker-died": "the process that worked on it died, twice",
 }
 
@@ -143,7 +144,7 @@ class _GuardedConnection(HTTPConnection):
 
     permits: Callable[[str], bool]
 
-    def request(self, method: str, url: str, *args: Any, **more: Any) -> None:  # type: ignore[override]
+    def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
         """Ask for the normal form: `url` is what urllib3 made of it, which quotes by other rules (RFC 3986)."""
         super().request(method, _exchange.target or url, *args, **more)
 

@@ -17,6 +17,7 @@ that stops by itself (`machine.py`). Clocks of two machines are never compared.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -165,7 +166,7 @@ class Fleet:
         if shard not in self._newest:
             return None
         peer = self.peers.get(self.holder(shard))
-        return peer is not None and peer.bye is not None
+        return peer is not None and bool(peer.bye and peer.bye.get("clean"))
 
     def claim(self, shard: int) -> bool:
         """Take a free shard with the next epoch; tell whether it was won."""
@@ -211,11 +212,11 @@ class Fleet:
         if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
             return False
         live = self.live_peers(now)
-        told = [(p.beats, offsets.get(p.machine, 0)) for p in live] + ([(own, state["sent"])] if live else [])
-        return all(_settled(beats, sent, state["consumed"]) for beats, sent in told)
-
-
-def _settled(beats: list[dict[str, Any]], sent: Any, consumed: Any) -> bool:
-    return len(beats) == 2 and all(
-        beat.get("idle") and beat.get("sent") == sent and beat.get("consumed") == consumed for beat in beats
-    )
+        held = Counter(lease.holder for lease in self._newest.values())
+        told = [(p.beats, offsets.get(p.machine, 0), held[p.machine]) for p in live]
+        told += [(own, state["sent"], len(self.held))] if live else []
+        wanted = {"idle": True, "consumed": state["consumed"]}
+        return all(
+            len(beats) == 2 and all({**beat, **wanted, "sent": sent, "shards": shards} == beat for beat in beats)
+            for beats, sent, shards in told
+        )

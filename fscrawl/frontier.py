@@ -35,7 +35,7 @@ class Task(NamedTuple):
     """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
 
     `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
-    name whether it is done. `valid_until`: by `heartbeat.uptime`; later it must go back untouched.
+    name whether it is done.
     """
 
     url: str
@@ -46,7 +46,6 @@ class Task(NamedTuple):
     attempt: int
     kind: str = "page"
     check: bool = True
-    valid_until: float = float("inf")
 
 
 class Place(NamedTuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import threading
 import time
@@ -65,12 +66,38 @@ def _start_of(pid: str) -> str:
     return "" if fields[0] in "ZX" else fields[19]  # a zombie has nothing in flight
 
 
+class Permit:
+    """What tells the workers that their machine beats: a time that all its processes see, by `uptime`."""
+
+    def __init__(self) -> None:
+        self._until = multiprocessing.get_context("forkserver").RawValue("d", 0.0)
+
+    def holds(self) -> bool:
+        return uptime() <= float(self._until.value)
+
+    def extend(self, until: float) -> None:
+        self._until.value = until
+
+
 class Heartbeat:
     """Beats until `stop`. `snapshot` gives the counters of a beat; it is called from the heart's thread."""
 
-    def __init__(self, log: Log, machine: str, beat_s: float, snapshot: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        machine: str,
+        snapshot: Callable[[], dict[str, Any]],
+        *,
+        beat_s: float,
+        lease_s: float,
+        permit: Permit,
+    ) -> None:
+        """`lease_s`: seconds after the beginning of a beat for which the workers may go on by it."""
         self._log = log
         self._snapshot = snapshot
+        self._permit = permit
+        self.lease_s = lease_s
+        self.suspended = False  # there was a gap between two beats longer than `lease_s`
         self._wake = threading.Event()
         self._over = False
         self._number = 0
@@ -79,7 +106,7 @@ class Heartbeat:
         self.written: list[dict[str, Any]] = []  # the last two beats
         self._write(hello(machine))
         self._beaten_at = uptime()
-        self._longest_gap_s = 0.0
+        self.readmit()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -87,14 +114,10 @@ class Heartbeat:
         """Seconds since the last beat that was surely written began."""
         return uptime() - self._beaten_at
 
-    def beaten_at(self) -> float:
-        """When that beat began, by `uptime`."""
-        return self._beaten_at
-
-    def take_longest_gap_s(self) -> float:
-        """Seconds of the longest gap between two beats since this was last asked: a pause that is over shows here."""
-        gap, self._longest_gap_s = self._longest_gap_s, 0.0
-        return gap
+    def readmit(self) -> None:
+        """After a gap: the machine has read its leases again, and its workers may go on."""
+        self.suspended = False
+        self._permit.extend(self._beaten_at + self.lease_s)
 
     def beat_now(self) -> None:
         """Do not wait for the next beat: something has changed that others wait for."""
@@ -110,6 +133,11 @@ class Heartbeat:
                 self._write({"bye": True, **self._snapshot(), **facts})
             self._log.close()
 
+    def abandon(self) -> None:
+        """Write nothing more, not even a goodbye: what this machine held was not left clean."""
+        self._over = True
+        self._wake.set()
+
     def _run(self) -> None:
         while not self._over:
             began = uptime()
@@ -124,10 +152,16 @@ class Heartbeat:
                 self.trouble = None
                 self._number += 1
                 self.written = [*self.written[-1:], beat]
-                self._longest_gap_s = max(self._longest_gap_s, uptime() - self._beaten_at)
-                self._beaten_at = began
+                self._beaten(began)
             self._wake.wait(self.beat_s)
             self._wake.clear()
+
+    def _beaten(self, began: float) -> None:
+        if uptime() - self._beaten_at > self.lease_s:
+            self.suspended = True  # until `readmit` the permit stays as it ran out
+        self._beaten_at = began
+        if not self.suspended:
+            self._permit.extend(began + self.lease_s)
 
     def _write(self, line: dict[str, Any]) -> None:
         self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")

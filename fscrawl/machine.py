@@ -92,14 +92,18 @@ class Machine:
         began = time.monotonic()
         with _Signals(self._interrupt):
             fetch = self._settings.fetch
-            place = Place(self._tree.root, self._tree.machine, self._tree.fsync, self._options.threads)
+            permit = self._membership.permit
+            place = Place(self._tree.root, self._tree.machine, self._tree.fsync, self._options.threads, permit)
             patience_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout)
             self._pool = Pool(self._options.workers, place, self._job(), hung_after_s=patience_s)
             try:
                 self._crawl()
-            except TreeError as error:
-                self._trouble = error
+            except BaseException as error:
                 self._pool.kill()
+                self._membership.abandon()
+                if not isinstance(error, TreeError):
+                    raise
+                self._trouble = error
             self._pool.close()
         self._frontier.close()
         self._show(last=True)
@@ -113,6 +117,8 @@ class Machine:
         self._loop()
         if self._trouble is None:
             self._membership.leave(finished=self._finished)
+        else:
+            self._membership.abandon()
 
     def _job(self) -> Job:
         return Job(self._settings, self._watch.seeds)
@@ -202,7 +208,7 @@ class Machine:
             if task is None:
                 return
             if not self._membership.scope_was_edited or self._membership.scope.refuses(task.url) is None:
-                self._pool.submit(task._replace(valid_until=self._membership.valid_until))
+                self._pool.submit(task)
             else:
                 self._counts.cut["scope"] += 1
                 self._frontier.finish(task, None)

@@ -16,7 +16,7 @@ discovered; a URL of another's shard goes into the feed.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,13 +26,15 @@ from fscrawl.errors import RecordError
 from fscrawl.feed import Found, Reader, Writer
 from fscrawl.fleet import Fleet
 from fscrawl.frontier import Frontier
-from fscrawl.heartbeat import Heartbeat
+from fscrawl.heartbeat import Heartbeat, Permit
 from fscrawl.machinery import Machinery
 from fscrawl.records import PageRecord
 from fscrawl.store import Tree, remove
 from fscrawl.watch import Watch
 
 _FLUSH_S = 1.0
+_HUNGRY_ROUND_S = 1.0
+_SOON_S = 0.1
 _HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
 _SLICE_S = 0.05  # of chores, between two looks at the workers
 _READERS = 8  # link files read at a time: on NFS each waits for three calls
@@ -71,8 +73,10 @@ class Membership:
         self._sent: tuple[set[int], set[int]] = (set(), set())
         self.past_hosts: frozenset[str] = frozenset()
         self.reseeding = 0  # hosts still to be read
-        self._fenced_since: float | None = None
-        self.valid_until = 0.0  # by `heartbeat.uptime`: when what a worker is given now must not be begun any more
+        self.fenced = False
+        self._beating_since: float | None = None
+        self.permit = Permit()
+        self._unsettled: Counter[int] = Counter()  # shards whose link files are being read
         self._next_round = self._next_flush = 0.0
         self._state: dict[str, Any] = {"idle": False, "sent": 0, "consumed": 0}
         self._heart: Heartbeat
@@ -88,7 +92,12 @@ class Membership:
     def join(self) -> None:
         """Say hello, and take what this machine should hold."""
         self._heart = Heartbeat(
-            self._machinery.heartbeat_log(), self._tree.machine, self._watch.settings.fleet.beat, self.snapshot
+            self._machinery.heartbeat_log(),
+            self._tree.machine,
+            self.snapshot,
+            beat_s=self._watch.settings.fleet.beat,
+            lease_s=self.fleet.dead_after_s / 2,
+            permit=self.permit,
         )
         now = time.monotonic()
         self.fleet.observe(now)
@@ -118,7 +127,12 @@ class Membership:
         self._writer.flush()
         self._writer.close()
         self._update()
-        self._heart.stop(finished=finished)
+        self._heart.stop(finished=finished, clean=not self._unsettled)
+
+    def abandon(self) -> None:
+        """Beat no more: this process is going down, and its shards should be taken from it."""
+        if hasattr(self, "_heart"):
+            self._heart.abandon()
 
     def snapshot(self) -> dict[str, Any]:
         return {**self._state, **self._counters()}
@@ -143,8 +157,14 @@ class Membership:
             else:
                 new = self._send(int.from_bytes(place.digest[:8]))
             if new:
-                self._needed.add(place.shard)
+                self._need(place.shard)
                 self._writer.add(Found(place.shard, depth, referrer, url))
+
+    def _need(self, shard: int) -> None:
+        if shard not in self._needed:
+            self._needed.add(shard)
+            if not self._frontier.holds(shard):  # nobody may have it: do not leave it lying until the next round
+                self._next_round = min(self._next_round, time.monotonic() + _SOON_S)
 
     def _send(self, fingerprint: int) -> bool:
         young, old = self._sent
@@ -154,10 +174,6 @@ class Membership:
         if len(young) >= _SENT_MEMORY:
             self._sent = (set(), young)
         return True
-
-    @property
-    def fenced(self) -> bool:
-        return self._fenced_since is not None
 
     def is_over(self) -> bool:
         """Nothing is left to do anywhere."""
@@ -178,11 +194,13 @@ class Membership:
         changed = False
         self._fence(now)
         self._work_at_chores()
+        if hungry:  # what was set while there was work is too far off
+            self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
         if now >= self._next_round:
             changed = self._round(now)
             often = hungry or self._releasing or self.fenced
             beat = self._watch.settings.fleet.beat
-            self._next_round = now + (min(1.0, beat / 4) if often else beat / 2)
+            self._next_round = now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat / 2)
         if now >= self._next_flush or self._frontier.idle:
             self._writer.flush()
             self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
@@ -206,7 +224,7 @@ class Membership:
     # -- a round
 
     def _round(self, now: float) -> bool:
-        if self._fenced_since is not None:
+        if self.fenced:
             return False
         self.fleet.observe(now)
         changes = self.fleet.look(now)
@@ -231,9 +249,12 @@ class Membership:
                     self._releasing.discard(shard)
                     self._arriving.append((shard, True))
                 continue
+            if self._unsettled[shard]:  # the next holder would take it for clean
+                continue
             if shard not in self._releasing:
                 self._releasing.add(shard)
-                self._frontier.let_go(shard)
+                if self._frontier.holds(shard):  # it may still be arriving
+                    self._frontier.let_go(shard)
             if not self._frontier.in_flight_of(shard):
                 self._writer.flush()
                 self._releasing.discard(shard)
@@ -258,8 +279,9 @@ class Membership:
         One of which something is still in flight from before has to wait: its hosts are being asked.
         """
         taken = [*self._arriving, *taken]
-        self._arriving = [pair for pair in taken if self._frontier.in_flight_of(pair[0])]
-        taken = [pair for pair in taken if pair not in self._arriving and pair[0] in self.fleet.held]
+        ours = [pair for pair in taken if pair[0] in self.fleet.held and pair[0] not in self._releasing]
+        self._arriving = [pair for pair in ours if self._frontier.in_flight_of(pair[0])]
+        taken = [pair for pair in ours if pair not in self._arriving]
         if not taken:
             return
         self._look_for_hosts()
@@ -303,6 +325,7 @@ class Membership:
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self.past_hosts) if self._may_have(host, shards)]
         self.reseeding += len(hosts)
+        self._unsettled.update(shards)
         self._chores.append(self._reseed(hosts, shards))
 
     def _may_have(self, host: str, shards: set[int]) -> bool:
@@ -322,6 +345,8 @@ class Membership:
                     yield
                 self.reseeding -= 1
                 yield
+        self._unsettled.subtract(shards)
+        self._unsettled = +self._unsettled
 
     def _is_of(self, host: str, key: str, shards: set[int]) -> bool:
         record = self._tree.record
@@ -347,17 +372,27 @@ class Membership:
     # -- fencing
 
     def _fence(self, now: float) -> None:
-        # Before the gap is asked for: a pause between here and a dispatch then shows in what the workers are told.
-        self.valid_until = self._heart.beaten_at() + self.fleet.dead_after_s / 2
-        if max(self._heart.age_s(), self._heart.take_longest_gap_s()) > self.fleet.dead_after_s / 2:
-            if self._fenced_since is None:
-                self._warn("no heartbeat could be written for a while: fetching nothing until one has been")
-            self._fenced_since = now
-        elif self._fenced_since is not None and now - self._fenced_since > self._watch.settings.fleet.beat:
-            self.fleet.observe(now)
-            self._lose(self.fleet.look_again(now).lost)
-            self._fenced_since = None
-            self._warn("heartbeats are written again: going on with the shards that are still this machine's")
+        if self._heart.age_s() > self._heart.lease_s:
+            self._begin_fence()
+            self._beating_since = None
+        elif self.fenced or self._heart.suspended:
+            self._begin_fence()
+            self._beating_since = self._beating_since or now
+            if now - self._beating_since > self._heart.beat_s:
+                self._end_fence(now)
+
+    def _begin_fence(self) -> None:
+        if not self.fenced:
+            self.fenced = True
+            self._warn("no heartbeat could be written for a while: fetching nothing until one has been")
+
+    def _end_fence(self, now: float) -> None:
+        self.fleet.observe(now)
+        self._lose(self.fleet.look_again(now).lost)
+        self.fenced = False
+        self._beating_since = None
+        self._heart.readmit()
+        self._warn("heartbeats are written again: going on with the shards that are still this machine's")
 
     # -- edits
 
@@ -371,6 +406,7 @@ class Membership:
         self.scope_was_edited = True
         self._heart.beat_s = self._watch.settings.fleet.beat
         self.fleet.dead_after_s = self._watch.settings.fleet.dead_after
+        self._heart.lease_s = self.fleet.dead_after_s / 2
         self._add_seeds(seeds)
         if not self.scope.covers_no_more_than(scope_before):
             self._look_for_hosts()
@@ -379,6 +415,6 @@ class Membership:
 
     def _add_seeds(self, seeds: list[str]) -> None:
         for seed in seeds:
-            self._needed.add(self._frontier.shard_of(seed))
+            self._need(self._frontier.shard_of(seed))
             if self._frontier.holds(self._frontier.shard_of(seed)):
                 self._frontier.add(seed, 0, "")

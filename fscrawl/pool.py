@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fetch import Failed
 from fscrawl.frontier import Task
+from fscrawl.heartbeat import Permit
 from fscrawl.store import Tree
 from fscrawl.worker import Job, Outcome, Worker, error_record
 
@@ -60,6 +61,7 @@ class Place:
     machine: str
     fsync: bool
     threads: int
+    permit: Permit | None = None
 
     def tree(self) -> Tree:
         return Tree(self.root, self.machine, fsync=self.fsync)
@@ -109,7 +111,7 @@ class _Inside:
     def __init__(self, connection: Connection, place: Place, job: Job) -> None:
         self._connection = connection
         self._place = place
-        self._worker = Worker(place.tree(), job, place.threads)
+        self._worker = Worker(place.tree(), job, place.threads, place.permit)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Any] = deque()
         self._sending = threading.Lock()
@@ -122,7 +124,7 @@ class _Inside:
             if message == _DRAIN:
                 self._return_waiting()
             elif isinstance(message, Job):
-                self._worker = Worker(self._place.tree(), message, self._place.threads)
+                self._worker = Worker(self._place.tree(), message, self._place.threads, self._place.permit)
             else:
                 for task in message:
                     self._inbox.put(task)

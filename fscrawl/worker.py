@@ -20,7 +20,7 @@ from typing import NamedTuple
 from fscrawl import links, urls
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
-from fscrawl.heartbeat import uptime
+from fscrawl.heartbeat import Permit
 from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, timestamp
 from fscrawl.robots import MAX_BYTES, Rules
 from fscrawl.settings import Settings
@@ -80,8 +80,10 @@ class _Refusal:
 class Worker:
     """Does tasks, from any number of threads."""
 
-    def __init__(self, tree: Tree, job: Job, threads: int) -> None:
+    def __init__(self, tree: Tree, job: Job, threads: int, permit: Permit | None = None) -> None:
+        """`permit`: without it nothing is asked for and nothing stored (None: there is nobody to mind)."""
         self._tree = tree
+        self._permit = permit
         self._settings = job.settings
         self._scope = job.scope()
         self._fetcher = Fetcher(job.settings.fetch, job.settings.politeness, threads)
@@ -91,9 +93,13 @@ class Worker:
         self._rules: dict[str, Rules | _Refusal] = {}
 
     def do(self, task: Task) -> Outcome:
-        if uptime() > task.valid_until:  # the machine was paused: somebody else may have the host by now
+        if not self._permitted():
             return Outcome(task, "returned")
         return self._robots(task) if task.kind == "robots" else self._page(task)
+
+    def _permitted(self) -> bool:
+        """Without heartbeats (the machine was paused, the mount hung) somebody else may have the host by now."""
+        return self._permit is None or self._permit.holds()
 
     # -- a page
 
@@ -108,6 +114,8 @@ class Worker:
                 return self._failed(task, Failed("robots", "robots.txt does not allow it", retry=False), None)
         answer = self._fetcher.get(task.url, wants=self._wants)
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
+        if not self._permitted():  # whoever has the host now would not know of this page's links
+            return Outcome(task, "returned", asked_at)
         if isinstance(answer, Failed):
             return self._failed(task, answer, asked_at)
         if answer.status in _REDIRECTS and "location" in answer.headers:
@@ -177,6 +185,8 @@ class Worker:
         )
 
     def _stored(self, task: Task, kind: str, answer: Fetched, record: PageRecord) -> Outcome:
+        if task.check:  # whoever had the shard before may have written a failure down
+            self._tree.drop_error(task.host, task.key)
         fresh, cut = self._fresh(record.links)
         return Outcome(task, kind, answer.began, fresh, bytes=record.bytes, status=answer.status, cut=cut)
 

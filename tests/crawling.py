@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fscrawl import urls
 from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
@@ -74,7 +74,7 @@ class Running:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(words, start_new_session=True, **{**pipes, **popen})
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

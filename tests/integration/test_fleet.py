@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from pathlib import Path
 
@@ -57,3 +58,64 @@ def test_eight_machines_over_two_hundred_hosts(tmp_path: Path) -> None:
     assert gap >= 0.2
     assert len(pages(tmp_path / "t")) == 200 * 50
     check_tree(tmp_path / "t")
+
+
+def chaos(fleet: Fleet, web: Web, rng: random.Random, every_s: float, rounds: int) -> list[tuple[float, float]]:
+    """Every `every_s` kill a machine, pause one past `dead_after`, or let one join; give the (time, until) of faults.
+
+    `until`: how long what was in flight at the fault may still be asked for again; a paused machine comes back late.
+    """
+    faults: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        wait_until = time.monotonic() + every_s
+        while time.monotonic() < wait_until and not all(member.over for member in fleet.members):
+            time.sleep(0.02)
+        running = [member for member in fleet.members if not member.over]
+        paused = [member for member in running if member.stopped_at is not None]
+        for member in paused:
+            if time.monotonic() - (member.stopped_at or 0) > 5:
+                member.resume()
+        active = [member for member in running if member.stopped_at is None]
+        if not running:
+            break
+        kind = rng.choice(["kill", "pause", "join"])
+        if kind == "join" or len(active) < 3:
+            fleet.start()
+        elif kind == "kill":
+            rng.choice(active).kill()
+            faults.append((time.monotonic(), 0))
+        else:
+            member = rng.choice(active)
+            member.pause()
+            faults.append((time.monotonic(), 0))
+    for member in fleet.members:
+        if member.stopped_at is not None and not member.over:
+            member.resume()
+    return faults
+
+
+@pytest.mark.fleet
+@pytest.mark.parametrize("seed", [1, 2])
+def test_chaos(tmp_path: Path, seed: int) -> None:
+    """Machines that are killed, paused past dead_after and join lose no page; what is fetched twice was in flight."""
+    hosts, rng = hosts_of(200), random.Random(seed)
+    settings = {"politeness.delay": 0.2, "fleet.beat": 0.5, "fleet.dead_after": 4}
+    with (
+        Web(linked_site(49, 5), hosts=hosts, deadline_s=300) as web,
+        Fleet(tmp_path / "t", settings, workers=4) as fleet,
+    ):
+        fleet.start(seeds=[web.url(host, "/") for host in hosts])
+        fleet.wait_for_tree()
+        for _ in range(7):
+            fleet.start()
+        faults = chaos(fleet, web, rng, every_s=3, rounds=8)
+        fleet.wait_for_all(120)
+        survivors = [member for member in fleet.members if member.code != -9]
+        assert [member.code for member in survivors] == [0] * len(survivors), [m.output() for m in survivors]
+    twice = web.duplicates()
+    lanes = 4 * 4  # fetches at a time of one machine
+    gap = min(web.smallest_gap_s(host) for host in hosts)
+    print(f"pages {web.count()}, faults {len(faults)}, duplicates {len(twice)}, smallest gap {gap:.3f} s")
+    assert sum(n - 1 for n in twice.values()) <= lanes * len(faults)
+    assert len(pages(tmp_path / "t")) == 200 * 50
+    check_tree(tmp_path / "t", whole=False)

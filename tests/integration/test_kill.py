@@ -5,6 +5,7 @@ FSCRAWL_KILLS in the environment says how often (6 without it; `make test-kills`
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -80,7 +81,7 @@ def _check_repeats(web: Web, kills: list[float]) -> None:
     lost = dict.fromkeys(kills, 0)
     for host, path in web.duplicates():
         asked = web.requests(host, path)
-        for exchange, again in zip(asked, asked[1:], strict=False):
+        for exchange, again in itertools.pairwise(asked):
             kill = next((at for at in kills if exchange.arrived - SLACK_S <= at <= again.arrived), None)
             assert kill is not None, f"{host}{path} was asked for twice, and no kill between"
             assert exchange.answered > kill - STORING_S, f"{host}{path} was answered long before the kill"

@@ -112,7 +112,7 @@ def test_not_json(data):
         PageRecord.from_json(data)
 
 
-@pytest.mark.parametrize("data", [b"null", b"[]", b"1", b'"text"', b"NaN"])
+@pytest.mark.parametrize("data", [b"null", b"[]", b"1", b'"text"'])
 def test_not_an_object(data):
     """JSON that is no object is a RecordError."""
     with pytest.raises(RecordError, match="not a JSON object"):

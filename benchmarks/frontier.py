@@ -1,0 +1,155 @@
+"""The frontier of one machine, large: its memory, how fast it takes URLs in, and how fast it hands them out.
+
+    python -m benchmarks.frontier [--count N…] [--hosts H]
+
+Each count is measured in a process of its own, which does nothing else: every URL is new and of any host, which is
+the hardest case for every cache on the way. Rates are per second of CPU (`time.process_time`), so that other work on
+the machine counts little; what making the URLs costs is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import measure
+from fscrawl import settings
+from fscrawl.frontier import Frontier, Task
+
+COUNTS = (1_000_000, 10_000_000)
+WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}
+WANTED_ADDED = 200_000
+WANTED_TAKEN = 5_000
+_CHUNK = 20_000  # URLs made at a time: some 2 MB that are not the frontier's
+_FETCHES = 200_000
+_IN_FLIGHT = 128
+_SETTINGS = settings.apply(settings.Settings(), ["politeness.delay=1", "politeness.robots=false", "crawl.scope=any"])
+_REFERRER = "599370d5687c3fd078c314ad"
+_TOPS = ("com", "org", "net", "de", "co.uk", "io", "fr", "edu")
+_SECTIONS = ("news/archive", "articles", "wiki", "docs/reference", "blog/posts", "products/catalogue", "people", "forum")
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.measure:
+        print(json.dumps(_measure(arguments.measure, arguments.hosts)))
+        return
+    print(f"{arguments.hosts:,} hosts, delay 1 s; URLs of 60 to 80 characters, all new; load {os.getloadavg()[0]:.1f}")
+    for count in arguments.count:
+        command = [sys.executable, "-m", "benchmarks.frontier", "--measure", str(count), "--hosts"]
+        done = subprocess.run(
+            [*command, str(arguments.hosts)], check=True, cwd=measure.PROJECT, stdout=subprocess.PIPE, timeout=1800
+        )
+        _report(count, json.loads(done.stdout))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description="A large frontier.")
+    parser.add_argument("--count", type=int, nargs="+", default=COUNTS, help="known URLs (default 1 and 10 millions)")
+    parser.add_argument("--hosts", type=int, default=100_000, help="of them (default 100,000)")
+    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)  # the process that is measured
+    return parser.parse_args()
+
+
+def links(count: int, hosts: int, rng: random.Random) -> Iterator[str]:
+    """Make different URLs, of hosts chosen at random."""
+    for number in range(count):
+        host = rng.randrange(hosts)
+        yield (
+            f"https://www.site-{host:06}.{_TOPS[host & 7]}/{_SECTIONS[number & 7]}/"
+            f"some-longer-title-{number:08x}{'.html' if number & 8 else ''}"
+        )
+
+
+def rss_bytes() -> int:
+    """Memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _measure(count: int, hosts: int) -> dict[str, float]:
+    """Fill a frontier, add again what it knows, take from it; give bytes and rates."""
+    gc.collect()
+    before = rss_bytes()
+    frontier = Frontier(_SETTINGS)
+    for shard in range(256):  # alone on its tree, a machine holds them all
+        frontier.hold(shard)
+    added_s = _add(frontier, links(count, hosts, random.Random(1)), new=True)
+    gc.collect()
+    figures = {
+        "bytes": rss_bytes() - before,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before,
+        "added": count / added_s,
+    }
+    assert frontier.known == frontier.pending == count
+    again = min(count, 500_000)
+    figures["known"] = again / _add(frontier, links(again, hosts, random.Random(1)), new=False)
+    figures["taken"] = _FETCHES / _take(frontier, hosts, _FETCHES)
+    figures["bytes_after"] = rss_bytes() - before
+    frontier.close()
+    return figures
+
+
+def _add(frontier: Frontier, urls: Iterator[str], *, new: bool) -> float:
+    """Add URLs as `membership.discover` does; give the CPU seconds of that alone."""
+    spent_s = 0.0
+    while chunk := [url for _, url in zip(range(_CHUNK), urls)]:  # noqa: B905 - the range ends first
+        begin = time.process_time()
+        for url in chunk:
+            place = frontier.place(url)
+            if frontier.holds(place.shard) and frontier.add(url, 3, _REFERRER, place) is not new:
+                raise AssertionError(url)
+        spent_s += time.process_time() - begin
+    return spent_s
+
+
+def _take(frontier: Frontier, hosts: int, fetches: int) -> float:
+    """Take and finish with some in flight, as fast as the delays allow; give the CPU seconds."""
+    in_flight: deque[Task] = deque()
+    now = 10.0
+    begin = time.process_time()
+    for _ in range(fetches):
+        while (task := frontier.take(now)) is None:
+            if in_flight:
+                frontier.finish(in_flight.popleft(), now, stored=True)
+            else:
+                now = frontier.next_at() or now
+        in_flight.append(task)
+        if len(in_flight) > _IN_FLIGHT:
+            frontier.finish(in_flight.popleft(), now, stored=True)
+        now += 1 / hosts
+    return time.process_time() - begin
+
+
+def _report(count: int, figures: dict[str, float]) -> None:
+    print(f"\n{count:,} known URLs, all pending")
+    wanted = WANTED_BYTES.get(count)
+    more = f"wanted ≤ {wanted / 1e6:.0f}: {_verdict(figures['peak_bytes'] <= wanted)}" if wanted else ""
+    print(f"  memory at its most    {figures['peak_bytes'] / 1e6:9.0f} MB  {more}")
+    print(f"  when filled           {figures['bytes'] / 1e6:9.0f} MB  {figures['bytes'] / count:.0f} bytes a URL")
+    print(f"  after the fetches     {figures['bytes_after'] / 1e6:9.0f} MB")
+    _rate("adding new URLs", figures["added"], WANTED_ADDED)
+    _rate("adding known URLs", figures["known"], WANTED_ADDED)
+    _rate("taking and finishing", figures["taken"], WANTED_TAKEN)
+
+
+def _rate(name: str, rate: float, wanted: float) -> None:
+    print(f"  {name:22}{rate:9,.0f} /s  wanted ≥ {wanted:,}: {_verdict(rate >= wanted)}; {1e6 / rate:.2f} µs each")
+
+
+def _verdict(good: bool) -> str:
+    return "yes" if good else "NO"
+
+
+if __name__ == "__main__":
+    main()
