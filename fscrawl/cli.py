@@ -168,7 +168,7 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
         partition=chosen.crawl.partition,
     )
     seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
-    store.create(root, record, settings.render(chosen), seeds)
+    store.create(root, record, settings.render(chosen), seeds, new_machine_id())
 
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:

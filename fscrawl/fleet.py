@@ -2,7 +2,9 @@
 
 Vocabulary:
   peer        another machine with a heartbeat log on the tree
-  live        not known to be over, and its log grew within `dead_after` seconds of this machine's own clock
+  live        not known to be over, and its log grew within `dead_after` seconds of this machine's own clock; so is for
+              that long one that has just been heard of, and may have crashed a year ago
+  proven      seen to beat, or to appear: nothing is handed over to one that may be a dead machine's log
   wanted      the machine that should hold a shard: the highest of a hash over the live ones (rendezvous hashing)
   holder      the machine named by the highest epoch of a shard's lease
   free        a shard whose holder is not live, or that nobody ever held
@@ -82,14 +84,20 @@ class Fleet:
         self._gone = gone
         self._newest: dict[int, Lease] = {}
         self._superseded: dict[tuple[int, int], float] = {}
+        self._observed = False
+        self._over_before: set[str] = set()  # peers that had left before this machine first looked
 
     # -- who is there
 
     def observe(self, now: float) -> None:
         """Read what heartbeat logs have grown by."""
-        for machine in self._shared.machines():
-            if machine != self.machine:
-                self._observe(self.peers.setdefault(machine, Peer(machine, now)), now)
+        for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
+            if machine not in self.peers:
+                self.peers[machine] = Peer(machine, now, proven=self._observed)
+            self._observe(self.peers[machine], now)
+        if not self._observed:
+            self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
+        self._observed = True
 
     def _observe(self, peer: Peer, now: float) -> None:
         if peer.left:
@@ -108,7 +116,9 @@ class Fleet:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
 
     def wanted(self, shard: int, now: float) -> str:
-        return wanted_of(shard, [self.machine, *(peer.machine for peer in self.live_peers(now))])
+        """Give the machine that should hold a shard; of one held here, only whom it can be handed over to."""
+        peers = [peer for peer in self.live_peers(now) if peer.proven or shard not in self.held]
+        return wanted_of(shard, [self.machine, *(peer.machine for peer in peers)])
 
     # -- who holds what
 
@@ -118,7 +128,7 @@ class Fleet:
         for shard, epoch in sorted(self._shared.leases()):
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
-                self._learn(self._shared.lease(shard, epoch), changes)
+                self._learn(self._shared.lease(shard, epoch), changes, now)
             elif epoch < newest.epoch:
                 self._superseded.setdefault((shard, epoch), now)
         changes.adopted = [shard for shard in changes.adopted if shard in self.held]
@@ -130,12 +140,14 @@ class Fleet:
         changes = self.look(now)
         for shard, epoch in list(self.held.items()):
             if self._shared.has_lease(shard, epoch + 1):
-                self._learn(self._shared.lease(shard, epoch + 1), changes)
+                self._learn(self._shared.lease(shard, epoch + 1), changes, now)
         return changes
 
-    def _learn(self, lease: Lease, changes: Changes) -> None:
+    def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
         self._newest[shard] = lease
+        if lease.holder not in (_NOBODY, self.machine):  # the listing of machines may be older than that of leases
+            self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         if lease.holder == self.machine:
             if shard not in self.held:
                 changes.adopted.append(shard)
@@ -201,13 +213,14 @@ class Fleet:
 
         `state`: this machine's counters as they are; `own`: its last two beats; `offsets`: bytes of each machine's
         feed that it has read; `needed`: the shards that have URLs. Over is: live machines hold all that is needed, two
-        beats in a row of each say idle with the same counters, each has taken in as much as this machine has, and
-        this machine all that each has sent. Alone it needs no beats. A peer that left because it found so, with the
-        same counters, decides too: its own shards are then nobody's any more.
+        beats in a row of each say idle with the same counters and as many shards as its leases, each has taken in as
+        much as this machine has, and this machine all that each has sent. Alone it needs no beats. A peer that left
+        because it found so, with the same counters, decides too: its own shards are then nobody's any more. One that
+        had left when this machine came does not: that was another crawl's end, before new seeds came.
         """
         if not state["idle"]:
             return False
-        if any(p.bye and p.bye.get("finished") and p.bye["consumed"] == state["consumed"] for p in self.peers.values()):
+        if any(self._finished(peer, state["consumed"]) for peer in self.peers.values()):
             return True
         if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
             return False
@@ -220,3 +233,9 @@ class Fleet:
             len(beats) == 2 and all({**beat, **wanted, "sent": sent, "shards": shards} == beat for beat in beats)
             for beats, sent, shards in told
         )
+
+    def _finished(self, peer: Peer, consumed: int) -> bool:
+        """Tell whether a peer has left, while this machine was there, because it found that all was over."""
+        bye = peer.bye or {}
+        over = bool(bye.get("finished")) and bye.get("consumed") == consumed
+        return over and peer.machine not in self._over_before

@@ -76,12 +76,14 @@ class _Host:
         "queue",
         "ready_at",
         "robots_attempt",
+        "shard",
         "taken_at",
         "urgent",
     )
 
-    def __init__(self, name: str, taken_at: float | None, *, is_open: bool) -> None:
+    def __init__(self, name: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
         self.name = name
+        self.shard = shard  # None: each of its URLs has its own
         self.taken_at = taken_at
         self.queue = Queue()
         self.urgent: list[Task] | None = None  # retries that are due
@@ -94,7 +96,7 @@ class _Host:
         self.pages = 0
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=65536)  # for hosts of others' shards; those that were met know theirs
 def _shard_of_host(host: str, shards: int) -> int:
     return urls.shard(host, shards)
 
@@ -143,7 +145,7 @@ class Frontier:
         if limit is not None and depth > limit:
             self.cut["max_depth"] += 1
             return False  # not known: a shorter way to it may be found yet
-        host = self._hosts.get(name) or self._meet(name, shard)
+        host = self._hosts.get(name) or self._meet(name, number, shard)
         if not shard.known.add(int.from_bytes(digest[:8])):
             return False
         self._push(host, depth, referrer, url)
@@ -159,8 +161,9 @@ class Frontier:
         if not host.in_heap:
             self._schedule(host)
 
-    def _meet(self, name: str, first: _Shard) -> _Host:
-        host = self._hosts[name] = _Host(name, first.taken_at, is_open=not self.settings.politeness.robots)
+    def _meet(self, name: str, number: int, first: _Shard) -> _Host:
+        shard = None if self._by_url else number
+        host = self._hosts[name] = _Host(name, shard, first.taken_at, is_open=not self.settings.politeness.robots)
         if first.taken_at is not None:
             host.ready_at = first.taken_at + self._delay(host)
         self._know_done(name)
@@ -178,12 +181,21 @@ class Frontier:
 
     def place(self, url: str) -> Place:
         """Give where a normal form belongs."""
-        name, digest = urls.host(url), urls.digest(url)
+        digest = urls.digest(url)
+        host = self._hosts.get(url.split("/", 3)[2])  # most directories are called as the host is in the URL
+        if host is not None and host.shard is not None:
+            return Place(host.name, digest, host.shard)
+        name = urls.host(url)
         return Place(name, digest, self._shard_of(name, digest))
 
     def shard_of(self, url: str) -> int:
         """Give the shard of a normal form."""
         return self.place(url).shard
+
+    def _shard_of_task(self, task: Task) -> int:
+        """As `shard_of`, without a hash where the host tells."""
+        host = self._hosts.get(task.host)
+        return self.shard_of(task.url) if host is None or host.shard is None else host.shard
 
     def holds(self, shard: int) -> bool:
         return shard in self._shards
@@ -219,11 +231,11 @@ class Frontier:
         for host in list(self._hosts.values()):
             if self._by_url:
                 self._filter(host)
-            elif _shard_of_host(host.name, self._shard_count) == shard:
+            elif host.shard == shard:
                 self.pending -= host.queue.count + len(host.urgent or ())
                 host.queue, host.urgent = Queue(), None
                 del self._hosts[host.name]
-        for due in [each for each in self._later if not self._holds(each[2].url)]:
+        for due in [each for each in self._later if not self._holds(each[2])]:
             self._later.remove(due)
             self.pending -= 1
         heapq.heapify(self._later)
@@ -233,16 +245,16 @@ class Frontier:
         before, host.queue = host.queue, Queue()
         while before.count:
             line = before.pop("breadth", self._scratch, self._rng)
-            if self._holds(line.url):
+            if self.holds(self.shard_of(line.url)):
                 host.queue.push(*line)
             else:
                 self.pending -= 1
-        kept = [task for task in host.urgent or () if self._holds(task.url)]
+        kept = [task for task in host.urgent or () if self._holds(task)]
         self.pending -= len(host.urgent or ()) - len(kept)
         host.urgent = kept or None
 
-    def _holds(self, url: str) -> bool:
-        return self.shard_of(url) in self._shards
+    def _holds(self, task: Task) -> bool:
+        return self._shard_of_task(task) in self._shards
 
     def in_flight_of(self, shard: int) -> int:
         """Tell how many tasks of a shard, held or just let go, are in flight."""
@@ -260,12 +272,13 @@ class Frontier:
             if task is not None:
                 host.in_flight += 1
                 self.in_flight += 1
-                shard = self.shard_of(task.url)
+                shard = self._shard_of_task(task)
                 self._in_flight_of[shard] += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for this one's answer
                     host.ready_at = now + self._delay(host)
                 self._schedule(host)
-                return task._replace(check=now < self._shards[shard].check_until)
+                check = now < self._shards[shard].check_until
+                return task if task.check == check else task._replace(check=check)
             if host.ready_at > now:  # it was told to rest meanwhile
                 self._schedule(host)
         return None
@@ -297,7 +310,7 @@ class Frontier:
     def _pop(self, host: _Host) -> Task:
         depth, referrer, url = host.queue.pop(self.settings.crawl.order, self._scratch, self._rng)
         self.pending -= 1
-        return Task(url, host.name, urls.key(url), depth, referrer, 1)
+        return Task(url, host.name, urls.key(url), depth, referrer, 1, check=False)
 
     def _ask_for_robots(self, host: _Host) -> Task | None:
         """Give the task that opens a host; None while one is under way."""
@@ -328,7 +341,7 @@ class Frontier:
         `stored`: a page more for its host.
         """
         self.in_flight -= 1
-        self._in_flight_of[self.shard_of(task.url)] -= 1
+        self._in_flight_of[self._shard_of_task(task)] -= 1
         host = self._hosts.get(task.host)
         if host is None:  # its shard has been let go
             return
@@ -341,7 +354,7 @@ class Frontier:
     def retry(self, task: Task, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
         host = self._hosts.get(task.host)
-        if host is None or not self._holds(task.url):
+        if host is None or not self._holds(task):
             return
         if task.kind == "robots":
             host.robots_attempt += 1
@@ -353,7 +366,7 @@ class Frontier:
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again that nobody has begun."""
         host = self._hosts.get(task.host)
-        if host is not None and task.kind == "page" and self._holds(task.url):
+        if host is not None and task.kind == "page" and self._holds(task):
             host.urgent = [*(host.urgent or ()), task]
             self.pending += 1
 

@@ -50,6 +50,13 @@ def is_gone(greeting: dict[str, Any]) -> bool:
     return _start_of(str(greeting.get("pid"))) != greeting.get("start")
 
 
+def is_gone_by_name(machine: str) -> bool:
+    """Tell the same by an id alone, of a machine that left no hello: it was of this host, and runs no more."""
+    host, _, pid = machine.rpartition("-")[0].rpartition("-")
+    here = new_machine_id().rpartition("-")[0].rpartition("-")[0]
+    return host == here and pid.isdecimal() and (int(pid) == os.getpid() or not _start_of(pid))
+
+
 def _here() -> dict[str, str]:
     """What processes that see each other have in common: the boot, and the namespace of process ids."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
@@ -169,7 +176,10 @@ class Heartbeat:
 
 @dataclass
 class Peer:
-    """What is known of another machine. `grown_at`: when, by the observer's clock, its log was last seen to grow."""
+    """What is known of another machine. `grown_at`: when, by the observer's clock, its log was last seen to grow.
+
+    `proven`: it was seen to appear or to beat; until then its log may be a dead machine's.
+    """
 
     machine: str
     grown_at: float
@@ -179,11 +189,13 @@ class Peer:
     bye: dict[str, Any] | None = None
     gone: bool = False  # its process is known to be over
     unreadable: int = 0
+    proven: bool = False
 
     def take(self, data: bytes, now: float) -> None:
         """Take in what its log has grown by."""
         if not data:
             return
+        self.proven = self.proven or self.offset > 0
         self.offset += len(data)
         self.grown_at = now
         for line in data.splitlines():

@@ -115,7 +115,11 @@ class Machinery:
     def has_lease(self, shard: int, epoch: int) -> bool:
         """Ask by name whether an epoch has been claimed."""
         with translated(self._lease_path(shard, epoch)):
-            return os.path.exists(self._lease_path(shard, epoch))
+            try:
+                os.stat(self._lease_path(shard, epoch))
+            except FileNotFoundError:  # any other error is no answer
+                return False
+        return True
 
     def claim_lease(self, shard: int, epoch: int, holder: str) -> bool:
         """Claim an epoch in the name of `holder`; tell whether this call won it."""

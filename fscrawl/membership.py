@@ -18,18 +18,16 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fscrawl import urls
-from fscrawl.errors import RecordError
 from fscrawl.feed import Found, Reader, Writer
 from fscrawl.fleet import Fleet
 from fscrawl.frontier import Frontier
 from fscrawl.heartbeat import Heartbeat, Permit
 from fscrawl.machinery import Machinery
-from fscrawl.records import PageRecord
-from fscrawl.store import Tree, remove
+from fscrawl.reseed import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
+from fscrawl.store import Tree
 from fscrawl.watch import Watch
 
 _FLUSH_S = 1.0
@@ -37,7 +35,6 @@ _HUNGRY_ROUND_S = 1.0
 _SOON_S = 0.1
 _HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
 _SLICE_S = 0.05  # of chores, between two looks at the workers
-_READERS = 8  # link files read at a time: on NFS each waits for three calls
 _SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
 _ROOMS = ("htmls", "links", "errs")
 
@@ -101,18 +98,12 @@ class Membership:
         )
         now = time.monotonic()
         self.fleet.observe(now)
+        remove_temporaries_of_the_dead(self._tree.machinery_temporaries(), self.fleet, self._tree.machine)
         self._look_for_hosts()
         self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
-        self._needed |= self._shards_of_hosts()
+        self._needed |= shards_of(self._tree, self.past_hosts)
         self._round(now)
         self._check_feeds()
-
-    def _shards_of_hosts(self) -> set[int]:
-        """Shards that have pages: a tree whose feeds were deleted tells only so what there is to do."""
-        record = self._tree.record
-        if record.partition == "url":
-            return set(range(record.shards)) if self.past_hosts else set()
-        return {urls.shard(host, record.shards) for host in self.past_hosts}
 
     def _check_feeds(self) -> None:
         """Distrust the feeds if one is shorter than its machine said, or could not be read."""
@@ -285,7 +276,7 @@ class Membership:
         if not taken:
             return
         self._look_for_hosts()
-        inhabited = self._shards_of_hosts()
+        inhabited = shards_of(self._tree, self.past_hosts)
         now = time.monotonic()
         for shard, clean in taken:
             if not self._frontier.holds(shard):
@@ -323,51 +314,24 @@ class Membership:
             yield
 
     def _read_link_files(self, shards: set[int]) -> None:
-        hosts = [host for host in sorted(self.past_hosts) if self._may_have(host, shards)]
+        hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
         self.reseeding += len(hosts)
         self._unsettled.update(shards)
         self._chores.append(self._reseed(hosts, shards))
 
-    def _may_have(self, host: str, shards: set[int]) -> bool:
-        record = self._tree.record
-        return record.partition == "url" or urls.shard(host, record.shards) in shards
-
     def _reseed(self, hosts: list[str], shards: set[int]) -> Iterator[None]:
         """Feed every link of the hosts' records again, and remove what dead machines left half-written."""
-        with ThreadPoolExecutor(_READERS, thread_name_prefix="reseed") as readers:
-            for host in hosts:
-                self._reap(host)
-                keys = [key for key in self._tree.keys("links", host) if self._is_of(host, key, shards)]
-                for record in readers.map(lambda key, host=host: self._record(host, key), keys):
-                    if record is not None:
-                        inside = [url for url in record.links if self.scope.refuses(url) is None]
-                        self.discover(inside, record.depth + 1, record.key)
-                    yield
-                self.reseeding -= 1
+        for host in hosts:
+            remove_temporaries_of_the_dead(self._tree.all_temporaries(host), self.fleet, self._tree.machine)
+            for record in records_of(self._tree, host, shards, self._warn):
+                if record is not None:
+                    inside = [url for url in record.links if self.scope.refuses(url) is None]
+                    self.discover(inside, record.depth + 1, record.key)
                 yield
+            self.reseeding -= 1
+            yield
         self._unsettled.subtract(shards)
         self._unsettled = +self._unsettled
-
-    def _is_of(self, host: str, key: str, shards: set[int]) -> bool:
-        record = self._tree.record
-        return (
-            urls.shard(key, record.shards) if record.partition == "url" else urls.shard(host, record.shards)
-        ) in shards
-
-    def _record(self, host: str, key: str) -> PageRecord | None:
-        try:
-            return self._tree.page(host, key)
-        except RecordError as error:
-            self._warn(f"{self._tree.path_of('links', host, key)}: {error}; remove it to have the page again")
-            return None
-
-    def _reap(self, host: str) -> None:
-        """Remove the temporaries of machines that are known to write no more."""
-        for room in _ROOMS:
-            for path, owner in self._tree.temporaries(room, host):
-                peer = self.fleet.peers.get(owner)
-                if peer is not None and peer.left:
-                    remove(path)
 
     # -- fencing
 

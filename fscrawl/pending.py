@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+from array import array
 from typing import NamedTuple
 
 
@@ -58,7 +59,7 @@ class Queue:
         self.count = 0
         self._tail: bytearray | None = None
         self._head: list[bytes] | None = None
-        self._blocks: list[tuple[int, int]] | None = None  # (offset, size) in the scratch file, oldest first
+        self._blocks: array[int] | None = None  # offset and size in the scratch file of each, oldest first
 
     def push(self, depth: int, referrer: str, url: str) -> int:
         """Add a line as the newest; give its size in bytes."""
@@ -76,9 +77,10 @@ class Queue:
             self._tail = bytearray(b"".join(line + b"\n" for line in self._head)) + (self._tail or b"")
             self._head = None
         if self._tail:
-            block = (scratch.write(self._tail), len(self._tail))
+            if self._blocks is None:
+                self._blocks = array("Q")
+            self._blocks.extend((scratch.write(self._tail), len(self._tail)))
             self._tail = None
-            self._blocks = [*(self._blocks or ()), block]
 
     def pop(self, order: str, scratch: Scratch, rng: random.Random) -> Line:
         """Take the next line: the oldest ("breadth"), the newest ("depth"), or any in memory ("random")."""
@@ -89,7 +91,8 @@ class Queue:
         else:
             head += self._take_tail()
             if not head:
-                head = self._older(scratch, -1 if order == "depth" else rng.randrange(len(self._blocks or ())))
+                blocks = len(self._blocks or ()) // 2
+                head = self._older(scratch, blocks - 1 if order == "depth" else rng.randrange(blocks))
             if order == "random":
                 chosen = rng.randrange(len(head))
                 head[chosen], head[-1] = head[-1], head[chosen]
@@ -103,7 +106,8 @@ class Queue:
         """Give a block's lines, or the tail's if there is no block."""
         if not self._blocks:
             return self._take_tail()
-        lines = scratch.read(*self._blocks.pop(index)).split(b"\n")[:-1]
+        lines = scratch.read(*self._blocks[2 * index : 2 * index + 2]).split(b"\n")[:-1]
+        del self._blocks[2 * index : 2 * index + 2]
         self._blocks = self._blocks or None
         return lines
 

@@ -96,7 +96,7 @@ def kept_settings(root: Path) -> str | None:
             return None
 
 
-def create(root: Path, record: TreeRecord, settings: str, seeds: str) -> None:
+def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:
     """Make a tree: directories, settings, seeds, and last `tree.json`, which says that it is one.
 
     Many machines may do so at the same instant: whoever is first with a file wins and the rest use what is there.
@@ -113,7 +113,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str) -> None:
             (SEEDS, seeds),
             (_TREE_JSON, record.to_json().decode()),
         ):
-            if claim(root / name, text.encode(), "creation"):
+            if claim(root / name, text.encode(), machine):
                 made.append(root / name)
     except TreeError:
         if os.path.exists(root / _TREE_JSON):  # another machine has made its tree of what is here
@@ -284,15 +284,18 @@ class Tree:
 
     def temporaries(self, room: str, host: str) -> list[tuple[str, str]]:
         """List a host's temporaries in `room`: (path, machine that was writing it)."""
-        found = []
-        for directory in self._directories(room, host):
-            for name in self._list(directory):
-                owner = temporary_owner(name)
-                if owner is not None:
-                    found.append((f"{directory}/{name}", owner))
-        return found
+        return self._temporaries_in(self._directories(room, host))
+
+    def all_temporaries(self, host: str) -> list[tuple[str, str]]:
+        """List a host's temporaries in all rooms, as `temporaries` does."""
+        return [each for room in _PAGE_ROOMS for each in self.temporaries(room, host)]
 
     # -- machinery
+
+    def machinery_temporaries(self) -> list[tuple[str, str]]:
+        """List the temporaries beside settings, seeds and the machinery's own files, as `temporaries` does."""
+        rooms = [f"{self._prefix}{room}" for room in _ROOMS if room not in _PAGE_ROOMS]
+        return self._temporaries_in([str(self.root), *rooms])
 
     def put_robots(self, host: str, record: RobotsRecord) -> None:
         """Store a host's robots.txt; an earlier one is replaced."""
@@ -361,6 +364,12 @@ class Tree:
         _make_directory(Path(f"{self._prefix}{room}/{host}"), made)
         if self.record.fanout:
             _make_directory(Path(self._directory(room, host, key)), made)
+
+    def _temporaries_in(self, directories: list[str]) -> list[tuple[str, str]]:
+        named = [
+            (directory, name, temporary_owner(name)) for directory in directories for name in self._list(directory)
+        ]
+        return [(f"{directory}/{name}", owner) for directory, name, owner in named if owner is not None]
 
     def _exists(self, path: str) -> bool:
         with translated(path):

@@ -47,8 +47,14 @@ class Watch:
 
     def settings_edited(self, now: float) -> bool:
         """Take an edit of the settings up; a bad one is reported, once, and the last good settings stay."""
-        text = self._tree.settings_text_if_there()
-        if text is None or text == self._text:
+        try:
+            text = self._tree.settings_text_if_there()
+        except TreeError:  # NFS v3 says ESTALE of a file that was just replaced
+            return False
+        if text is None:
+            return False
+        if text == self._text:
+            self._maybe = text
             return False
         if text != self._maybe:
             self._maybe, self._maybe_since = text, now

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from fscrawl import urls
 from tests.crawling import check_tree, pages
 from tests.fleet import Fleet
-from tests.web import Web, linked_site
+from tests.web import Request, Response, Web, linked_site
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 def hosts_of(count: int, net: int = 20) -> list[str]:
@@ -119,3 +125,124 @@ def test_chaos(tmp_path: Path, seed: int) -> None:
     assert sum(n - 1 for n in twice.values()) <= lanes * len(faults)
     assert len(pages(tmp_path / "t")) == 200 * 50
     check_tree(tmp_path / "t", whole=False)
+
+
+def quick(delay: float = 0.0, **more: object) -> dict[str, object]:
+    return {"politeness.delay": delay, **more}
+
+
+def test_a_machine_that_hears_late_is_waited_for(tmp_path: Path) -> None:
+    """A slow page on one machine keeps all others, idle meanwhile, from leaving; its links are then crawled."""
+
+    def pages_of(request: Request) -> Response:
+        if request.path == "/":
+            return Response(200, HTML, b"<a href=/slow>s</a>")
+        if request.path == "/slow":
+            links = "".join(f'<a href="//{host}:{request.headers["host"].split(":")[1]}/late">l</a>' for host in hosts)
+            return Response(200, HTML, links.encode(), delay_s=4)
+        return Response(200, HTML, b"late")
+
+    hosts = hosts_of(12)
+    with Web(pages_of, hosts=hosts) as web, Fleet(tmp_path / "t", quick()) as fleet:
+        fleet.start(seeds=[web.url(hosts[0], "/")])
+        fleet.wait_for_tree()
+        fleet.start()
+        fleet.start()
+        fleet.wait_for_all(40)
+        assert [member.code for member in fleet.members] == [0, 0, 0], [m.output() for m in fleet.members]
+    assert sum(web.count(host, "/late") for host in hosts) == 12
+    assert web.duplicates() == {}
+
+
+def test_an_empty_handed_fleet_ends(tmp_path: Path) -> None:
+    """Machines that find all done leave at once, exit 0, and fetch nothing."""
+    with Web(linked_site(5, 2), hosts=hosts_of(3)) as web, Fleet(tmp_path / "t", quick()) as fleet:
+        fleet.start(seeds=[web.url(host, "/") for host in hosts_of(3)])
+        fleet.wait_for_all(30)
+        asked = web.count()
+        fleet.start()
+        fleet.start()
+        fleet.wait_for_all(30)
+        assert [member.code for member in fleet.members] == [0, 0, 0]
+        assert web.count() == asked
+
+
+def test_deleting_the_machinery_loses_nothing(tmp_path: Path) -> None:
+    """A tree whose .fscrawl was deleted crawls on to completion and fetches no stored page again."""
+    hosts = hosts_of(4)
+    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(tmp_path / "t", quick(0.02)) as fleet:
+        first = fleet.start(seeds=[web.url(host, "/") for host in hosts])
+        first.running.until(lambda: web.count() > 60, "some pages")
+        first.running.signal(signal.SIGINT)
+        fleet.wait_for_all(30)
+        stored = set(pages(tmp_path / "t"))
+        shutil.rmtree(tmp_path / "t" / ".fscrawl")
+        again = fleet.start()
+        fleet.wait_for_all(60)
+        assert again.code == 0, again.output()
+    assert web.duplicates() == {}
+    assert len(stored) < len(pages(tmp_path / "t")) == 4 * 41
+    check_tree(tmp_path / "t")
+
+
+def test_reseed_finds_what_no_feed_says(tmp_path: Path) -> None:
+    """A link that is in a record and in no feed is found by --reseed, and a damaged feed is noticed without it."""
+    with Web(linked_site(20, 2), hosts=hosts_of(1)) as web, Fleet(tmp_path / "t", quick()) as fleet:
+        fleet.start(seeds=[web.url(hosts_of(1)[0], "/")])
+        fleet.wait_for_all(30)
+        gone = next(url for url in pages(tmp_path / "t") if url.endswith("/13"))
+        for room, suffix in (("links", "json"), ("htmls", "html")):
+            (tmp_path / "t" / room / urls.host(gone) / f"{urls.key(gone)}.{suffix}").unlink()
+        for feed in (tmp_path / "t" / ".fscrawl" / "feed").iterdir():
+            feed.write_bytes(b"".join(line for line in feed.read_bytes().splitlines(True) if b"/13\n" not in line))
+        damaged = fleet.start()
+        fleet.wait_for_all(30)
+        assert "damaged or missing" in damaged.output()
+        assert gone in pages(tmp_path / "t")
+
+
+def test_seeds_and_settings_are_followed(tmp_path: Path) -> None:
+    """With --follow, an added seed and an edit of crawl.toml reach running machines; a broken edit is reported."""
+    hosts, root = hosts_of(3), tmp_path / "t"
+    with Web(linked_site(4, 2), hosts=hosts) as web, Fleet(root, quick(**{"crawl.scope": '"host"'})) as fleet:
+        one = fleet.start("--follow", seeds=[web.url(hosts[0], "/")])
+        fleet.wait_for_tree()
+        two = fleet.start("--follow")
+        two.running.until(lambda: len(list((root / ".fscrawl" / "machines").iterdir())) == 2, "the second machine")
+        one.running.until(lambda: web.count(hosts[0]) == 5, "the first host")
+        toml = root / "crawl.toml"
+        good = toml.read_text()
+        toml.write_text(good.replace("delay = 0", "delay = true"))
+        for member in (one, two):
+            member.running.until(lambda m=member: "the last good settings stay" in m.output(), "the broken edit")
+        with (root / "seeds.txt").open("a") as seeds:
+            seeds.write(web.url(hosts[1], "/") + "\n")
+        one.running.until(lambda: web.count(hosts[1]) == 5, "the added seed")
+        toml.write_text(good.replace("# max_depth =", "max_depth = 1"))
+        with (root / "seeds.txt").open("a") as seeds:
+            seeds.write(web.url(hosts[2], "/") + "\n")
+        one.running.until(lambda: web.count(hosts[2]) >= 3, "the third host")
+        for member in (one, two):
+            member.running.signal(signal.SIGTERM)
+        fleet.wait_for_all(20)
+        assert [member.code for member in (one, two)] == [130, 130]
+
+
+def test_clocks_years_apart(tmp_path: Path) -> None:
+    """Machines whose clocks differ by years share a crawl as others do: no time of one is compared with another's."""
+    faked = tmp_path / "clock"
+    faked.mkdir()
+    (faked / "sitecustomize.py").write_text(
+        "import os, time\nreal = time.time\ntime.time = lambda: real() + float(os.environ['CLOCK_OFFSET_S'])\n"
+    )
+    hosts, year_s = hosts_of(12), 365 * 86400.0
+    with Web(linked_site(8, 3), hosts=hosts) as web, Fleet(tmp_path / "t", quick(0.1)) as fleet:
+        for offset_s in (0.0, 5 * year_s, -20 * year_s):
+            env = {**os.environ, "PYTHONPATH": str(faked), "CLOCK_OFFSET_S": str(offset_s)}
+            fleet.start(seeds=[] if fleet.members else [web.url(host, "/") for host in hosts], env=env)
+            fleet.wait_for_tree()
+        fleet.wait_for_all(40)
+        assert [member.code for member in fleet.members] == [0, 0, 0], [m.output() for m in fleet.members]
+    years = {record.fetched_at[:4] for record in pages(tmp_path / "t").values()}
+    assert len(years) == 3
+    assert web.duplicates() == {}
