@@ -2,14 +2,14 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl test lint types layers check test-corpus \
+.PHONY: help setup setup-dev constraints crawl test lint types layers check test-corpus test-fleet test-kills \
 	bench bench-corpus bench-latency bench-parts clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 # the corpora are for test-corpus; tests that need root skip themselves without it
-FAST := -m "not corpus"
+FAST := -m "not corpus and not fleet"
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
@@ -68,6 +68,12 @@ layers: .venv/.dev  ## import-linter: imports run downwards only
 	$(BIN)/python -c 'import sys; from importlinter.cli import lint_imports_command as run; sys.exit(run())'
 
 check: test lint types layers  ## everything but the corpora
+
+test-fleet: .venv/.dev  ## eight machines on one tree, undisturbed and under chaos; three minutes
+	$(BIN)/python -m pytest -m fleet -s
+
+test-kills: .venv/.dev  ## fifty kills at random moments, and the crawl whole after each
+	FSCRAWL_KILLS=50 $(BIN)/python -m pytest tests/integration/test_kill.py -s --timeout 600
 
 test-corpus: .venv/.dev  ## tests against Debian's nginx, wget2, python3-doc and rust-doc
 	$(BIN)/python -m pytest -m corpus

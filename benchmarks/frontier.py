@@ -2,9 +2,10 @@
 
     python -m benchmarks.frontier [--count N…] [--hosts H]
 
-Each count is measured in a process of its own, which does nothing else: every URL is new and of any host, which is
-the hardest case for every cache on the way. Rates are per second of CPU (`time.process_time`), so that other work on
-the machine counts little; what making the URLs costs is left out.
+Each count is measured in a process of its own, which does nothing else. URLs come as pages bring them: some of the
+page's own host, some of any other; then, as the hardest case for every cache on the way, each of any host. Rates are
+per second of CPU (`time.process_time`), so that other work on the machine counts little; what making the URLs costs
+is left out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}
 WANTED_ADDED = 200_000
 WANTED_TAKEN = 5_000
 _CHUNK = 20_000  # URLs made at a time: some 2 MB that are not the frontier's
+_PAGE = 20  # links of a page that are new to its machine, …
+_OWN = 15  # … and how many of them are of its own host
+_HARDEST = 500_000  # URLs of any host, after the others
 _FETCHES = 200_000
 _IN_FLIGHT = 128
 _SETTINGS = settings.apply(settings.Settings(), ["politeness.delay=1", "politeness.robots=false", "crawl.scope=any"])
@@ -61,10 +65,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def links(count: int, hosts: int, rng: random.Random) -> Iterator[str]:
-    """Make different URLs, of hosts chosen at random."""
-    for number in range(count):
-        host = rng.randrange(hosts)
+def links(first: int, end: int, hosts: int, *, own: int = _OWN) -> Iterator[str]:
+    """Make the URLs from `first` to before `end`, all different; of each page's, `own` are of one host."""
+    rng = random.Random(first)
+    page_host = 0
+    for number in range(first, end):
+        in_page = number % _PAGE
+        if in_page == 0:
+            page_host = rng.randrange(hosts)
+        host = page_host if in_page < own else rng.randrange(hosts)
         yield (
             f"https://www.site-{host:06}.{_TOPS[host & 7]}/{_SECTIONS[number & 7]}/"
             f"some-longer-title-{number:08x}{'.html' if number & 8 else ''}"
@@ -84,7 +93,7 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
     frontier = Frontier(_SETTINGS)
     for shard in range(256):  # alone on its tree, a machine holds them all
         frontier.hold(shard)
-    added_s = _add(frontier, links(count, hosts, random.Random(1)), new=True)
+    added_s = _add(frontier, links(0, count, hosts), new=True)
     gc.collect()
     figures = {
         "bytes": rss_bytes() - before,
@@ -93,9 +102,10 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
     }
     assert frontier.known == frontier.pending == count
     again = min(count, 500_000)
-    figures["known"] = again / _add(frontier, links(again, hosts, random.Random(1)), new=False)
+    figures["known"] = again / _add(frontier, links(0, again, hosts), new=False)
     figures["taken"] = _FETCHES / _take(frontier, hosts, _FETCHES)
     figures["bytes_after"] = rss_bytes() - before
+    figures["hardest"] = _HARDEST / _add(frontier, links(count, count + _HARDEST, hosts, own=0), new=True)
     frontier.close()
     return figures
 
@@ -140,11 +150,13 @@ def _report(count: int, figures: dict[str, float]) -> None:
     print(f"  after the fetches     {figures['bytes_after'] / 1e6:9.0f} MB")
     _rate("adding new URLs", figures["added"], WANTED_ADDED)
     _rate("adding known URLs", figures["known"], WANTED_ADDED)
+    _rate("… new, of any host", figures["hardest"], None)
     _rate("taking and finishing", figures["taken"], WANTED_TAKEN)
 
 
-def _rate(name: str, rate: float, wanted: float) -> None:
-    print(f"  {name:22}{rate:9,.0f} /s  wanted ≥ {wanted:,}: {_verdict(rate >= wanted)}; {1e6 / rate:.2f} µs each")
+def _rate(name: str, rate: float, wanted: float | None) -> None:
+    verdict = f"; wanted ≥ {wanted:,}: {_verdict(rate >= wanted)}" if wanted else ""
+    print(f"  {name:22}{rate:9,.0f} /s  {1e6 / rate:.2f} µs each{verdict}")
 
 
 def _verdict(good: bool) -> str:

@@ -103,7 +103,10 @@ class Fleet:
         if peer.left:
             return
         over = bool(peer.greeting) and self._gone(peer.greeting)  # asked first: what it wrote before its end is read
-        peer.take(self._shared.read_heartbeats(peer.machine, peer.offset), now)
+        before = peer.offset
+        while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log comes in pieces
+            peer.take(data, now)
+        peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or (bool(peer.greeting) and self._gone(peer.greeting))
 
     def is_live(self, machine: str, now: float) -> bool:

@@ -195,7 +195,6 @@ class Peer:
         """Take in what its log has grown by."""
         if not data:
             return
-        self.proven = self.proven or self.offset > 0
         self.offset += len(data)
         self.grown_at = now
         for line in data.splitlines():

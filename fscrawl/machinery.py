@@ -12,8 +12,10 @@ epoch of a shard, exactly one is told that it has it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.store import MACHINERY, Tree, claim, remove, translated
@@ -159,3 +161,71 @@ def tail(path: str, offset: int) -> bytes:
         finally:
             os.close(descriptor)
     return data[: data.rfind(b"\n") + 1]
+
+
+class Yard:
+    """A directory of one machine's own in `.fscrawl`, where the file system is tried out (see `probe`)."""
+
+    PREFIX = "probe-"
+
+    def __init__(self, tree: Tree, machine: str) -> None:
+        self._root = str(tree.root)
+        self.path = f"{tree.root}/{MACHINERY}/{self.PREFIX}{machine}"
+
+    def real_root(self) -> str:
+        """Give the root's path without symbolic links, as a table of mounts has it."""
+        return os.path.realpath(self._root)
+
+    def make(self) -> None:
+        with translated(self.path):
+            os.mkdir(self.path)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Make a file that must not be there; tell whether it was not."""
+        with translated(self.path):
+            try:
+                descriptor = os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            except FileExistsError:
+                return False
+            _write_and_close(descriptor, data)
+        return True
+
+    def append(self, name: str, data: bytes) -> None:
+        with translated(self.path):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            _write_and_close(os.open(f"{self.path}/{name}", flags, 0o666), data)
+
+    def read(self, name: str) -> bytes:
+        """Read a file's whole lines through a handle of its own; b"" if it is not there."""
+        return tail(f"{self.path}/{name}", 0)
+
+    def link(self, name: str, new: str) -> bool:
+        """Give a file a second name; tell whether that was free."""
+        with translated(self.path):
+            try:
+                os.link(f"{self.path}/{name}", f"{self.path}/{new}")
+            except FileExistsError:
+                return False
+        return True
+
+    def rename(self, name: str, new: str) -> None:
+        with translated(self.path):
+            os.rename(f"{self.path}/{name}", f"{self.path}/{new}")
+
+    def names(self) -> list[str]:
+        with translated(self.path):
+            return os.listdir(self.path)
+
+    def clear(self, names: Iterable[str]) -> None:
+        """Remove these files, those that are there, and the directory."""
+        for name in names:
+            remove(f"{self.path}/{name}")
+        with translated(self.path), contextlib.suppress(FileNotFoundError):
+            os.rmdir(self.path)
+
+
+def _write_and_close(descriptor: int, data: bytes) -> None:
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)

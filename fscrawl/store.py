@@ -390,6 +390,37 @@ class Tree:
             except FileNotFoundError:
                 return []
 
+    # -- by place, for the audit: a path from the root, made of names that were listed
+
+    def entries(self, place: str) -> list[tuple[str, str]]:
+        """List a directory: (name, "file" | "directory" | "other"); none if it is not there."""
+        path = f"{self._prefix}{place}"
+        with translated(path):
+            try:
+                with os.scandir(path) as found:
+                    return [(entry.name, _kind(entry)) for entry in found]
+            except FileNotFoundError:
+                return []
+
+    def read(self, place: str) -> bytes | None:
+        """Read a file; None if it is not there."""
+        path = f"{self._prefix}{place}"
+        with translated(path):
+            try:
+                return _read(path)
+            except FileNotFoundError:
+                return None
+
+    def remove(self, place: str) -> None:
+        """Remove a file that may be gone already."""
+        remove(f"{self._prefix}{place}")
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "directory" if entry.is_dir(follow_symlinks=False) else "other"
+
 
 def remove(path: str) -> None:
     """Remove a file that may be gone already: an error healed, a dead machine's temporary."""

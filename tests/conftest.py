@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # `from tests.web import Web`, `from demo.server import Server`
 
-NEVER_SKIPPED_IN_CI = ("root", "corpus")
+NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet")
 
 
 @pytest.hookimpl(wrapper=True)

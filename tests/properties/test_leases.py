@@ -1,0 +1,451 @@
+"""Who holds a shard, whatever happens: stale listings, lost replies, crashes, pauses, machines that join and leave.
+
+Several `Fleet`s run on one tree in memory; what stands around them is `Membership`'s use of leases and of the heart:
+observe, look, hand over, claim; fenced without beats, and then a beat waited for and the leases asked by name too.
+
+Guaranteed, and asserted after every single call on the tree:
+
+  no overlap   Two machines never both work on a shard (it is in the frontier, the permit of the last beat holds),
+               whatever crashes, is suspended, is cut off from its log, is late with listings or with names, as long as
+               each link() follows the reading of heartbeats that it rests on within a beat.
+  the window   Without a fencing token at the web server the rest cannot be had, only bounded. A machine whose link()
+               comes later than that (its main loop hung, or it was paused, between reading and linking) may take a
+               shard from one that has recovered meanwhile: both work until the other's next look is fresh. A machine
+               that cannot know that it stood still (a hypervisor froze it with all its clocks; its main loop hung
+               while its heart beat) goes on with what it held until its own next look is fresh. In both cases: a
+               round plus the lateness of listings.
+  epochs       An epoch is won once, the newest is never removed, and what is won is newer than all there is; but for
+               one who rested on what it had read longer ago than `dead_after`, and who sees its error at the next look.
+  an end       When machines crash and pause no more, each shard is soon worked on by one live machine, the wanted one.
+
+FSCRAWL_FUZZ=1 looks longer.
+"""
+
+import itertools
+import json
+import os
+from collections import Counter
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from fscrawl.fleet import Fleet, wanted_of
+from fscrawl.machinery import Lease
+
+BEAT_S, DEAD_AFTER_S, ROUND_S = 10.0, 60.0, 5.0
+LEASE_S = DEAD_AFTER_S / 2
+LATEST_S = 55.0  # of a listing, or of a name
+STEP_S = 5.0
+WINDOW_S = LATEST_S + 2 * ROUND_S + STEP_S
+SHARDS = range(4)
+FUZZ = os.environ.get("FSCRAWL_FUZZ") == "1"
+
+
+class Server:
+    """The truth: what is on the disk, and what was when."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.logs = {}
+        self.leases = {}  # (shard, epoch) → (holder, nonce)
+        self.listings = {"leases": [(-1e9, frozenset())], "machines": [(-1e9, frozenset())]}
+        self.won = Counter()
+        self.newest = dict.fromkeys(SHARDS, 0)
+        self.excused = dict.fromkeys(SHARDS, -1e9)  # until when two may work on a shard
+
+    def append(self, machine, line):
+        if machine not in self.logs:
+            self.logs[machine] = b""
+            self._note("machines", self.logs)
+        self.logs[machine] += json.dumps(line).encode() + b"\n"
+
+    def link(self, name, data):
+        if name in self.leases:
+            raise FileExistsError(name)
+        self.leases[name] = data
+        self.newest[name[0]] = max(self.newest[name[0]], name[1])
+        self._note("leases", self.leases)
+
+    def unlink(self, name):
+        assert name[1] < self.newest[name[0]], "the newest epoch was dropped"
+        del self.leases[name]
+        self._note("leases", self.leases)
+
+    def _note(self, directory, names):
+        self.listings[directory].append((self.now, frozenset(names)))
+
+    def listing(self, directory, at):
+        return next(names for since, names in reversed(self.listings[directory]) if since <= at)
+
+
+class Mount:
+    """The same as one machine sees it: on NFS names may be late, on sshfs listings, never both."""
+
+    def __init__(self, server, member):
+        self._server = server
+        self._member = member
+        self._nonces = itertools.count()
+        self.late_s = {"leases": 0.0, "machines": 0.0, "names": 0.0}
+        self.loses_replies = False
+
+    def _list(self, directory):
+        return self._server.listing(directory, self._member.earlier(self.late_s[directory]))
+
+    def machines(self):
+        return sorted(self._list("machines"))
+
+    def read_heartbeats(self, machine, offset):
+        return self._server.logs.get(machine, b"")[offset:]
+
+    def leases(self):
+        return sorted(self._list("leases"))
+
+    def lease(self, shard, epoch):  # always just after a listing or a look by name, so what was there is found
+        return Lease(shard, epoch, self._server.leases.get((shard, epoch), ("", 0))[0])
+
+    def has_lease(self, shard, epoch):
+        at = self._member.earlier(self.late_s["names"])
+        return (shard, epoch) in self._server.leases and (shard, epoch) in self._server.listing("leases", at)
+
+    def claim_lease(self, shard, epoch, holder):
+        server, name, data = self._server, (shard, epoch), (holder, (self._member.name, next(self._nonces)))
+        rested_s = server.now - self._member.observed_at
+        newest = server.newest[shard]
+        try:
+            server.link(name, data)
+            if self.loses_replies:
+                server.link(name, data)  # sent again by the client, which heard no answer
+        except FileExistsError:
+            if server.leases[name] != data:
+                return False
+        server.won[name] += 1
+        assert rested_s > DEAD_AFTER_S or (server.won[name] == 1 and epoch == newest + 1)
+        if rested_s > BEAT_S:
+            server.excused[shard] = server.now + WINDOW_S
+        return True
+
+    def drop_lease(self, shard, epoch):
+        if (shard, epoch) in self._server.leases:
+            self._server.unlink((shard, epoch))
+
+
+class Member:
+    """A machine: heart, main loop, and what Membership does with leases."""
+
+    def __init__(self, server, number, host, clock):
+        self.name = f"m{number}"
+        self.host = host
+        self.server = server
+        self.over = False
+        self.awake = True  # else paused: nothing runs
+        self.stuck = False  # the main loop hangs in a call, the heart beats
+        self.mute = False  # the heart's writes fail
+        self._monotonic, self._uptime = clock, clock / 3  # minus server time
+        self.dazed_until = -1e9  # it may not know yet that it stood still
+        self._thawed_at = self._froze_s = 0.0
+        self.mount = Mount(server, self)
+        self.fleet = Fleet(self.mount, self.name, DEAD_AFTER_S, self._is_gone)
+        self.frontier = set()
+        self.observed_at = server.now
+        self.server.append(self.name, {"hello": self.name, "host": host})
+        self._beaten_at = self.uptime()
+        self._permit_until = self._beaten_at + LEASE_S
+        self._suspended = self._fenced = False
+        self._beating_since = None
+        self._next_round = self._next_beat = -1e18
+        self.main = self._loop()
+
+    # -- its clocks
+
+    def monotonic(self):
+        return self.server.now + self._monotonic
+
+    def uptime(self):
+        return self.server.now + self._uptime
+
+    def earlier(self, late_s):
+        """Give the time on the server `late_s` ago by this machine's uptime."""
+        since_s = self.server.now - self._thawed_at
+        return self.server.now - late_s - (self._froze_s if since_s < late_s else 0.0)
+
+    def stop(self):
+        self.awake = False
+        self.stopped_at = self.server.now
+
+    def go_on(self, kind):
+        """`kind`: "stop" (all clocks went on), "suspend" (one stood still), "freeze" (all did)."""
+        gap_s = self.server.now - self.stopped_at
+        self.awake = True
+        if kind != "stop":
+            self._monotonic -= gap_s
+        if kind == "freeze":
+            self._uptime -= gap_s
+            self._thawed_at, self._froze_s = self.server.now, gap_s
+            self.dazed_until = self.server.now + WINDOW_S
+
+    # -- its heart
+
+    def heart(self):
+        if self.mute or self.uptime() < self._next_beat:
+            return
+        began = self.uptime()
+        self._next_beat = began + BEAT_S
+        self.server.append(self.name, {"beat": 1})
+        self._suspended = self._suspended or began - self._beaten_at > LEASE_S
+        self._beaten_at = began
+        if not self._suspended:
+            self._permit_until = began + LEASE_S
+
+    def works_on(self, shard):
+        return (
+            not self.over
+            and self.awake
+            and not self.stuck
+            and not self._fenced
+            and shard in self.frontier
+            and self.uptime() <= self._permit_until
+        )
+
+    # -- its main loop; it may be stopped for ever, or for a while, at each yield
+
+    def _loop(self):
+        while True:
+            yield from self._fence(self.monotonic())
+            now = self.monotonic()
+            if now >= self._next_round and not self._fenced:
+                yield from self._round(now)
+                self._next_round = now + ROUND_S - 0.1
+            yield "waits"
+
+    def _observe(self, now):
+        self.observed_at = self.server.now
+        self.fleet.observe(now)
+
+    def _fence(self, now):
+        if self.uptime() - self._beaten_at > LEASE_S:
+            self._fenced, self._beating_since = True, None
+        elif self._fenced or self._suspended:
+            self._fenced = True
+            self._beating_since = now if self._beating_since is None else self._beating_since
+            if now - self._beating_since > BEAT_S:
+                yield "about to look again"
+                self._observe(now)
+                self._follow(self.fleet.look_again(now))
+                self._fenced, self._beating_since = False, None
+                self._suspended = False
+                self._permit_until = self._beaten_at + LEASE_S
+
+    def _follow(self, changes):
+        self.frontier -= set(changes.lost)
+        self.frontier |= set(changes.adopted)
+
+    def _round(self, now):
+        self._observe(now)
+        yield "observed"
+        self._follow(self.fleet.look(now))
+        yield "looked"
+        for shard in list(self.fleet.held):
+            wanted = self.fleet.wanted(shard, now)
+            if wanted != self.name:
+                self.frontier.discard(shard)
+                yield "about to hand over"
+                self.fleet.hand_over(shard, wanted)
+        for shard in SHARDS:
+            if self.fleet.is_free(shard, now) and self.fleet.wanted(shard, now) == self.name:
+                yield "about to claim"
+                if self.fleet.claim(shard):
+                    self.frontier.add(shard)
+        assert self.frontier == set(self.fleet.held)
+
+    # -- its end
+
+    def _is_gone(self, hello):
+        return hello["host"] == self.host and hello["hello"] in self.server.gone
+
+    def leave(self):
+        self.over = True
+        self.server.gone.add(self.name)
+        self.server.append(self.name, {"bye": True, "clean": True})
+
+    def crash(self):
+        self.over = True
+        self.server.gone.add(self.name)
+
+
+def late(leases, machines, names):
+    return {"leases": leases, "machines": machines, "names": names}
+
+
+lateness = st.sampled_from(
+    [late(0, 0, 0), late(0, 0, 20), late(0, 0, LATEST_S), late(20, 0, 0), late(0, 20, 0), late(LATEST_S, LATEST_S, 0)]
+)
+numbers = st.integers(0, 4)
+orders = st.lists(numbers, max_size=12)
+
+
+class Leases(RuleBasedStateMachine):
+    def __init__(self):
+        super().__init__()
+        self.server = Server()
+        self.server.gone = set()
+        self.members = []
+
+    @initialize(hosts=st.lists(st.integers(0, 3), min_size=1, max_size=4), late=lateness, steps=st.integers(0, 30))
+    def begin(self, hosts, late, steps):
+        for host in hosts:
+            self.join(host, 0, late)
+        self.much_time_passes(steps)
+
+    def _running(self):
+        return [member for member in self.members if not member.over]
+
+    @precondition(lambda self: len(self._running()) < 5 and len(self.members) < 9)
+    @rule(host=st.integers(0, 3), years=st.integers(-40, 40), late=lateness)
+    def join(self, host, years, late):
+        self.members.append(Member(self.server, len(self.members), host, years * 3.2e7))
+        self.members[-1].mount.late_s = late
+
+    def _pick(self, number):
+        running = self._running()
+        return running[number % len(running)] if running else None
+
+    @rule(number=numbers, late=lateness)
+    def mount_gets_late(self, number, late):
+        if member := self._pick(number):
+            member.mount.late_s = late
+
+    @rule(number=numbers, loses=st.booleans())
+    def replies_get_lost(self, number, loses):
+        if member := self._pick(number):
+            member.mount.loses_replies = loses
+
+    @rule(number=numbers, mute=st.booleans())
+    def log_fails(self, number, mute):
+        if member := self._pick(number):
+            member.mute = mute
+
+    @rule(number=numbers)
+    def leaves(self, number):
+        if member := self._pick(number):
+            member.leave()
+
+    @rule(number=numbers, steps=st.integers(0, 12), picks=orders)
+    def crashes(self, number, steps, picks):
+        """Anywhere: after so many steps of its next round."""
+        self._trip(number, steps, picks, Member.crash)
+
+    @rule(number=numbers, steps=st.integers(0, 12), picks=orders)
+    def is_paused(self, number, steps, picks):
+        self._trip(number, steps, picks, Member.stop)
+
+    @rule(
+        number=numbers,
+        steps=st.integers(0, 12),
+        picks=orders,
+        units=st.integers(0, 30),
+        kind=st.sampled_from(["stop", "suspend", "freeze"]),
+        after=st.integers(0, 6),
+    )
+    def is_paused_for_a_while(self, number, steps, picks, units, kind, after):
+        member = self._pick(number)
+        if member and member.awake:
+            self._step(picks, (member, steps, Member.stop))
+            self.much_time_passes(units)
+            if not member.awake:
+                member.go_on(kind)
+            self.much_time_passes(after)
+
+    @rule(number=numbers, host=st.integers(0, 3), late=lateness, first=st.booleans(), steps=st.integers(0, 3))
+    def is_replaced(self, number, host, late, first, steps):
+        """One leaves and another comes, at about the same time."""
+        member = self._pick(number)
+        if member and len(self.members) < 12:
+            if first:
+                self.join(host, 0, late)
+                self.much_time_passes(steps)
+            member.leave()
+            if not first:
+                self.much_time_passes(steps)
+                self.join(host, 0, late)
+
+    @rule(number=numbers, steps=st.integers(0, 12), picks=orders)
+    def gets_stuck(self, number, steps, picks):
+        self._trip(number, steps, picks, lambda member: setattr(member, "stuck", True))
+
+    def _trip(self, number, steps, picks, fault):
+        if (member := self._pick(number)) and member.awake:
+            self._step(picks, (member, steps, fault))
+
+    @rule(number=numbers, kind=st.sampled_from(["stop", "suspend", "freeze"]))
+    def goes_on(self, number, kind):
+        if (member := self._pick(number)) and not member.awake:
+            member.go_on(kind)
+
+    @rule(number=numbers)
+    def comes_unstuck(self, number):
+        if (member := self._pick(number)) and member.stuck:
+            member.stuck = False
+            member.dazed_until = self.server.now + WINDOW_S
+
+    @rule(steps=st.integers(1, 4), picks=orders)
+    def time_passes(self, steps, picks):
+        for _ in range(steps):
+            self._step(picks)
+
+    @rule(steps=st.integers(8, 40))
+    def much_time_passes(self, steps):
+        for _ in range(steps):
+            self._step()
+
+    def _step(self, picks=(), trip=None):
+        """Let hearts beat, and main loops run until they wait, in the order that `picks` says; then time goes on."""
+        for member in self._running():
+            if member.awake:
+                member.heart()
+        busy, order = list(self._running()), iter(picks)
+        while busy := [each for each in busy if each.awake and not each.stuck and not each.over]:
+            member = busy[next(order, 0) % len(busy)]
+            if next(member.main) == "waits":
+                busy.remove(member)
+            self.nobody_works_beside_another()
+            if trip and member is trip[0]:
+                trip = (member, trip[1] - 1, trip[2])
+                if trip[1] < 0:
+                    trip[2](member)
+                    trip = None
+        self.server.now += STEP_S
+        self.nobody_works_beside_another()
+
+    @invariant()
+    def nobody_works_beside_another(self):
+        now = self.server.now
+        for shard in SHARDS:
+            if now > self.server.excused[shard]:
+                at_work = [each for each in self._running() if each.works_on(shard)]
+                sure = [each for each in at_work if now > each.dazed_until]
+                assert len(sure) < 2, f"{[each.name for each in sure]} work on {shard}"
+
+    def teardown(self):
+        """When the trouble is over, each shard is with the one machine that should have it."""
+        if not self._running():
+            self.join(0, 0, late(0, 0, 0))
+        for member in self._running():
+            member.mute = member.stuck = False
+            if not member.awake:
+                member.go_on("stop")
+            member.dazed_until = self.server.now + WINDOW_S
+        for _ in range(int((2 * DEAD_AFTER_S + 2 * LATEST_S + 6 * BEAT_S) / STEP_S)):
+            self._step()
+        live = [member.name for member in self._running()]
+        for shard in SHARDS:
+            assert [each.name for each in self._running() if each.works_on(shard)] == [wanted_of(shard, live)]
+
+
+TestLeases = Leases.TestCase
+TestLeases.settings = settings(
+    max_examples=2000 if FUZZ else 300,
+    stateful_step_count=60 if FUZZ else 30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
