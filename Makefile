@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl test lint types layers check test-corpus test-fleet test-kills \
-	bench bench-corpus bench-latency bench-parts clean
+	bench bench-corpus bench-fleet bench-frontier bench-latency bench-parts clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -83,6 +83,12 @@ bench: .venv/.dev  ## pages per second of one machine
 
 bench-corpus: .venv/.dev  ## pages per second on real documentation
 	$(BIN)/python -m benchmarks.corpus
+
+bench-fleet: .venv/.dev  ## pages per second of 1, 2, 4 and 10 machines on one sshfs; calls per page
+	$(BIN)/python -m benchmarks.fleet
+
+bench-frontier: .venv/.dev  ## memory and speed of a frontier of 1 and 10 million URLs
+	$(BIN)/python -m benchmarks.frontier
 
 bench-latency: .venv/.dev  ## pages per second when answers take their time
 	$(BIN)/python -m benchmarks.latency

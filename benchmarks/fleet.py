@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchmarks import measure, slow_web
 from benchmarks.corpus import exit_on_terminate
@@ -40,7 +41,7 @@ from tests.mounts import Sshd, missing
 
 WANTED_SPEED_UP = 0.95  # of the number of machines
 WANTED_CALLS = 0.10  # more or less of them per page than one machine makes
-_MEETING_S = 22.0  # sshfs shows a directory's new names after 20 s at the latest
+_MEETING_S = 22.0  # sshfs shows a directory's new names, logs among them, after 20 s at the latest
 _LIMIT_S = 900
 _SHARDS = 256
 _LATENCY_S = 1.0
@@ -50,6 +51,9 @@ _SETTINGS = {
     "fleet.shards": _SHARDS,
 }
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
+_HEAD = (
+    "machines  pages/s    ×  each | steady    ×  each | last began  meeting  wall s | pages of each  twice  cores busy"
+)
 _CALL = re.compile(r"\d+ +(?P<at>[\d.]+) (?P<name>\w+)\(")
 
 Row = tuple[str, str, float, float]  # host, path, when a request arrived and when it was answered
@@ -57,17 +61,22 @@ Row = tuple[str, str, float, float]  # host, path, when a request arrived and wh
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl. `rows`: requests for pages of the hosts; `shares`: pages by machine; `calls`: one machine's, by kind."""
+    """One crawl.
+
+    rows      requests for pages of the hosts
+    owners    which machine stored a page, by (host, path)
+    busy      how much of the cores' time was used meanwhile
+    calls     of the machine `first`, by kind
+    """
 
     machines: int
     rows: list[Row]
-    stored: int
-    shares: Counter[str]
+    owners: dict[tuple[str, str], str]
     wall_s: float
     meeting_s: float
     busy: float
     calls: Counter[str]
-    traced_pages: int
+    first: str
 
     @property
     def rate(self) -> float:
@@ -80,6 +89,20 @@ class Run:
         answers = sorted(row[3] for row in self.rows)
         first, last = len(answers) // 10, len(answers) * 9 // 10
         return (last - first) / (answers[last] - answers[first])
+
+    @property
+    def shares(self) -> Counter[str]:
+        """Pages stored, by machine."""
+        return Counter(self.owners.values())
+
+    @property
+    def late_s(self) -> float:
+        """Seconds from the first request of all to the first of the last machine that began."""
+        begun: dict[str, float] = {}
+        for host, path, arrived, _ in self.rows:
+            owner = self.owners.get((host, path), "")
+            begun[owner] = min(arrived, begun.get(owner, arrived))
+        return max(begun.values()) - min(begun.values())
 
     @property
     def duplicates(self) -> int:
@@ -155,34 +178,48 @@ def crawl(arguments: argparse.Namespace, machines: int, sshd: Sshd, *, traced: b
         web = Web(len(addresses), arguments.pages)
         try:
             began = time.monotonic()
-            members = [_start(arguments, mounts[0], f"http://{addresses[0]}:{web.port}/wait/0")]
-            stack.callback(lambda: [member.close() for member in members])
-            _until(lambda: (tree / ".fscrawl" / "tree.json").exists(), members, 30)
-            members += [_start(arguments, mount) for mount in mounts[1:]]
-            _until(lambda: len(_names(tree)) == machines, members, 60)
-            time.sleep(_MEETING_S if machines > 1 else 1)
-            tracer = _Tracer(mounts[0], members[0].pid, directory) if traced else None
-            went = time.monotonic()
+            members = _meet(arguments, tree, mounts, f"http://{addresses[0]}:{web.port}/wait/0", stack)
+            tracer = _Tracer(mounts[0], members[0].pid, directory / "strace") if traced else None
+            meeting_s = time.monotonic() - began
             before = _cpu()
-            chosen = _choose(addresses[1:], web.port, _names(tree), arguments.hosts)
-            web.link_to(chosen)
+            web.link_to(_choose(addresses[1:], web.port, _names(tree), arguments.hosts))
             _until(lambda: any(member.over for member in members), members, _LIMIT_S)
-            busy = _share(before, _cpu())
+            busy = _busy(before, _cpu())
             _until(lambda: all(member.over for member in members), members, 120)
             wall_s = time.monotonic() - began
         finally:
-            rows = web.stop()
-        if any(member.code for member in members):
-            sys.exit("\n".join(f"exit {member.code}\n{member.output()[-2000:]}" for member in members))
-        rows = [row for row in rows if not row[1].startswith("/wait/")]
-        window = min(row[2] for row in rows), max(row[3] for row in rows)
-        records = [PageRecord.from_json(path.read_bytes()) for path in tree.glob("links/*/*.json")]
-        shares = Counter(record.machine for record in records if "/wait/" not in record.url)
-        name = next(name for name in _names(tree) if f"-{members[0].pid}-" in name)
-        calls = tracer.stop(*window) if tracer else Counter[str]()
-    return Run(
-        machines, rows, sum(shares.values()), shares, wall_s, went - began, busy, calls, shares[name] if traced else 0
-    )
+            rows = [row for row in web.stop() if not row[1].startswith("/wait/")]
+        owners = _owners(tree)
+        first = next(name for name in _names(tree) if f"-{members[0].pid}-" in name)
+        own = [row for row in rows if owners.get(row[:2]) == first]
+        calls = tracer.stop(min(row[2] for row in own), max(row[3] for row in own)) if tracer else Counter[str]()
+    return Run(machines, rows, owners, wall_s, meeting_s, busy, calls, first)
+
+
+def _meet(
+    arguments: argparse.Namespace, tree: Path, mounts: list[Path], seed: str, stack: contextlib.ExitStack
+) -> list[Member]:
+    """Start the machines, which end with the `stack`; return when each knows of all."""
+    members: list[Member] = []
+    stack.callback(lambda: [member.close() for member in members])
+    for mount in mounts:
+        seeds = [] if members else [seed]
+        size = {"workers": arguments.workers, "threads": arguments.threads}
+        members.append(Member(command(mount, "--quiet", seeds=seeds, settings=_SETTINGS, **size)))
+        _until((tree / ".fscrawl" / "tree.json").exists, members, 30)
+    _until(lambda: len(_names(tree)) == len(mounts), members, 60)
+    shard = urls.shard(urls.host(seed), _SHARDS)
+    feed = tree / ".fscrawl" / "feed" / f"{wanted_of(shard, _names(tree))}.log"
+    _until(feed.exists, members, 120)  # of the machine that will find the hosts: by now it has got the row
+    time.sleep(_MEETING_S if len(mounts) > 1 else 1)
+    return members
+
+
+def _owners(tree: Path) -> dict[tuple[str, str], str]:
+    """Tell of each page's (host, path) which machine stored it."""
+    records = [PageRecord.from_json(path.read_bytes()) for path in tree.glob("links/*/*.json")]
+    split = [(record.machine, urlsplit(record.url)) for record in records]
+    return {(url.hostname or "", url.path): machine for machine, url in split if not url.path.startswith("/wait/")}
 
 
 @contextlib.contextmanager
@@ -192,11 +229,6 @@ def _directory() -> Iterator[str]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-
-
-def _start(arguments: argparse.Namespace, mount: Path, *seeds: str) -> Member:
-    size = {"workers": arguments.workers, "threads": arguments.threads}
-    return Member(command(mount, "--quiet", seeds=seeds, settings=_SETTINGS, **size))
 
 
 def _until(holds: Any, members: list[Member], limit_s: float) -> None:
@@ -228,7 +260,7 @@ def _cpu() -> list[int]:
     return [int(word) for word in Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]]
 
 
-def _share(before: list[int], after: list[int]) -> float:
+def _busy(before: list[int], after: list[int]) -> float:
     """Give how much of the cores' time was not idle."""
     spent = [b - a for a, b in zip(before, after, strict=True)]
     return 1 - (spent[3] + spent[4]) / sum(spent)
@@ -240,9 +272,9 @@ def _share(before: list[int], after: list[int]) -> float:
 class _Tracer:
     """strace on all processes of a machine; only calls whose path or file is on the mount count."""
 
-    def __init__(self, mount: Path, pid: int, directory: Path) -> None:
+    def __init__(self, mount: Path, pid: int, output: Path) -> None:
         self._mount = str(mount)
-        self._output = directory / "strace"
+        self._output = output
         words = ["strace", "-f", "-y", "-ttt", "-s", "0", "-e", "trace=%file,%desc", "-e", "signal=none"]
         pids = [word for each in _tree_of(pid) for word in ("-p", str(each))]
         self._process = subprocess.Popen([*words, "-o", str(self._output), *pids], stderr=subprocess.DEVNULL)
@@ -287,8 +319,8 @@ def main() -> None:
     if missing():
         sys.exit(f"this needs {', '.join(missing())} (Debian: openssh-server sshfs)")
     print(
-        f"{arguments.workers} × {arguments.threads} threads, {arguments.hosts} hosts × {arguments.pages} pages a machine,"
-        f" answers after {_LATENCY_S:g} s; {os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}\n"
+        f"{arguments.workers} × {arguments.threads} threads and {arguments.hosts} hosts × {arguments.pages} pages a"
+        f" machine, answers after {_LATENCY_S:g} s; {os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}\n"
     )
     with Sshd() as sshd:
         _speed(arguments, sshd)
@@ -312,7 +344,7 @@ def _arguments() -> argparse.Namespace:
 def _speed(arguments: argparse.Namespace, sshd: Sshd) -> None:
     if arguments.only_calls:
         return
-    print("machines   pages/s  speed-up  (of them)   steady  speed-up   wall s  meeting  pages of each  twice  cores busy")
+    print(_HEAD)
     one: Run | None = None
     for machines in arguments.machines:
         run = crawl(arguments, machines, sshd)
@@ -320,12 +352,13 @@ def _speed(arguments: argparse.Namespace, sshd: Sshd) -> None:
         up, steady = run.rate / one.rate * one.machines, run.steady / one.steady * one.machines
         shares = f"{min(run.shares.values())}–{max(run.shares.values())}"
         print(
-            f"{machines:8} {run.rate:9.2f} {up:9.2f} {up / machines:10.1%} {run.steady:8.2f} {steady:9.2f}"
-            f" {run.wall_s:8.1f} {run.meeting_s:8.1f} {shares:>14} {run.duplicates:6} {run.busy:11.0%}",
+            f"{machines:8} {run.rate:8.2f} {up:4.2f} {up / machines:5.1%} | {run.steady:6.2f} {steady:4.2f}"
+            f" {steady / machines:5.1%} | {run.late_s:10.1f} {run.meeting_s:8.1f} {run.wall_s:7.1f} |"
+            f" {shares:>13} {run.duplicates:6} {run.busy:11.0%}",
             flush=True,
         )
-        if run.stored != len(run.rows) or run.duplicates:
-            print(f"         NO: {len(run.rows)} requests, {run.stored} pages stored, {run.duplicates} asked for twice")
+        if len(run.owners) != len(run.rows):
+            print(f"         NO: {len(run.rows)} requests, but {len(run.owners)} pages stored")
     verdict = "yes" if up >= WANTED_SPEED_UP * machines else "NO"
     print(f"wanted: ≥ {WANTED_SPEED_UP * machines:g} × one machine from first request to last answer: {verdict}\n")
 
@@ -336,7 +369,7 @@ def _calls(arguments: argparse.Namespace, sshd: Sshd) -> None:
         return
     few, many = (crawl(arguments, machines, sshd, traced=True) for machines in (1, max(arguments.machines)))
     print(f"file-system calls a page, of one of {few.machines} and one of {many.machines} machines")
-    rates = [{kind: count / run.traced_pages for kind, count in run.calls.items()} for run in (few, many)]
+    rates = [{kind: count / run.shares[run.first] for kind, count in run.calls.items()} for run in (few, many)]
     kinds = sorted(rates[0].keys() | rates[1].keys(), key=lambda kind: -rates[1].get(kind, 0))
     for kind in kinds:
         one, other = (rate.get(kind, 0) for rate in rates)

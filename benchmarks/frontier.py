@@ -40,7 +40,16 @@ _IN_FLIGHT = 128
 _SETTINGS = settings.apply(settings.Settings(), ["politeness.delay=1", "politeness.robots=false", "crawl.scope=any"])
 _REFERRER = "599370d5687c3fd078c314ad"
 _TOPS = ("com", "org", "net", "de", "co.uk", "io", "fr", "edu")
-_SECTIONS = ("news/archive", "articles", "wiki", "docs/reference", "blog/posts", "products/catalogue", "people", "forum")
+_SECTIONS = (
+    "news/archive",
+    "articles",
+    "wiki",
+    "docs/reference",
+    "blog/posts",
+    "products/catalogue",
+    "people",
+    "forum",
+)
 
 
 def main() -> None:

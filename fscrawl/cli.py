@@ -6,6 +6,7 @@ Whatever is wrong with what a user gave is said in one line on standard error, w
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fscrawl import __version__, settings, store, urls
-from fscrawl.errors import EXIT_INTERRUPTED, FscrawlError, NotATreeError, UsageError
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, NotATreeError, UsageError
 from fscrawl.heartbeat import new_machine_id
+from fscrawl.probe import probe
 from fscrawl.progress import Progress
 from fscrawl.records import FORMAT, TreeRecord, timestamp
 from fscrawl.watch import read_seeds
@@ -83,7 +85,24 @@ def _parser() -> argparse.ArgumentParser:
     said.add_argument("--quiet", action="store_true", help="no progress; warnings and the summary only")
     said.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
     crawl.add_argument("-v", "--verbose", action="store_true", help="a line for each URL")
+    _add_audit(commands)
     return parser
+
+
+def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    audit = commands.add_parser(
+        "audit",
+        help="check every file of a tree, and mend it",
+        description="Check every file of the tree at --root, and that every linked URL is stored, failed or waiting."
+        " Exit code 0: nothing is wrong (any more), 1: something is.",
+        allow_abbrev=False,
+    )
+    audit.set_defaults(run=_audit)
+    audit.add_argument("--root", required=True, type=Path, metavar="DIR", help="the shared directory")
+    audit.add_argument(
+        "--repair", action="store_true", help="remove what is wrong, and have it fetched again by the next crawl"
+    )
+    audit.add_argument("--json", action="store_true", help="the report as one JSON object")
 
 
 def _positive(text: str) -> int:
@@ -109,6 +128,7 @@ def _crawl(options: argparse.Namespace) -> int:
     progress = Progress(mode, verbose=options.verbose)
     given = _given_seeds(options, progress)
     tree, chosen = _open_or_create(options, given)
+    probe(tree, progress.warn)
     seeds = _seeds_of(tree, given, progress)
     if chosen.politeness.user_agent == settings.USER_AGENT:
         progress.warn(f"politeness.user_agent names nobody; please put an address of yours into {tree.root}/crawl.toml")
@@ -205,3 +225,18 @@ def _summary(root: Path, result: Result) -> str:
         f"to go on, or to join from another machine:  fscrawl crawl --root {root}",
     ]
     return "\n".join(lines)
+
+
+# -- audit
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from fscrawl.audit import audit  # noqa: PLC0415 - a crawl need not load it
+
+    progress = Progress("quiet", verbose=False)
+    tree = store.Tree(options.root, new_machine_id())
+    chosen = settings.parse(tree.settings_text(), f"{tree.root}/{settings.FILE}")
+    seeds = read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn)
+    report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
+    print(json.dumps(report.as_json()) if options.json else "\n".join(report.lines()))
+    return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

@@ -214,7 +214,10 @@ class Yard:
 
     def names(self) -> list[str]:
         with translated(self.path):
-            return os.listdir(self.path)
+            try:
+                return os.listdir(self.path)
+            except FileNotFoundError:
+                return []
 
     def clear(self, names: Iterable[str]) -> None:
         """Remove these files, those that are there, and the directory."""

@@ -5,12 +5,12 @@ Vocabulary:
   unsafe   what costs time or work here, but loses nothing: a warning
   refused  what would lose data: a TreeError that says what to do
 
-Refused are: no hard links (machines settle by link() who has a shard; even one alone takes its leases so), a link() onto
-a name that is taken, a rename() that does not replace, an append that a reader does not see, and whatever the operating
-system refuses by itself (read-only, full, no permission).
+Refused are: no hard links (machines settle by link() who has a shard; even one alone takes its leases so), a link()
+onto a name that is taken, a rename() that does not replace, an append that a reader does not see, and whatever the
+operating system refuses by itself (read-only, full, no permission).
 
-Promise: twenty-eight system calls and no fsync where all is well, so that it can run at every start. What two machines see
-of each other no single one can try out; docs/design.md has the measurements.
+Promise: twenty-eight system calls and no fsync where all is well, so that it can run at every start. What two machines
+see of each other no single one can try out; docs/design.md has the measurements.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _link(yard: Yard, where: str) -> None:
             raise
         raise TreeError(f"{where} has no hard links, by which machines settle who does what: {_ELSEWHERE}") from error
     if not exclusive:
-        raise TreeError(f"{where} lets link() take a name that is taken, so a shard could have two owners: {_ELSEWHERE}")
+        raise TreeError(f"{where} lets link() take a name twice, so a shard could have two owners: {_ELSEWHERE}")
 
 
 def _replace(yard: Yard, where: str, patience: _Patience) -> None:
@@ -162,7 +162,7 @@ def kind_in(table: str, path: str) -> str:
         if not dash or len(fields) < 5:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
-        inside = point == "/" or path == point or path.startswith(f"{point}/")
+        inside = point in ("/", path) or path.startswith(f"{point}/")
         if inside and len(point) >= len(best):
             best, kind = point, after.split(" ")[0]
     return kind

@@ -417,9 +417,9 @@ class Tree:
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    if entry.is_file(follow_symlinks=False):
+    if entry.is_file():
         return "file"
-    return "directory" if entry.is_dir(follow_symlinks=False) else "other"
+    return "directory" if entry.is_dir() else "other"
 
 
 def remove(path: str) -> None:

@@ -236,7 +236,7 @@ def test_clocks_years_apart(tmp_path: Path) -> None:
         "import os, time\nreal = time.time\ntime.time = lambda: real() + float(os.environ['CLOCK_OFFSET_S'])\n"
     )
     hosts, year_s = hosts_of(12), 365 * 86400.0
-    with Web(linked_site(8, 3), hosts=hosts) as web, Fleet(tmp_path / "t", quick(0.1)) as fleet:
+    with Web(linked_site(20, 3), hosts=hosts) as web, Fleet(tmp_path / "t", quick(0.4)) as fleet:
         for offset_s in (0.0, 5 * year_s, -20 * year_s):
             env = {**os.environ, "PYTHONPATH": str(faked), "CLOCK_OFFSET_S": str(offset_s)}
             fleet.start(seeds=[] if fleet.members else [web.url(host, "/") for host in hosts], env=env)

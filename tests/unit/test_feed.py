@@ -1,0 +1,191 @@
+"""Feeds between machines, on a tree in memory."""
+
+import pytest
+
+from fscrawl.feed import Found, Reader, Writer
+
+A = Found(3, 1, "ab" * 12, "http://a.example/?x=1")
+B = Found(4, 0, "", "http://b.example/")
+C = Found(3, 2, "", "http://a.example/c")
+
+
+class Log:
+    def __init__(self, files, name):
+        self._files, self._name = files, name
+        self.closed = False
+        files.setdefault(name, b"")
+
+    def append(self, data):
+        self._files[self._name] += data
+
+    def close(self):
+        self.closed = True
+
+
+class Shared:
+    """Feeds in memory, as `machine` sees them; `piece`: bytes a read gives at most, `sizes`: stale ones."""
+
+    def __init__(self):
+        self.files, self.logs, self.sizes, self.machine = {}, [], {}, "me"
+        self.piece = 1 << 20
+
+    def feeds(self):
+        last = {}
+        for machine, segment in self.files:
+            last[machine] = max(last.get(machine, 0), segment)
+        return last
+
+    def feed_log(self, segment):
+        self.logs.append(Log(self.files, (self.machine, segment)))
+        return self.logs[-1]
+
+    def read_feed(self, machine, segment, offset):
+        data = self.files.get((machine, segment), b"")[: self.sizes.get((machine, segment))]
+        data = data[offset : offset + self.piece]
+        return data[: data.rfind(b"\n") + 1]
+
+
+@pytest.fixture
+def shared():
+    return Shared()
+
+
+@pytest.fixture
+def reader(shared):
+    return Reader(shared, "me")
+
+
+def write(shared, *found, machine="b", segment_bytes=1 << 20, flushes=False):
+    shared.machine = machine
+    writer = Writer(shared, segment_bytes)
+    for each in found:
+        writer.add(each)
+        if flushes:
+            writer.flush()
+    writer.flush()
+    writer.close()
+    return writer
+
+
+def line(found):
+    return f"{found.shard} {found.depth} {found.referrer} {found.url}\n".encode()
+
+
+def test_round_trip(shared, reader):
+    """What one machine adds, another reads: the lines of the shards it asks for, each once."""
+    write(shared, A, B, C)
+    assert list(reader.read({3})) == [A, C]
+    assert list(reader.read({3, 4})) == []
+
+
+def test_writer(shared):
+    """A writer makes its file when there is something to write, and what it sent is what was flushed."""
+    writer = Writer(shared)
+    writer.flush()
+    writer.close()
+    assert (shared.files, writer.is_empty) == ({}, True)
+    writer.add(A)
+    assert (writer.sent, writer.is_empty) == (0, False)
+    writer.flush()
+    assert (writer.sent, writer.is_empty) == (len(line(A)), True)
+    assert shared.files == {("me", 0): line(A)}
+    writer.close()
+    assert shared.logs[0].closed
+
+
+def test_segments(shared, reader):
+    """A segment that is full is closed before the next begins; readers follow, and nothing is lost between."""
+    writer = write(shared, A, B, C, A, segment_bytes=len(line(A)) + 1, flushes=True)
+    assert shared.files == {("b", 0): line(A) + line(B), ("b", 1): line(C) + line(A)}
+    assert [log.closed for log in shared.logs] == [True, True]
+    assert list(reader.read({3})) == [A, C, A]
+    assert reader.offsets == {"b": writer.sent}
+
+
+def test_segment_listed_early(shared, reader):
+    """A segment that is listed before the one before it was read to its end waits for that."""
+    shared.piece = len(line(A)) + 3
+    write(shared, A, B, C, flushes=True)
+    shared.files["b", 1] = line(B)
+    assert list(reader.read({3, 4})) == [A, B, C, B]
+
+
+def test_growing(shared, reader):
+    """A reader goes on where it was: at a size that was stale, after half a line, in a segment that came later."""
+    shared.files["b", 0] = line(A) + line(B) + line(C)[:7]
+    shared.sizes["b", 0] = len(line(A)) + 4
+    assert list(reader.read({3, 4})) == [A]
+    assert reader.offsets == {"b": len(line(A))}
+    del shared.sizes["b", 0]
+    assert list(reader.read({3, 4})) == [B]
+    shared.files["b", 0] += line(C)[7:]
+    assert list(reader.read({3, 4})) == [C]
+    shared.files["b", 1] = line(A)
+    assert list(reader.read({3, 4})) == [A]
+    assert reader.consumed == sum(map(len, shared.files.values()))
+
+
+def test_many_feeds(shared, reader):
+    """All machines' feeds are read but one's own, and their bytes are counted by machine."""
+    write(shared, A, machine="b")
+    write(shared, B, machine="c")
+    write(shared, C, machine="me")
+    assert sorted(reader.read({3, 4})) == sorted([A, B])
+    assert reader.offsets == {"b": len(line(A)), "c": len(line(B))}
+    assert reader.consumed == len(line(A)) + len(line(B))
+
+
+def test_needed(shared, reader):
+    """Every shard that has a line is needed, whoever holds it; a second pass does not say so of shards unread."""
+    write(shared, A, B)
+    assert list(reader.read_again({3})) == []
+    assert reader.needed == set()
+    list(reader.read(set()))
+    assert reader.needed == {3, 4}
+
+
+def test_unreadable(shared, reader):
+    """NULs, torn lines and what is no line are counted and skipped; the lines around them are read."""
+    bad = b"\0\0\0\0\n3 1 http://cut\nnonsense\n3 x  http://a.example/\n3 0  http://\xff/\n\n"
+    shared.files["b", 0] = line(A) + bad + line(C)
+    assert list(reader.read({3})) == [A, C]
+    assert reader.unreadable == 6
+
+
+def test_read_again(shared, reader):
+    """Shards newly taken get their lines up to where the reader is: what comes after, it reads anyway."""
+    write(shared, A, B, machine="b")
+    write(shared, C, machine="c")
+    list(reader.read(set()))
+    write(shared, C, machine="b")
+    write(shared, B, machine="d")
+    assert list(reader.read_again({3, 4})) == [A, B, C]
+    assert list(reader.read({3, 4})) == [C, B]
+    assert sorted(reader.read_again({4})) == [B, B]
+
+
+def test_read_again_across_segments(shared, reader):
+    """The same, where the reader is in a later segment, and reads give less than a segment."""
+    shared.piece = len(line(A)) + 3
+    shared.files |= {("b", 0): line(A) + line(B), ("b", 1): line(C)}
+    list(reader.read(set()))
+    shared.files["b", 1] += line(B)
+    shared.files["b", 2] = line(A)
+    assert list(reader.read_again({3, 4})) == [A, B, C]
+
+
+def test_read_own_again(shared, reader):
+    """Of one's own feed a pass gives all that was flushed: URLs of shards that were another's then."""
+    write(shared, A, B, C, machine="me", segment_bytes=1, flushes=True)
+    assert list(reader.read_again({3})) == [A, C]
+    assert (reader.needed, reader.consumed) == (set(), 0)
+
+
+def test_feed_that_is_gone(shared, reader):
+    """A feed that was deleted ends a pass over it; what was counted of it stays."""
+    write(shared, A)
+    list(reader.read({3}))
+    shared.files["b", 0] = b""
+    assert list(reader.read_again({3})) == []
+    assert list(reader.read({3})) == []
+    assert reader.consumed == len(line(A))

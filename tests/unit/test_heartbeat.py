@@ -1,0 +1,315 @@
+"""The heart with a clock in its hand, and what others read out of its log."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from fscrawl import heartbeat
+from fscrawl.errors import TreeError
+from fscrawl.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
+
+
+class Log:
+    """A log in memory that fails or hangs on demand, and tells when it was written to."""
+
+    def __init__(self):
+        self.lines = []
+        self.fails = self.closed = False
+        self.begun, self.tried = threading.Semaphore(0), threading.Semaphore(0)
+        self.hangs = threading.Event()
+        self.hangs.set()
+
+    def append(self, data):
+        self.begun.release()
+        self.hangs.wait(10)
+        try:
+            if self.fails:
+                raise TreeError("the disk is full")
+            self.lines.append(json.loads(data))
+            assert data.endswith(b"\n")
+        finally:
+            self.tried.release()
+
+    def close(self):
+        self.closed = True
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(heartbeat, "uptime", clock)
+    return clock
+
+
+class Body:
+    """A heart that beats only when told to."""
+
+    def __init__(self, lease_s=30.0):
+        self.log, self.permit, self.counters = Log(), Permit(), {"sent": 0}
+        self.heart = Heartbeat(
+            self.log, "m", lambda: dict(self.counters), beat_s=3600, lease_s=lease_s, permit=self.permit
+        )
+        self.await_beats(2)  # the hello and the first beat
+
+    def await_beats(self, count=1):
+        for _ in range(count):
+            assert self.log.tried.acquire(timeout=10), "no beat came"
+        self.settled()
+
+    def settled(self):
+        """Wait until the heart's thread waits again: its beat is then counted."""
+        for _ in range(10_000):
+            if self.heart._wake._cond._waiters or self.heart._over:
+                return
+            threading.Event().wait(0.001)
+        raise AssertionError("the heart does not come to rest")
+
+    def hang(self):
+        """Begin a beat that hangs in the log."""
+        self.log.hangs.clear()
+        while self.log.begun.acquire(blocking=False):
+            pass
+        self.heart.beat_now()
+        assert self.log.begun.acquire(timeout=10)
+
+    def beat(self):
+        self.heart.beat_now()
+        self.await_beats()
+
+
+@pytest.fixture
+def body(clock):
+    body = Body()
+    yield body
+    body.log.hangs.set()
+    body.heart.abandon()
+    body.heart._thread.join(10)
+    assert not body.heart._thread.is_alive()
+
+
+def test_lines(body):
+    """A log is a hello, beats with a number and the counters of the moment, and a goodbye with facts."""
+    body.counters = {"sent": 5}
+    body.beat()
+    body.heart.stop(finished=True)
+    first, *beats, last = body.log.lines
+    assert first == hello("m")
+    assert beats == [{"beat": 0, "sent": 0}, {"beat": 1, "sent": 5}]
+    assert last == {"bye": True, "sent": 5, "finished": True}
+    assert body.log.closed
+    assert not body.heart._thread.is_alive()
+
+
+def test_beats_by_itself(monkeypatch):
+    """Nobody need ask for a beat: the next one comes after `beat_s`."""
+    log = Log()
+    heart = Heartbeat(log, "m", dict, beat_s=0.001, lease_s=30, permit=Permit())
+    for _ in range(5):
+        assert log.tried.acquire(timeout=10)
+    heart.stop()
+    assert [line.get("beat") for line in log.lines[1:4]] == [0, 1, 2]
+
+
+def test_written(body):
+    """The last two beats that were surely written are kept."""
+    for sent in (1, 2):
+        body.counters = {"sent": sent}
+        body.beat()
+    assert [beat["sent"] for beat in body.heart.written] == [1, 2]
+
+
+def test_failing_log(body, clock):
+    """While beats cannot be written their age grows and the trouble is told; the next one that is written mends it."""
+    clock.now += 5
+    body.log.fails = True
+    body.beat()
+    assert (body.heart.age_s(), str(body.heart.trouble)) == (5, "the disk is full")
+    assert body.heart.written == [{"beat": 0, "sent": 0}]
+    body.log.fails = False
+    body.beat()
+    assert (body.heart.age_s(), body.heart.trouble) == (0, None)
+    assert body.log.lines[-1]["beat"] == 1
+
+
+def test_first_line_fails(clock):
+    """A machine that cannot say hello does not begin."""
+    log = Log()
+    log.fails = True
+    with pytest.raises(TreeError):
+        Heartbeat(log, "m", dict, beat_s=1, lease_s=30, permit=Permit())
+
+
+def test_permit(body, clock):
+    """Workers may go on for `lease_s` from the beginning of a beat that was written."""
+    clock.now += 20
+    body.beat()
+    clock.now += 30
+    assert body.permit.holds()
+    clock.now += 0.5
+    assert not body.permit.holds()
+
+
+def test_gap(body, clock):
+    """After a gap longer than that, beats alone bring no permit back: the leases have to be read first."""
+    clock.now += 31
+    body.beat()
+    assert body.heart.suspended
+    assert not body.permit.holds()
+    clock.now += 1
+    body.beat()
+    assert not body.permit.holds()
+    body.heart.readmit()
+    assert body.permit.holds()
+    assert not body.heart.suspended
+
+
+def test_slow_write(body, clock):
+    """A beat counts from when it began: one that hung for long is as old as that."""
+    body.hang()
+    clock.now += 40
+    body.log.hangs.set()
+    body.await_beats()
+    assert body.heart.age_s() == 40
+    assert body.heart.suspended
+
+
+def test_stop_of_a_hanging_heart(body, clock, monkeypatch):
+    """A machine can leave though its log hangs; then there is no goodbye."""
+    monkeypatch.setattr(heartbeat, "_JOIN_S", 0.01)
+    body.hang()
+    body.heart.stop(finished=True)
+    assert not body.log.closed
+    assert "bye" not in body.log.lines[-1]
+
+
+def test_goodbye_fails(body):
+    """A goodbye that cannot be written is left out."""
+    body.log.fails = True
+    body.heart.stop()
+    assert body.log.closed
+    assert "bye" not in body.log.lines[-1]
+
+
+def test_abandon(body):
+    """An abandoned heart ends without a word."""
+    before = len(body.log.lines)
+    body.heart.abandon()
+    body.heart._thread.join(10)
+    assert not body.heart._thread.is_alive()
+    assert len(body.log.lines) == before
+
+
+# -- whether a process is over
+
+
+def test_alive():
+    """A process that runs is not gone."""
+    assert not is_gone(hello("m"))
+
+
+def test_dead():
+    """A process that has ended is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait(30)
+    assert is_gone({**hello("m"), "pid": process.pid, "start": "1"})
+
+
+@pytest.mark.parametrize("name", ["boot", "pidns"])
+def test_elsewhere(name):
+    """Of another boot, or another namespace of process ids, nothing is known."""
+    assert not is_gone({**hello("m"), "pid": 2**30, name: "other"})
+    assert not is_gone({key: value for key, value in hello("m").items() if key != name})
+
+
+def test_reused_pid():
+    """A process id that belongs to a younger process now is not the one that said hello."""
+    assert is_gone({**hello("m"), "start": "1"})
+
+
+def test_zombie():
+    """A process that has ended and was not waited for is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    with process:
+        start = heartbeat._start_of(str(process.pid))
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert is_gone({**hello("m"), "pid": process.pid, "start": start})
+
+
+def test_by_name():
+    """Of a machine that left no hello its name tells the same, if it was of this host."""
+    here, _, _ = new_machine_id().rpartition("-")[0].rpartition("-")
+    assert is_gone_by_name(f"{here}-{2**30}-abcdef")
+    assert is_gone_by_name(f"{here}-{os.getpid()}-abcdef"), "an id is of one run"
+    assert not is_gone_by_name(f"{here}-{os.getppid()}-abcdef")
+    assert not is_gone_by_name(f"other-{2**30}-abcdef")
+    assert not is_gone_by_name("strange")
+
+
+def test_machine_id(monkeypatch):
+    """An id is of plain characters, and another one each time."""
+    assert new_machine_id() != new_machine_id()
+    monkeypatch.setattr(os, "uname", lambda: type("U", (), {"nodename": "Büro PC.local"}))
+    assert new_machine_id().startswith(f"b-ro-pc-local-{os.getpid()}-")
+    monkeypatch.setattr(os, "uname", lambda: type("U", (), {"nodename": ""}))
+    assert new_machine_id().startswith("machine-")
+
+
+def test_uptime():
+    """Uptime goes on."""
+    assert uptime() <= uptime()
+
+
+# -- what others read
+
+
+def lines(*facts):
+    return b"".join(json.dumps(fact).encode() + b"\n" for fact in facts)
+
+
+def test_peer():
+    """A peer is what its lines say: who it is, its last two beats, its goodbye."""
+    peer = Peer("m", 1.0)
+    assert (peer.last(), peer.left) == ({}, False)
+    data = lines({"hello": "m", "pid": 1}, *({"beat": n} for n in range(4)))
+    peer.take(data, 5.0)
+    assert peer.greeting == {"hello": "m", "pid": 1}
+    assert peer.beats == [{"beat": 2}, {"beat": 3}]
+    assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, {"beat": 3})
+    peer.take(lines({"bye": True, "sent": 3}), 6.0)
+    assert peer.left
+    assert peer.last()["sent"] == 3
+
+
+def test_peer_that_does_not_grow():
+    """No new lines, no sign of life."""
+    peer = Peer("m", 1.0)
+    peer.take(b"", 9.0)
+    assert (peer.grown_at, peer.offset) == (1.0, 0)
+
+
+def test_unreadable():
+    """NULs, torn lines and what is no object are counted and skipped; unknown fields are kept out of harm's way."""
+    peer = Peer("m", 1.0)
+    peer.take(b'\0\0\0\n{"beat": 1, "se\n7\n\xff\xfe\n' + lines({"beat": 2, "new": [1]}), 5.0)
+    assert peer.unreadable == 4
+    assert peer.beats == [{"beat": 2, "new": [1]}]
+    assert peer.grown_at == 5.0
+
+
+def test_gone_peer():
+    """A peer whose process is known to be over has left, though without a goodbye."""
+    peer = Peer("m", 1.0, gone=True)
+    assert peer.left
+    assert peer.bye is None

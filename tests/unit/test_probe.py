@@ -1,0 +1,238 @@
+"""What a machine finds out about the mount before it crawls."""
+
+import errno
+import os
+from collections import Counter
+
+import pytest
+
+from fscrawl import cli, machinery, probe, store
+from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.machinery import Yard
+from fscrawl.probe import kind_in
+from fscrawl.records import TreeRecord
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+TABLE = r"""
+22 1 0:20 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:21 / /mnt rw - tmpfs tmpfs rw
+24 23 0:22 / /mnt/my\040share rw shared:5 - fuse.sshfs host:/x rw
+25 23 0:23 / /mnt/shared rw - nfs4 server:/a rw
+26 25 0:24 / /mnt/shared rw - vfat /dev/sdb1 rw
+a line that is no mount
+27 22 0:25 /
+"""
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def tree(tmp_path):
+    store.create(tmp_path / "root", RECORD, "", "")
+    return store.Tree(tmp_path / "root", "m-1-aa")
+
+
+def run(tree, time=None):
+    """Probe; give the mount and the warnings."""
+    time = time or Time()
+    told = []
+    return probe.probe(tree, told.append, time, time.sleep), told
+
+
+def left(tree):
+    return [path.name for path in (tree.root / ".fscrawl").glob("probe-*")]
+
+
+def fail(monkeypatch, function, code):
+    def failing(*args, **options):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(machinery.os, function, failing)
+
+
+def test_good_mount(tree):
+    """On a file system that keeps everything nothing is said, and nothing is left."""
+    mount, told = run(tree)
+    assert told == []
+    assert (mount.exclusive_create, mount.append_seen_s, mount.listing_seen_s) == (True, 0.0, 0.0)
+    assert left(tree) == []
+
+
+def test_few_calls(tree, monkeypatch):
+    """A good mount is asked fewer than thirty times, and nothing waits for the disk."""
+    calls = Counter()
+    for name in ("open", "write", "close", "fstat", "pread", "link", "rename", "listdir", "unlink", "rmdir", "mkdir"):
+        real = getattr(os, name)
+
+        def counting(*args, name=name, real=real, **options):
+            calls[name] += 1
+            return real(*args, **options)
+
+        monkeypatch.setattr(machinery.os, name, counting)
+    monkeypatch.setattr(machinery.os, "fsync", None)
+    run(tree)
+    assert calls["link"] == 2
+    assert sum(calls.values()) + 4 < 30  # a listing is five calls of the system
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_no_hard_links(tree, monkeypatch, code):
+    """Without hard links a crawl is refused, and what was tried is removed."""
+    fail(monkeypatch, "link", code)
+    with pytest.raises(TreeError, match=r"has no hard links.*put the tree on another") as caught:
+        run(tree)
+    assert caught.value.exit_code == 75
+    assert left(tree) == []
+
+
+def test_link_that_is_not_exclusive(tree, monkeypatch):
+    """Where link() takes a name that is taken, a crawl is refused."""
+    monkeypatch.setattr(machinery.os, "link", lambda old, new: None)
+    with pytest.raises(TreeError, match="take a name twice"):
+        run(tree)
+
+
+def test_rename_that_fails(tree, monkeypatch):
+    """Where rename() refuses a name that is taken, as sshfs does with some servers, a crawl is refused."""
+    fail(monkeypatch, "rename", errno.EPERM)
+    with pytest.raises(TreeError, match="does not replace a file by rename"):
+        run(tree)
+
+
+def test_rename_that_does_nothing(tree, monkeypatch):
+    """Where a replaced file keeps its old bytes for a second, a crawl is refused."""
+    monkeypatch.setattr(machinery.os, "rename", lambda old, new: None)
+    time = Time()
+    with pytest.raises(TreeError, match="does not replace a file by rename"):
+        run(tree, time)
+    assert time.now == pytest.approx(1.0, abs=0.02)
+    assert left(tree) == []
+
+
+@pytest.mark.parametrize("function", ["link", "rename"])
+@pytest.mark.parametrize(("code", "kind"), [(errno.ESTALE, TreeBusyError), (errno.ENOSPC, TreeError)])
+def test_passing_faults(tree, monkeypatch, function, code, kind):
+    """A fault that says nothing of what the file system can do is reported as itself."""
+    fail(monkeypatch, function, code)
+    with pytest.raises(kind) as caught:
+        run(tree)
+    assert "this file system" not in str(caught.value)
+
+
+def test_append_that_nobody_sees(tree, monkeypatch):
+    """Where an append is not seen within a second, a crawl is refused."""
+    monkeypatch.setattr(Yard, "read", lambda self, name: b"")
+    time = Time()
+    with pytest.raises(TreeError, match="does not show what was appended"):
+        run(tree, time)
+    assert 1.0 <= time.now < 1.02
+
+
+def test_append_that_is_seen_late(tree, monkeypatch):
+    """An append that is seen half a second later is worth a warning with that time."""
+    real, time = Yard.read, Time()
+    monkeypatch.setattr(Yard, "read", lambda self, name: real(self, name) if time.now >= 0.5 else b"")
+    mount, told = run(tree, time)
+    assert mount.append_seen_s == pytest.approx(0.5, abs=0.02)
+    assert len(told) == 1
+    assert "appended is seen 0.5" in told[0]
+
+
+def test_listing_without_new_names(tree, monkeypatch):
+    """A listing that does not show a new name within a second is worth a warning."""
+    monkeypatch.setattr(Yard, "names", lambda self: [])
+    mount, told = run(tree)
+    assert mount.listing_seen_s is None
+    assert [text for text in told if "does not show a new name within 1 s" in text] == told != []
+
+
+def test_listing_that_is_late(tree, monkeypatch):
+    """A listing that shows a new name half a second late is worth a warning with that time."""
+    real, time = Yard.names, Time()
+    monkeypatch.setattr(Yard, "names", lambda self: real(self) if time.now >= 0.5 else ["page"])
+    assert "a new name 0.5" in run(tree, time)[1][0]
+
+
+def test_create_that_is_not_exclusive(tree, monkeypatch):
+    """Two creations of one name that both succeed are worth a warning."""
+    real = Yard.create
+    monkeypatch.setattr(Yard, "create", lambda self, name, data: real(self, name, data) or True)
+    mount, told = run(tree)
+    assert not mount.exclusive_create
+    assert "O_EXCL is not kept" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"), [(errno.EROFS, "mounted read-only"), (errno.ENOSPC, "disk is full"), (errno.EACCES, "denied")]
+)
+def test_mount_that_cannot_be_written(tree, monkeypatch, code, advice):
+    """Where nothing can be made, the reason is said with its advice."""
+    fail(monkeypatch, "mkdir", code)
+    with pytest.raises(TreeError, match=advice):
+        run(tree)
+
+
+def test_yard_that_cannot_be_cleared(tree, monkeypatch):
+    """A yard that cannot be removed, as with NFS's left-over names, is left to the audit."""
+    fail(monkeypatch, "rmdir", errno.ENOTEMPTY)
+    assert run(tree)[1] == []
+    assert left(tree) == ["probe-m-1-aa"]
+
+
+def test_yard_that_is_gone(tree):
+    """A yard that somebody removed has no names, and can be cleared."""
+    yard = Yard(tree, "nobody")
+    assert yard.names() == []
+    yard.clear(["page"])
+    assert left(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/x", "ext4"),
+        ("/mnt", "tmpfs"),
+        ("/mntx", "ext4"),
+        ("/mnt/my share/tree", "fuse.sshfs"),
+        ("/mnt/shared", "vfat"),
+        ("/mnt/shared/tree", "vfat"),
+    ],
+)
+def test_kind(path, kind):
+    """The longest mount point above a path tells its type, and of two on one point the later."""
+    assert kind_in(TABLE, path) == kind
+
+
+def test_kind_through_a_link(tree, tmp_path, monkeypatch):
+    """The type is that of where a symbolic link leads to."""
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 0 8:1 / / rw - ext4 a rw\n2 1 0:9 / {os.path.realpath(tmp_path)}/root rw - nfs4 b rw\n")
+    monkeypatch.setattr(probe, "_MOUNTS", table)
+    (tmp_path / "link").symlink_to(tree.root)
+    assert run(store.Tree(tmp_path / "link", "m-1-aa"))[0].kind == "nfs4"
+
+
+def test_no_table_of_mounts(tree, tmp_path, monkeypatch):
+    """Where the system has no table of mounts the type is unknown, and the rest is tried out."""
+    monkeypatch.setattr(probe, "_MOUNTS", tmp_path / "none")
+    mount, told = run(tree)
+    assert (mount.kind, told) == ("", [])
+
+
+def test_crawl_probes(tree, monkeypatch, capsys):
+    """A crawl into a tree whose mount is refused ends with 75 before anything is fetched."""
+    (tree.root / "seeds.txt").write_text("http://127.0.0.1:9/\n")
+    fail(monkeypatch, "link", errno.EPERM)
+    assert cli.main(["crawl", "--root", str(tree.root)]) == 75
+    assert "has no hard links" in capsys.readouterr().err

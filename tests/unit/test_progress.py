@@ -1,0 +1,135 @@
+"""What a crawl says while it runs, with a clock in its hand."""
+
+import io
+import json
+
+import pytest
+
+from fscrawl import progress as module
+from fscrawl.progress import Counts, Progress, plain
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    class Clock:
+        now = 100.0
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: Clock.now)
+    return Clock
+
+
+@pytest.fixture
+def make(clock):
+    def make(mode="line", *, verbose=False, stream=None):
+        return Progress(mode, verbose=verbose, stream=stream or io.StringIO())
+
+    return make
+
+
+def said(progress):
+    return progress._stream.getvalue()
+
+
+def spoken(progress):
+    return [json.loads(line) for line in said(progress).splitlines()]
+
+
+def test_line_every_thirty_seconds(make, clock):
+    """Elsewhere than on a terminal a line comes every 30 s, with the rate since the last."""
+    progress = make()
+    progress.show(Counts(pages=5))
+    clock.now += 29.9
+    progress.show(Counts(pages=50))
+    assert said(progress) == ""
+    clock.now += 0.1
+    progress.show(Counts(pages=60, pending=7, hosts=3, in_flight=2))
+    clock.now += 1
+    progress.show(Counts(pages=70))
+    assert said(progress) == "60 pages, 2.0/s, 7 pending, 3 hosts, 0 errors, 2 in flight\n"
+    clock.now += 29
+    counts = Counts(pages=90, reseeding=4)
+    counts.errors.update({"dns": 2, "timeout": 1})
+    progress.show(counts)
+    assert said(progress).splitlines()[1:] == [
+        "90 pages, 1.0/s, 4 hosts to re-seed from, 0 pending, 0 hosts, 3 errors, 0 in flight"
+    ]
+
+
+def test_json(make, clock):
+    """Asked for, each line is a JSON object: progress, warnings, what came of a URL, and the end."""
+    progress = make("json", verbose=True)
+    counts = Counts(pages=3)
+    counts.errors["dns"] = 2
+    clock.now += 30
+    progress.show(counts)
+    progress.warn("odd\x1b")
+    progress.event("http://a.example/\n", "stored", status=200)
+    progress.close(counts)
+    first, warning, event, last = spoken(progress)
+    assert (first["event"], first["pages"], first["pages_per_s"], first["errors"]) == ("progress", 3, 0.1, {"dns": 2})
+    assert warning == {"event": "warning", "message": "odd?"}
+    assert event == {"event": "stored", "url": "http://a.example/?", "status": 200}
+    assert (last["event"], last["elapsed_s"], last["pages"]) == ("end", 30.0, 3)
+
+
+def test_quiet(make, clock):
+    """Quiet is quiet, but for warnings."""
+    progress = make("quiet")
+    clock.now += 100
+    progress.show(Counts())
+    progress.event("http://a.example/", "stored")
+    progress.close(Counts())
+    assert said(progress) == ""
+    progress.warn("a\tb")
+    assert said(progress) == "a?b\n"
+
+
+def test_verbose(make):
+    """Asked for, a line tells what came of each URL, with nothing from the web raw."""
+    progress = make(verbose=True)
+    progress.event("http://a.example/\x1b[31m", "stored", status=200, message="\x07x")
+    assert said(progress) == "stored   http://a.example/?[31m status=200 message=?x\n"
+
+
+def test_not_verbose(make):
+    """Not asked for, none does."""
+    progress = make()
+    progress.event("http://a.example/", "stored", status=200)
+    progress.close(Counts())
+    assert said(progress) == ""
+
+
+def test_terminal(make):
+    """A terminal has one line that is drawn anew, and other lines come above it, whole."""
+    progress = make(stream=Terminal())
+    progress.show(Counts(pages=3, pending=9))
+    progress.say("a line")
+    progress.warn("another\x1b")
+    progress.close(Counts(pages=12, pending=1))
+    text = said(progress)
+    assert "a line\n" in text
+    assert "another?\n" in text
+    assert "12 pages" in text
+    assert "1 pending" in text
+
+
+def test_plain_stream_by_default(monkeypatch):
+    """Without a stream it is standard error."""
+    stream = io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    Progress("line", verbose=False).say("x")
+    assert stream.getvalue() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a b", "a b"), ("é✓", "é✓"), ("\x1b]0;x\x07", "?]0;x?"), ("\u202e\u2028\x85\x00", "????"), ("a\r\nb", "a??b")],
+)
+def test_plain(text, shown):
+    """Control characters, escapes and what turns a line round come out as question marks."""
+    assert plain(text) == shown
