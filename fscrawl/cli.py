@@ -6,6 +6,7 @@ Whatever is wrong with what a user gave is said in one line on standard error, w
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import multiprocessing
 import sys
@@ -133,6 +134,8 @@ def _crawl(options: argparse.Namespace) -> int:
     if chosen.politeness.user_agent == settings.USER_AGENT:
         progress.warn(f"politeness.user_agent names nobody; please put an address of yours into {tree.root}/crawl.toml")
     how = Options(options.workers, options.threads, reseed=options.reseed, follow=options.follow)
+    gc.freeze()  # what is loaded by now stays; and half a million pending URLs are no garbage to look through
+    gc.set_threshold(50_000, 20, 20)
     result = Machine(tree, chosen, seeds, progress, how).run()
     print(_summary(tree.root, result))
     return result.exit_code

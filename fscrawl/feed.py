@@ -11,7 +11,7 @@ lost or repeated line does no harm: the link files are the truth, the feeds an i
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import NamedTuple, Protocol
 
 from fscrawl.machinery import SEGMENT_BYTES, Log
@@ -35,7 +35,7 @@ class Feeds(Protocol):
 
 
 class Writer:
-    """The writing end of this machine's feed. Its file is made when there is something to write."""
+    """The writing end of this machine's feed. Its file is made by `open`, or when there is something to write."""
 
     def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.sent = 0
@@ -45,6 +45,10 @@ class Writer:
         self._in_segment = 0
         self._log: Log | None = None
         self._lines: list[str] = []
+
+    def open(self) -> None:
+        """Make the file before there is anything to write: on sshfs a listing shows it 20 s late."""
+        self._log = self._shared.feed_log(0)
 
     def add(self, found: Found) -> None:
         self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}\n")
@@ -58,7 +62,9 @@ class Writer:
         """Write what was added: one write, one fsync."""
         if not self._lines:
             return
-        if self._log is None or self._in_segment >= self._segment_bytes:
+        if self._log is None:
+            self.open()
+        elif self._in_segment >= self._segment_bytes:
             self._roll_over()
         assert self._log is not None
         data = "".join(self._lines).encode()
@@ -68,9 +74,8 @@ class Writer:
         self._in_segment += len(data)
 
     def _roll_over(self) -> None:
-        if self._log is not None:
-            self._log.close()
-            self._segment += 1
+        self.close()
+        self._segment += 1
         self._log = self._shared.feed_log(self._segment)
         self._in_segment = 0
 
@@ -95,10 +100,14 @@ class Reader:
         """Bytes taken in, of others' feeds."""
         return sum(self.offsets.values())
 
-    def read(self, shards: Container[int]) -> Iterator[Found]:
-        """Give the new lines of `shards`, and note which shards have lines at all."""
-        for machine, last in self._shared.feeds().items():
-            if machine != self._machine:
+    def read(self, shards: Container[int], told: Collection[str] = (), quiet: Container[str] = ()) -> Iterator[Found]:
+        """Give the new lines of `shards`, and note which shards have lines at all.
+
+        `told`: machines that say to have sent something, whose feeds a listing may not show yet; `quiet`: machines
+        whose feeds are known to hold nothing new.
+        """
+        for machine, last in {**dict.fromkeys(told, 0), **self._shared.feeds()}.items():
+            if machine != self._machine and machine not in quiet:
                 yield from self._read_one(machine, last, shards)
 
     def _read_one(self, machine: str, last: int, shards: Container[int]) -> Iterator[Found]:

@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fscrawl.store import MACHINERY, Tree, claim, remove, translated
+from fscrawl.store import MACHINERY, Tree, claim, read_file, remove, translated
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 4 * 1024 * 1024
@@ -108,8 +108,7 @@ class Machinery:
         """Read who holds an epoch; nobody, if it is gone or torn."""
         with translated(self._lease_path(shard, epoch)):
             try:
-                with open(self._lease_path(shard, epoch), "rb", buffering=0) as file:
-                    holder = json.loads(file.readall())["holder"]
+                holder = json.loads(read_file(self._lease_path(shard, epoch)))["holder"]
             except (FileNotFoundError, ValueError, KeyError, TypeError):
                 return Lease(shard, epoch, "")
         return Lease(shard, epoch, str(holder))

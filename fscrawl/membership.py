@@ -64,6 +64,7 @@ class Membership:
         self._reader = Reader(self._machinery, tree.machine)
         self._writer = Writer(self._machinery)
         self._needed: set[int] = set()
+        self._drained: set[str] = set()  # machines that are over, and whose feeds have been read to the end
         self._releasing: set[int] = set()
         self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
         self._chores: deque[Iterator[Any]] = deque()
@@ -78,6 +79,7 @@ class Membership:
         self._state: dict[str, Any] = {"idle": False, "sent": 0, "consumed": 0}
         self._heart: Heartbeat
         self.scope = self._new_scope()
+        self._max_depth = watch.settings.crawl.max_depth
         self.scope_was_edited = False  # then what is pending may be outside
 
     def _new_scope(self) -> urls.Scope:
@@ -96,13 +98,14 @@ class Membership:
             lease_s=self.fleet.dead_after_s / 2,
             permit=self.permit,
         )
+        self._writer.open()
         now = time.monotonic()
         self.fleet.observe(now)
         remove_temporaries_of_the_dead(self._tree.machinery_temporaries(), self.fleet, self._tree.machine)
         self._look_for_hosts()
         self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
         self._needed |= shards_of(self._tree, self.past_hosts)
-        self._round(now)
+        self._round(now, hungry=True)
         self._check_feeds()
 
     def _check_feeds(self) -> None:
@@ -110,7 +113,8 @@ class Membership:
         for peer in self.fleet.peers.values():
             if peer.last().get("sent", 0) > self._reader.offsets.get(peer.machine, 0):
                 self._warn(f"the feed of {peer.machine} is damaged or missing; the link files are read instead")
-                self._read_link_files(set(self.fleet.held))
+                self._distrust = True
+                self._read_link_files(set(range(self._tree.record.shards)))  # its lines may have been of any shard
                 return
 
     def leave(self, *, finished: bool) -> None:
@@ -118,7 +122,7 @@ class Membership:
         self._writer.flush()
         self._writer.close()
         self._update()
-        self._heart.stop(finished=finished, clean=not self._unsettled)
+        self._heart.stop(finished=finished, clean=not (self._unsettled or self._arriving))
 
     def abandon(self) -> None:
         """Beat no more: this process is going down, and its shards should be taken from it."""
@@ -188,10 +192,10 @@ class Membership:
         if hungry:  # what was set while there was work is too far off
             self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
         if now >= self._next_round:
-            changed = self._round(now)
-            often = hungry or self._releasing or self.fenced
+            changed = self._round(now, hungry=hungry)
+            often = hungry or self._releasing or self._arriving or self.fenced
             beat = self._watch.settings.fleet.beat
-            self._next_round = now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat / 2)
+            self._next_round = now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat)
         if now >= self._next_flush or self._frontier.idle:
             self._writer.flush()
             self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
@@ -214,17 +218,26 @@ class Membership:
 
     # -- a round
 
-    def _round(self, now: float) -> bool:
+    def _round(self, now: float, *, hungry: bool) -> bool:
         if self.fenced:
             return False
         self.fleet.observe(now)
         changes = self.fleet.look(now)
         self._lose(changes.lost)
-        for found in self._reader.read(self._frontier.shards):
-            self._frontier.add(found.url, found.depth, found.referrer)
+        self._read_feeds(now, hungry=hungry)
         self._release(now)
         self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
         return self._look_for_edits(now)
+
+    def _read_feeds(self, now: float, *, hungry: bool) -> None:
+        """Read what is new; a machine with enough to do only where there is something new, by what peers say."""
+        live = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.live_peers(now)}
+        quiet = {machine for machine, sent in live.items() if sent <= self._reader.offsets.get(machine, 0)}
+        told = [machine for machine, sent in live.items() if sent]
+        self._drained -= live.keys()
+        for found in self._reader.read(self._frontier.shards, told, () if hungry else quiet | self._drained):
+            self._add_found(found)
+        self._drained |= self.fleet.peers.keys() - live.keys()
 
     def _lose(self, shards: list[int]) -> None:
         for shard in shards:
@@ -233,6 +246,7 @@ class Membership:
                 self._frontier.let_go(shard)
 
     def _release(self, now: float) -> None:
+        arriving = {shard for shard, _ in self._arriving}
         for shard in list(self.fleet.held):
             wanted = self.fleet.wanted(shard, now)
             if wanted == self.fleet.machine:
@@ -240,7 +254,7 @@ class Membership:
                     self._releasing.discard(shard)
                     self._arriving.append((shard, True))
                 continue
-            if self._unsettled[shard]:  # the next holder would take it for clean
+            if self._unsettled[shard] or shard in arriving:  # the next holder would take it for clean
                 continue
             if shard not in self._releasing:
                 self._releasing.add(shard)
@@ -258,6 +272,9 @@ class Membership:
         """Claim free shards that this machine should hold; give those won, and whether they were left clean."""
         taken = []
         for shard in sorted(self._all_needed()):
+            if time.monotonic() - now > self._heart.beat_s / 2:  # who is live may not be known by what was read then
+                self._next_round = now
+                break
             if self.fleet.is_free(shard, now) and self.fleet.wanted(shard, now) == self.fleet.machine:
                 clean = self.fleet.was_left_clean(shard)
                 if self.fleet.claim(shard):
@@ -309,9 +326,13 @@ class Membership:
 
     def _pass_over_feeds(self, shards: set[int]) -> Iterator[None]:
         for found in self._reader.read_again(shards):
-            if self._frontier.holds(found.shard):
-                self._frontier.add(found.url, found.depth, found.referrer)
+            self._add_found(found)
             yield
+
+    def _add_found(self, found: Found) -> None:
+        place = self._frontier.place(found.url)
+        if self._frontier.holds(place.shard):
+            self._frontier.add(found.url, found.depth, found.referrer, place)
 
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
@@ -352,7 +373,9 @@ class Membership:
 
     def _end_fence(self, now: float) -> None:
         self.fleet.observe(now)
-        self._lose(self.fleet.look_again(now).lost)
+        changes = self.fleet.look_again(now)
+        self._lose(changes.lost)
+        self._arriving += [(shard, True) for shard in changes.adopted]
         self.fenced = False
         self._beating_since = None
         self._heart.readmit()
@@ -365,14 +388,18 @@ class Membership:
         seeds = self._watch.new_seeds()
         if not edited and not seeds:
             return False
-        scope_before = self.scope
+        scope_before, depth_before = self.scope, self._max_depth
+        self._max_depth = self._watch.settings.crawl.max_depth
         self.scope = self._new_scope()
         self.scope_was_edited = True
         self._heart.beat_s = self._watch.settings.fleet.beat
-        self.fleet.dead_after_s = self._watch.settings.fleet.dead_after
-        self._heart.lease_s = self.fleet.dead_after_s / 2
+        dead_after_s = self._watch.settings.fleet.dead_after
+        self._heart.lease_s = min(self.fleet.dead_after_s, dead_after_s) / 2
+        # A shorter one is for the next run: others may not have read it yet, and beat slowly still.
+        self.fleet.dead_after_s = max(self.fleet.dead_after_s, dead_after_s)
         self._add_seeds(seeds)
-        if not self.scope.covers_no_more_than(scope_before):
+        deeper = depth_before is not None and (self._max_depth is None or self._max_depth > depth_before)
+        if deeper or not self.scope.covers_no_more_than(scope_before):
             self._look_for_hosts()
             self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
         return True

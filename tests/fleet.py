@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.crawling import Running, command
 
@@ -26,7 +26,7 @@ class Member:
     """One machine of a fleet: its process group and what it prints."""
 
     def __init__(self, words: Sequence[str], env: Mapping[str, str] | None = None) -> None:
-        self._output = tempfile.TemporaryFile()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         self.running = Running(words, stdout=self._output, stderr=self._output, env=env)
         self.stopped_at: float | None = None
 
@@ -76,7 +76,7 @@ class Fleet:
         self._workers = workers
         self._threads = threads
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

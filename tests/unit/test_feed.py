@@ -79,11 +79,10 @@ def test_round_trip(shared, reader):
 
 
 def test_writer(shared):
-    """A writer makes its file when there is something to write, and what it sent is what was flushed."""
+    """What a writer has sent is what was flushed, and a flush of nothing writes nothing."""
     writer = Writer(shared)
     writer.flush()
-    writer.close()
-    assert (shared.files, writer.is_empty) == ({}, True)
+    assert (b"".join(shared.files.values()), writer.sent, writer.is_empty) == (b"", 0, True)
     writer.add(A)
     assert (writer.sent, writer.is_empty) == (0, False)
     writer.flush()
@@ -91,6 +90,7 @@ def test_writer(shared):
     assert shared.files == {("me", 0): line(A)}
     writer.close()
     assert shared.logs[0].closed
+    Writer(shared).close()
 
 
 def test_segments(shared, reader):
@@ -133,6 +133,17 @@ def test_many_feeds(shared, reader):
     assert sorted(reader.read({3, 4})) == sorted([A, B])
     assert reader.offsets == {"b": len(line(A)), "c": len(line(B))}
     assert reader.consumed == len(line(A)) + len(line(B))
+
+
+def test_told_and_quiet(shared, reader, monkeypatch):
+    """A feed that no listing shows yet is read of machines that say to have sent; one known to be quiet is not."""
+    write(shared, A, machine="b")
+    write(shared, B, machine="c")
+    listed = {"c": 0}
+    monkeypatch.setattr(shared, "feeds", lambda: listed)
+    assert list(reader.read({3, 4}, quiet={"c"})) == []
+    assert list(reader.read({3, 4}, told=["b"], quiet={"c"})) == [A]
+    assert list(reader.read({3, 4}, told=["b"])) == [B]
 
 
 def test_needed(shared, reader):
