@@ -283,6 +283,10 @@ def _read_body(raw: Any, headers: dict[str, str], max_bytes: int) -> bytes:
     length = _length(headers)
     if length is not None and length > max_bytes:
         raise _TooLargeError(f"Content-Length is {length}, the limit {max_bytes} bytes")
+    if length is not None and "content-encoding" not in headers:  # nothing can inflate: one read, no copies
+        whole: bytes = raw.read(decode_content=False)
+        raw.release_conn()
+        return whole
     chunks, total = [], 0
     for chunk in raw.stream(_CHUNK, decode_content=True):
         total += len(chunk)

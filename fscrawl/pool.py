@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import queue
@@ -94,6 +95,8 @@ def _start(connection: Connection, place: Place, job: Job) -> None:
     global _connection, _place, _job
     _connection, _place, _job = connection, place, job
     _keep_freed_memory()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it; to look through them for cycles finds none
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
 
 
