@@ -24,7 +24,7 @@ WORKERS, THREADS = 2, 4
 SPAN_S = 0.6  # after its first request, a run is killed within this time
 EARLY = 0.2  # so many runs are killed before their first request, perhaps
 STORING_S = 2.0  # a page answered longer than this before a kill must have been stored
-SLACK_S = 0.1  # a request sent just before the kill is seen just after it; the next run takes longer to begin
+SLACK_S = 0.2  # a request sent just before the kill is seen just after it
 
 
 @pytest.mark.timeout(60 + 8 * KILLS)
@@ -86,8 +86,11 @@ def _check_repeats(web: Web, kills: list[float]) -> None:
             assert between, f"{host}{path} was asked for twice, and no kill between"
             assert exchange.answered > between[0] - STORING_S, f"{host}{path} was answered long before the kill"
             causes.append(between)
-    lost = dict.fromkeys(kills, 0)
-    for between in sorted(causes, key=len):
-        lost[min(between, key=lost.__getitem__)] += 1
-    print(f"{len(kills)} kills, {sum(lost.values())} pages fetched again, at most {max(lost.values())} for one kill")
-    assert all(number <= WORKERS * THREADS for number in lost.values()), lost
+    print(f"{len(kills)} kills, {len(causes)} pages fetched again")
+    # Each kill explains as many repeats as were in flight at it. Those that may have several causes are given to the
+    # earliest that has room, in the order of their latest: if any assignment works, this one does.
+    room = dict.fromkeys(kills, WORKERS * THREADS)
+    for between in sorted(causes, key=lambda causes: causes[-1]):
+        cause = next((at for at in between if room[at]), None)
+        assert cause is not None, f"more came twice than was in flight at {between}"
+        room[cause] -= 1
