@@ -143,3 +143,10 @@ def test_lone_surrogate():
 def test_timestamp():
     """Times are RFC 3339 in UTC, in milliseconds, cut and not rounded."""
     assert timestamp(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+def test_no_number_of_json(number):
+    """What Python takes for a number and JSON does not is a RecordError."""
+    with pytest.raises(RecordError, match="no number of JSON"):
+        RobotsRecord.from_json(b'{"url":"u","fetched_at":"t","status":' + number + b',"text":""}')

@@ -376,3 +376,27 @@ def test_temporaries_are_named_as_documented(tree, monkeypatch):
         publish(tree.root / "a.b.example.json", b"", tree.machine)
     assert [temporary_owner(name) for name in seen] == ["m-1-aa", "m-1-aa"]
     assert len(set(seen)) == 2
+
+
+def test_create_spares_another_machines_tree(tmp_path, monkeypatch):
+    """A machine that fails while another has made the tree removes nothing of what that tree is made of."""
+    real = os.link
+
+    def link(source, target):
+        if target.endswith("tree.json"):
+            real(source, target)  # the other was first
+            raise OSError(errno.EIO, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr(store.os, "link", link)
+    with pytest.raises(TreeError):
+        create(tmp_path / "root", RECORD, "", "")
+    assert {"crawl.toml", "seeds.txt", "tree.json"} <= set(names(tmp_path / "root"))
+
+
+def test_read_of_a_file_that_grew(tmp_path, monkeypatch):
+    """A file that is longer than its size says (an old attribute, an append meanwhile) is read to its end."""
+    path = tmp_path / "file"
+    path.write_bytes(b"x" * 100)
+    monkeypatch.setattr(store.os, "fstat", lambda descriptor: SimpleNamespace(st_size=10))
+    assert store.read_file(str(path)) == b"x" * 100
