@@ -42,6 +42,7 @@ def test_three_machines_make_one_crawl(tmp_path: Path) -> None:
 
 
 @pytest.mark.fleet
+@pytest.mark.timeout(400)
 def test_eight_machines_over_two_hundred_hosts(tmp_path: Path) -> None:
     """Eight machines of four workers store 10,000 pages once each, with no duplicate fetch and every delay kept."""
     hosts = hosts_of(200)
@@ -101,6 +102,7 @@ def chaos(fleet: Fleet, web: Web, rng: random.Random, every_s: float, rounds: in
 
 
 @pytest.mark.fleet
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_chaos(tmp_path: Path, seed: int) -> None:
     """Machines that are killed, paused past dead_after and join lose no page; what is fetched twice was in flight."""
