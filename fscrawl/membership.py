@@ -192,10 +192,11 @@ class Membership:
         if hungry:  # what was set while there was work is too far off
             self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
         if now >= self._next_round:
+            self._next_round = float("inf")  # a round may ask for the next to come soon
             changed = self._round(now, hungry=hungry)
             often = hungry or self._releasing or self._arriving or self.fenced
             beat = self._watch.settings.fleet.beat
-            self._next_round = now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat)
+            self._next_round = min(self._next_round, now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat))
         if now >= self._next_flush or self._frontier.idle:
             self._writer.flush()
             self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
@@ -211,10 +212,9 @@ class Membership:
         )
         sent = self._writer.sent
         state = {"idle": idle, "sent": sent, "consumed": self._reader.consumed + sent, "shards": len(self.fleet.held)}
-        if idle and any(state[name] != self._state[name] for name in ("idle", "sent", "consumed")):
-            self._state = state
+        before, self._state = self._state, state
+        if idle and any(state[name] != before[name] for name in ("idle", "sent", "consumed")):
             self._heart.beat_now()
-        self._state = state
 
     # -- a round
 
