@@ -25,6 +25,7 @@ from fscrawl.feed import Found, Reader, Writer
 from fscrawl.fleet import Fleet
 from fscrawl.frontier import Frontier
 from fscrawl.heartbeat import Heartbeat, Permit
+from fscrawl.known import Recent
 from fscrawl.machinery import Machinery
 from fscrawl.reseed import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
 from fscrawl.store import Tree
@@ -68,7 +69,7 @@ class Membership:
         self._releasing: set[int] = set()
         self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
         self._chores: deque[Iterator[Any]] = deque()
-        self._sent: tuple[set[int], set[int]] = (set(), set())
+        self._sent: Recent[int] = Recent(_SENT_MEMORY)
         self.past_hosts: frozenset[str] = frozenset()
         self.reseeding = 0  # hosts still to be read
         self.fenced = False
@@ -162,13 +163,7 @@ class Membership:
                 self._next_round = min(self._next_round, time.monotonic() + _SOON_S)
 
     def _send(self, fingerprint: int) -> bool:
-        young, old = self._sent
-        if fingerprint in young or fingerprint in old:
-            return False
-        young.add(fingerprint)
-        if len(young) >= _SENT_MEMORY:
-            self._sent = (set(), young)
-        return True
+        return self._sent.add(fingerprint)
 
     def is_over(self) -> bool:
         """Nothing is left to do anywhere."""

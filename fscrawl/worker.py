@@ -11,7 +11,6 @@ TreeError passes through, and a page whose outcome is "stored" is on the tree wh
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,6 +20,7 @@ from fscrawl import links, urls
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
+from fscrawl.known import Recent
 from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, timestamp
 from fscrawl.robots import MAX_BYTES, Rules
 from fscrawl.settings import Settings
@@ -89,7 +89,7 @@ class Worker:
         self._fetcher = Fetcher(job.settings.fetch, job.settings.politeness, threads)
         self._joiner = urls.Joiner(drop_query=job.settings.crawl.drop_query)
         self._accept = frozenset(job.settings.fetch.accept)
-        self._sent = _Recent(_SENT_MEMORY)
+        self._sent: Recent[str] = Recent(_SENT_MEMORY)
         self._rules: dict[str, Rules | _Refusal] = {}
 
     def do(self, task: Task) -> Outcome:
@@ -276,26 +276,6 @@ class Worker:
                 return answer
             url = target
         return self._fetcher.get(url, wants=_is_good)
-
-
-class _Recent:
-    """A bounded memory of what was seen lately, in two generations; safe to use from threads."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._young: set[str] = set()
-        self._old: set[str] = set()
-        self._lock = threading.Lock()
-
-    def add(self, item: str) -> bool:
-        """Tell whether `item` is new."""
-        if item in self._young or item in self._old:
-            return False
-        with self._lock:
-            self._young.add(item)
-            if len(self._young) >= self._size:
-                self._old, self._young = self._young, set()
-        return True
 
 
 def error_record(task: Task, failure: Failed, machine: str) -> ErrorRecord:
