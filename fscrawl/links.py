@@ -75,12 +75,7 @@ def extract(
     ('A b', ('http://a.example/c',))
     """
     encoding = sniff_encoding(body, content_type)
-    if encoding != "utf-8":
-        body = decode(body, encoding).encode()
-    elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
-        body = body[len(_UTF8_BOM) :]
-    if _too_deep(body):
-        body = _flatten(body)
+    body = readable(body, encoding)
     # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
     title, elements = _read_html5lib(body) if parser == "html5lib" else _read_lexbor(body)
     found = _collect(elements)
@@ -100,6 +95,19 @@ def extract(
         robots=robots,
         truncated=cut or cut_too,
     )
+
+
+def readable(body: bytes, encoding: str) -> bytes:
+    """Give a page as a parser can read it: in UTF-8, which may be invalid, and without nesting that would hang it.
+
+    >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
+    '<p>é'
+    """
+    if encoding != "utf-8":
+        body = decode(body, encoding).encode()
+    elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
+        body = body[len(_UTF8_BOM) :]
+    return _flatten(body) if _too_deep(body) else body
 
 
 # Two parsers, one answer

@@ -13,7 +13,6 @@ as its Outcome, or as a `Died` if it killed its worker twice.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import multiprocessing
 import os
@@ -30,6 +29,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fscrawl.allocator import keep_freed_memory
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fetch import Failed
 from fscrawl.frontier import Task
@@ -70,8 +70,6 @@ class Place:
 
 # -- inside a worker process
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
-_KEPT_BYTES = 32 * 1024 * 1024
 
 _DRAIN, _STOP = "drain", "stop"
 _connection: Connection
@@ -79,22 +77,11 @@ _place: Place
 _job: Job
 
 
-def _keep_freed_memory() -> None:
-    """Let malloc keep what a parsed page gives back: the next page wants it again, and to ask the kernel for it a
-    page at a time costs a third of the parsing. One arena, because one thread at a time runs anyway.
-    """
-    with contextlib.suppress(OSError, AttributeError):  # another libc
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
-        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
-        mallopt(_M_ARENA_MAX, 1)
-
-
 def _start(connection: Connection, place: Place, job: Job) -> None:
     """Set a new worker process up; what is passed here travels with the fork, as an open pipe must."""
     global _connection, _place, _job
     _connection, _place, _job = connection, place, job
-    _keep_freed_memory()
+    keep_freed_memory()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it; to look through them for cycles finds none
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides

@@ -14,13 +14,14 @@ from fscrawl import urls
 from fscrawl.audit.check import KEY, Checked, Checker
 from fscrawl.audit.life import Life
 from fscrawl.audit.report import PAGES, Finding, Report
-from fscrawl.audit.spool import Spool, in_turn, readers
+from fscrawl.audit.spool import Spool
 from fscrawl.feed import Reader
 from fscrawl.known import Known
 from fscrawl.machinery import Machinery, Yard
 from fscrawl.records import PageRecord
 from fscrawl.settings import Settings
 from fscrawl.store import MACHINERY, Tree, temporary_owner
+from fscrawl.turns import READERS, in_turn
 
 _ROOMS = ("htmls", "links", "errs")  # in this order: a page that is stored meanwhile has its body first
 _MACHINERY_FILES = {
@@ -77,7 +78,7 @@ class Look:
             scratch.close()
 
     def run(self) -> None:
-        with readers() as pool:
+        with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             hosts = {host for room in _ROOMS for host in self._sort(room)[1]}
             self._hosts = sorted(hosts)
             self.report.hosts = len(hosts)
@@ -193,7 +194,7 @@ class Look:
 
     def records(self) -> Iterator[PageRecord]:
         """Read all records again, without their bodies."""
-        with readers() as pool:
+        with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             keys = ((host, key) for host in self._hosts for key in self._tree.keys("links", host))
             for record in in_turn(pool, (partial(self.check.record, host, key) for host, key in keys)):
                 if record is not None:

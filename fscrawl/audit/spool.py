@@ -1,18 +1,11 @@
-"""Work in any amount, in little memory: rows in a scratch file, answers of threads in their turn."""
+"""Rows in any amount, in little memory: they wait in a scratch file."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
-
-READERS = 8  # on NFS each file is a wait for three calls
-_WINDOW = 8 * READERS  # answers that may wait for their turn
-
-T = TypeVar("T")
+from collections.abc import Iterator
+from typing import Any
 
 
 class Spool:
@@ -36,18 +29,3 @@ class Spool:
 
     def close(self) -> None:
         self._file.close()
-
-
-def readers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(READERS, thread_name_prefix="audit")
-
-
-def in_turn(pool: ThreadPoolExecutor, jobs: Iterable[Callable[[], T]]) -> Iterator[T]:
-    """Give the jobs' answers in their order; only so many are begun before their turn."""
-    waiting: deque[Future[T]] = deque()
-    for job in jobs:
-        waiting.append(pool.submit(job))
-        if len(waiting) >= _WINDOW:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
