@@ -1,0 +1,226 @@
+"""CSS and XPath expressions on the two trees of a page: which texts they find. Pure: no disk, no socket.
+
+Vocabulary:
+  Page       a page in UTF-8, parsed at most once by each engine: lexbor for CSS, lxml for XPath
+  Css        a selector as parsel extends it: an element's own texts (`::text`), an attribute (`::attr(name)`), or all
+             that an element shows
+  XPath      an XPath 1.0 expression with the functions that parsel adds
+
+Promise: what is no expression is a ValueError that says why, without a page; `texts` of a page gives strings.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+
+def fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+# Pages to texts
+
+
+class Page:
+    """A page's bytes, parsed when the first selector of a kind asks for it."""
+
+    def __init__(self, html: bytes) -> None:
+        self._html = html
+
+    @cached_property
+    def lexbor(self) -> LexborHTMLParser:
+        return LexborHTMLParser(self._html)
+
+    @cached_property
+    def lxml(self) -> Any:
+        """The root element by libxml2, which unless told `huge_tree` drops whatever follows 256 open elements."""
+        from parsel import Selector  # noqa: PLC0415 - a tenth of a second that only those who use XPath should pay
+
+        return Selector(text=self._html.decode("utf-8", "replace"), type="html", huge_tree=True).root
+
+
+@dataclass(frozen=True, slots=True)
+class Css:
+    """Elements that `path` selects: their attribute, or their own text nodes, or their whole text."""
+
+    path: str
+    attribute: str | None
+    own_text: bool
+
+    def texts(self, page: Page) -> Iterator[str]:
+        # lexbor gives an element once for each part of a list that it matches.
+        for node in {node.mem_id: node for node in page.lexbor.css(self.path)}.values():
+            if self.attribute is not None:
+                attributes = node.attributes
+                yield attributes.get(self.attribute) or attributes.get(self.attribute.lower()) or ""
+            elif self.own_text:
+                yield from (item for item in _lexbor_content(node) if isinstance(item, str))
+            else:
+                yield _whole_text(node, _lexbor_content)
+
+
+@dataclass(frozen=True, slots=True)
+class XPath:
+    """What an expression gives: strings as they are, elements' whole text, numbers and truth values as XPath writes."""
+
+    expression: str
+
+    def texts(self, page: Page) -> Iterator[str]:
+        found = _compiled(self.expression)(page.lxml)
+        for item in found if isinstance(found, list) else [found]:
+            if isinstance(item, bool):
+                yield str(item).lower()
+            elif isinstance(item, float):  # NaN is number() of nothing
+                yield "" if math.isnan(item) else str(int(item) if item.is_integer() else item)
+            elif isinstance(item, str):
+                yield item
+            elif hasattr(item, "tag"):  # a namespace is a pair
+                yield _whole_text(item, _lxml_content)
+
+
+def _lexbor_content(node: Any) -> list[Any]:
+    return [(child.text_content or "") if child.is_text_node else child for child in node.iter(include_text=True)]
+
+
+def _lxml_content(element: Any) -> list[Any]:
+    content = [element.text or ""]
+    for child in element:
+        content += child, child.tail or ""
+    return content
+
+
+_NOT_SHOWN = frozenset({"script", "style", "template"})
+_BREAKS = re.compile(
+    "address|article|aside|blockquote|body|br|button|caption|center|dd|details|dialog|dir|div|dl|dt|fieldset|figcaption"
+    "|figure|footer|form|frameset|h[1-6r]|head|header|hgroup|legend|li|main|menu|nav|ol|optgroup|option|p|pre|search"
+    "|section|select|summary|table|tbody|td|textarea|tfoot|th|thead|title|tr|ul"
+)
+
+
+def _whole_text(node: Any, content: Callable[[Any], list[Any]]) -> str:
+    """Give the text of an element of either parser, much as innerText: a blank between blocks, no scripts in it.
+
+    `content` gives an element's strings and child nodes in their order.
+    """
+    texts: list[str] = []
+    rest = content(node)[::-1]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item.tag, str) and item.tag not in _NOT_SHOWN:  # the tag of lxml's comments is a function
+            inside = content(item)[::-1]
+            rest += [" ", *inside, " "] if _BREAKS.fullmatch(item.tag) else inside
+    return "".join(texts)
+
+
+# CSS, as parsel extends it: https://parsel.readthedocs.io/en/latest/usage.html#extensions-to-css-selectors
+
+_CSS_TOKEN = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\\.|.""", re.DOTALL)
+_CSS_PART = re.compile(r"\s*(.*?)(?:(::text)|::attr\(\s*([^\s()]+)\s*\))?\s*", re.DOTALL)
+
+
+def css(text: str) -> Css:
+    """Read a selector; ValueError with the reason if it is none.
+
+    >>> css("a[title='::text']::attr(href)")
+    Css(path="a[title='::text']", attribute='href', own_text=False)
+    >>> css("h1 ::text, ::text").path
+    'h1 *,*'
+    """
+    paths, ends = [], set()
+    for part in _split(text):
+        found = _CSS_PART.fullmatch(part)
+        assert found is not None
+        path, end = found[1], found.groups()[1:]
+        # "h1 ::text" is the text of what is in an h1, "::text" that of all.
+        paths.append(path + "*" if any(end) and re.search(r"(?:^|[\s>+~])\Z", path) else path)
+        ends.add(end)
+    if len(ends) > 1:
+        raise ValueError("all parts between its commas must end alike, in ::text, in ::attr(name) or in neither")
+    own_text, attribute = ends.pop()
+    css = Css(",".join(paths), attribute, own_text is not None)
+    try:
+        LexborHTMLParser(b"").css(css.path)
+    except SelectolaxError:
+        pseudo = "::" in css.path
+        raise ValueError(
+            "of pseudo-elements there are ::text and ::attr(name), at the end" if pseudo else "it cannot be read"
+        ) from None
+    return css
+
+
+def _split(text: str) -> list[str]:
+    """Divide a selector at its commas, not at those in brackets or quotes.
+
+    >>> _split("a:is(b, c), d")
+    ['a:is(b, c)', ' d']
+    """
+    parts, depth = [""], 0
+    for piece in _CSS_TOKEN.findall(text):
+        depth += (piece in {"(", "[", '"', "'"}) - (piece in {")", "]"})  # a quote by itself is never closed
+        if piece == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    if depth:  # lexbor, by the standard, would close them at the end, after "::text"
+        raise ValueError("its brackets or quotes do not match")
+    return parts
+
+
+# XPath 1.0 with what parsel adds: has-class(), re:test() and its like, set:distinct() and its like
+
+_NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
+_LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
+_CALL = re.compile(r"(?<![\w.-])([^\W\d][\w.-]*(?::[\w.-]+)?)\s*\(")
+_PREFIX = re.compile(r"(?<![\w.:-])([^\W\d][\w.-]*):(?!:)")
+_NOT_FUNCTIONS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})
+
+
+@cache
+def _compiled(expression: str) -> Any:
+    """Compile once in each process: what is compiled cannot be pickled."""
+    import parsel  # noqa: F401, PLC0415 - as above; it makes has-class() known to lxml
+    from lxml import etree  # noqa: PLC0415
+
+    return etree.XPath(expression, namespaces=_NAMESPACES, smart_strings=False)
+
+
+def xpath(expression: str) -> XPath:
+    """Check an expression; ValueError with the reason if it is none.
+
+    libxml2 finds an unknown function only where a page leads it there, so each one is called by itself.
+    """
+    code = _LITERAL.sub("''", expression)
+    if "$" in code:
+        raise ValueError("there are no variables")
+    for prefix in _PREFIX.findall(code):
+        if prefix not in _NAMESPACES:
+            raise ValueError(
+                f"the prefix {prefix}: is unknown; write @*[name()='{prefix}:…'] or *[name()='{prefix}:…']"
+            )
+    xpath, nothing = XPath(expression), Page(b"")
+    _try(xpath, nothing)
+    for name in set(_CALL.findall(code)) - _NOT_FUNCTIONS:
+        try:
+            _try(XPath(f"{name}()"), nothing)
+        except ValueError as error:
+            if "Unregistered" in str(error):
+                raise ValueError(f"there is no function {name}()") from None
+    return xpath
+
+
+def _try(xpath: XPath, page: Page) -> None:
+    try:
+        list(xpath.texts(page))
+    except ImportError:
+        raise ValueError("XPath needs the package parsel: pip install 'fscrawl[merge]'") from None
+    except Exception as error:  # functions that parsel adds raise what they like
+        raise ValueError(fold(str(error))) from error
