@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl test lint types layers check test-corpus test-fleet test-kills \
+.PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-corpus test-fleet test-kills \
 	bench bench-corpus bench-fleet bench-frontier bench-latency bench-parts clean
 
 PYTHON ?= python3
@@ -31,19 +31,27 @@ setup-dev: .venv/.dev  ## the same, with what testing needs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
+.venv/.merge: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[merge,main-text]'
+	@touch $@ .venv/.run
+
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ .venv/.run
+	@touch $@ .venv/.run .venv/.merge
 
 constraints:  ## resolve the newest versions and pin them in constraints.txt
 	rm -rf .venv/resolve
 	$(MAKE) .venv/bin/python
 	$(PYTHON) -m venv .venv/resolve
-	.venv/resolve/bin/python -m pip install --quiet --disable-pip-version-check '.[dev,merge,dashboard]'
+	.venv/resolve/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
 	{ sed -n '/^#/p' constraints.txt; \
 		.venv/resolve/bin/python -m pip freeze --disable-pip-version-check --exclude fscrawl; } > .venv/constraints.txt
 	mv .venv/constraints.txt constraints.txt
 	rm -rf .venv/resolve
+
+merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT, and ARGS for more options
+	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
+	$(BIN)/python -m fscrawl merge --root "$(ROOT)" --out "$(OUT)" $(foreach format,$(FORMAT),--format $(format)) $(ARGS)
 
 crawl: .venv/.run  ## crawl into ROOT; with no words, the bundled demo web
 ifdef ROOT

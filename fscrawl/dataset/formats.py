@@ -1,0 +1,150 @@
+"""Writers of tables: Parquet, JSON lines, CSV. Each takes record batches and makes one file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fscrawl.encoding import decode
+
+_ZSTD_LEVEL = 3
+_ROW_GROUP_ROWS = 100_000  # of narrow rows; of wide ones, fewer
+_ROW_GROUP_BYTES = 32 << 20
+# Columns whose values repeat within a part; of others a dictionary would cost time and save nothing.
+_REPEATED = frozenset(
+    """
+    url_host_name url_host_registered_domain depth referrer fetch_status skipped content_mime_type content_charset
+    content_languages machine noindex source source_key target target_key class message
+    """.split()  # noqa: SIM905 - a list would fill the screen
+)
+
+
+class Writer(Protocol):
+    rows: int
+
+    def write(self, rows: pa.RecordBatch) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Parquet:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            compression_level=_ZSTD_LEVEL,
+            use_dictionary=[name for name in schema.names if name in _REPEATED],
+            write_statistics=[name for name in schema.names if name not in {"html", "text", "headers"}],
+        )
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self.rows += rows.num_rows
+        self._waiting.append(rows)
+        waiting = sum(each.num_rows for each in self._waiting), sum(each.nbytes for each in self._waiting)
+        if waiting[0] >= _ROW_GROUP_ROWS or waiting[1] >= _ROW_GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting))
+            self._waiting = []
+
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
+
+
+class JsonLines:
+    """A JSON object a line; a column without a value is left out, and `html` is text."""
+
+    def __init__(self, path: Path, compression: str) -> None:
+        self.rows = 0
+        self._file = pa.CompressedOutputStream(pa.OSFile(str(path), "wb"), compression)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self.rows += rows.num_rows
+        lines = (json.dumps(_json_row(row), ensure_ascii=False, separators=(",", ":")) for row in rows.to_pylist())
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _json_row(row: dict[str, Any]) -> dict[str, Any]:
+    charset = row.get("content_charset")
+    return {name: _json_value(value, charset) for name, value in row.items() if value is not None}
+
+
+def _json_value(value: Any, charset: str | None) -> Any:
+    if isinstance(value, bytes):
+        return decode(value, charset or "utf-8")
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    return [_json_value(each, charset) for each in value] if isinstance(value, list) else value
+
+
+def rfc3339(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class Csv:
+    """RFC 4180 with a header line, in UTF-8, without `html`: for spreadsheets."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.rows = 0
+        self._names = [name for name in schema.names if name != "html"]
+        self._file = path.open("w", encoding="utf-8", newline="")
+        self._writer = csv.writer(self._file)
+        self._writer.writerow(self._names)
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self.rows += rows.num_rows
+        for row in rows.select(self._names).to_pylist():
+            self._writer.writerow([cell(value) for value in row.values()])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+_FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # the latter are their full-width forms
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline: no terminal escapes
+
+
+def cell(value: Any) -> Any:
+    """Give a value as a cell: what a spreadsheet would take for a formula gets an apostrophe in front.
+
+    https://owasp.org/www-community/attacks/CSV_Injection
+
+    >>> cell('=HYPERLINK("http://a.example/")'), cell(-1), cell(["a", "b"]), cell(None)
+    ('\\'=HYPERLINK("http://a.example/")', -1, 'a b', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, list):
+        value = " ".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    value = _CONTROL.sub("", value)
+    return f"'{value}" if _FORMULA.match(value) else value
+
+
+# format → where a table's part lies, and who writes it
+PLACES: dict[str, tuple[str, Callable[[Path, pa.Schema], Writer]]] = {
+    "parquet": ("{table}/{part}.parquet", Parquet),
+    "jsonl": ("jsonl/{table}/{part}.jsonl.gz", lambda path, _: JsonLines(path, "gzip")),
+    "jsonl.zst": ("jsonl/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
+    "csv": ("csv/{table}/{part}.csv", Csv),
+}

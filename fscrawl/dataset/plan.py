@@ -1,0 +1,98 @@
+"""Which pages a run exports: those the tree lists and no earlier run has taken, hosts and keys in order, in batches."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow.parquet as pq
+
+from fscrawl.dataset.options import Filters
+from fscrawl.dataset.shelf import STATE, Shelf
+from fscrawl.store import Tree
+
+BATCH_PAGES = 500
+
+Name = tuple[str, str]  # host directory, key
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`hosts`: for each host directory its keys."""
+
+    index: int
+    hosts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def names(self) -> Iterator[Name]:
+        return ((host, key) for host, keys in self.hosts for key in keys)
+
+    def __len__(self) -> int:
+        return sum(len(keys) for _, keys in self.hosts)
+
+
+def directory(run: int) -> str:
+    """Give a run's scratch directory within the dataset.
+
+    >>> directory(1)
+    '.merge/run-0001'
+    """
+    return f"{STATE}/run-{run:04}"
+
+
+def seen_name(run: int) -> str:
+    return f"{STATE}/seen-{run:04}.parquet"
+
+
+def make(shelf: Shelf, tree: Tree, filters: Filters, earlier: Iterable[int], run: int) -> int:
+    """Write the plan of `run`; give its number of pages."""
+    seen = heapq.merge(*(_seen(shelf, number) for number in earlier))
+    new = _subtract(_listed(tree, filters), seen)
+    pages = 0
+    with shelf.publish(f"{directory(run)}/plan.jsonl") as temporary, temporary.open("w", encoding="ascii") as file:
+        while names := list(itertools.islice(new, BATCH_PAGES)):
+            hosts = [
+                [host, [key for _, key in group]] for host, group in itertools.groupby(names, lambda name: name[0])
+            ]
+            file.write(json.dumps(hosts, separators=(",", ":")) + "\n")
+            pages += len(names)
+    return pages
+
+
+def is_made(shelf: Shelf, run: int) -> bool:
+    return shelf.path(f"{directory(run)}/plan.jsonl").exists()
+
+
+def batches(shelf: Shelf, run: int) -> Iterator[Batch]:
+    """Read a plan."""
+    with shelf.path(f"{directory(run)}/plan.jsonl").open(encoding="ascii") as file:
+        for index, line in enumerate(file):
+            yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
+
+
+def _listed(tree: Tree, filters: Filters) -> Iterator[Name]:
+    for host in sorted(filter(filters.may_take_host, tree.hosts("links"))):
+        for key in sorted(tree.keys("links", host)):
+            yield host, key
+
+
+def _seen(shelf: Shelf, run: int) -> Iterator[Name]:
+    with pq.ParquetFile(shelf.path(seen_name(run))) as file:
+        for rows in file.iter_batches(columns=["host", "key"]):
+            yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
+
+
+def _subtract(names: Iterator[Name], seen: Iterator[Name]) -> Iterator[Name]:
+    """Give the names that `seen` lacks; both are sorted.
+
+    >>> list(_subtract(iter([("a", "1"), ("a", "2"), ("b", "1")]), iter([("a", "1"), ("a", "3")])))
+    [('a', '2'), ('b', '1')]
+    """
+    ahead = next(seen, None)
+    for name in names:
+        while ahead is not None and ahead < name:
+            ahead = next(seen, None)
+        if name != ahead:
+            yield name

@@ -1,0 +1,96 @@
+"""The columns of the tables, each with its type, unit and meaning; names follow Common Crawl's index where it has one.
+
+https://commoncrawl.org/columnar-index
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+TIME = pa.timestamp("ms", tz="UTC")
+
+
+def _column(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
+    return pa.field(name, kind, metadata={"comment": meaning})
+
+
+PAGES = pa.schema(
+    [
+        _column("url", pa.string(), "normal form (WHATWG) without fragment"),
+        _column("url_surtkey", pa.string(), "SURT: host reversed, then the path; sorts a site's pages together"),
+        _column("url_host_name", pa.string(), "host without port"),
+        _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
+        _column("key", pa.string(), "24 hexadecimal digits: names the page's files in the tree"),
+        _column("depth", pa.int32(), "links followed from the nearest seed"),
+        _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
+        _column("fetch_time", TIME, "UTC, milliseconds, by the clock of the machine that fetched it"),
+        _column("fetch_status", pa.int32(), "HTTP status"),
+        _column("fetch_redirect", pa.string(), "normal form of a redirect's target; such a page has no body"),
+        _column("skipped", pa.string(), "why there is no body, e.g. type application/pdf"),
+        _column("content_mime_type", pa.string(), "of Content-Type, in lower case, without parameters"),
+        _column("content_charset", pa.string(), "WHATWG name of the encoding the page was read with"),
+        _column("content_languages", pa.string(), "as the page says: <html lang>, else Content-Language"),
+        _column("content_digest", pa.string(), "SHA-1 of the body in base 32, as in WARC files"),
+        _column("sha256", pa.string(), "of the body, hexadecimal"),
+        _column("bytes", pa.int64(), "of the body after content decoding"),
+        _column("elapsed", pa.float64(), "seconds from sending the request to the body's end"),
+        _column("machine", pa.string(), "id of the machine that fetched it"),
+        _column("title", pa.string(), "text of <title>, white space folded"),
+        _column("canonical", pa.string(), "normal form of link rel=canonical"),
+        _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),
+        _column("noindex", pa.bool_(), "the page asks not to be indexed"),
+        _column("outlinks", pa.int32(), "links on the page, nofollow ones among them"),
+        _column("duplicate_of", pa.string(), "key of the first page with the same body"),
+        _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
+        _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
+        _column("text", pa.string(), "visible text, or the main content (--text main); a line for each block"),
+        _column("html", pa.binary(), "the body, bytes as received after content decoding"),
+    ]
+)
+LINKS = pa.schema(
+    [
+        _column("source", pa.string(), "URL of the page that has the link"),
+        _column("source_key", pa.string(), "its key"),
+        _column("target", pa.string(), "normal form of where it leads"),
+        _column("target_key", pa.string(), "the target's key, whether it is stored or not"),
+        _column("nofollow", pa.bool_(), "marked rel=nofollow, or the page asks for it"),
+        _column("redirect", pa.bool_(), "it is no link, but the redirect of a page that was fetched"),
+    ]
+)
+ERRORS = pa.schema(
+    [
+        _column("url", pa.string(), "normal form"),
+        _column("url_host_name", pa.string(), "host without port"),
+        _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
+        _column("key", pa.string(), "24 hexadecimal digits"),
+        _column("depth", pa.int32(), "links followed from the nearest seed"),
+        _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
+        _column("fetch_time", TIME, "of the last attempt: UTC, milliseconds"),
+        _column("machine", pa.string(), "id of the machine that tried"),
+        _column("class", pa.string(), "dns, connect, tls, timeout, http-4xx, http-5xx, robots, …"),
+        _column("message", pa.string(), "what happened, in a line"),
+        _column("attempts", pa.int32(), "how often it was tried"),
+        _column("fetch_status", pa.int32(), "HTTP status, where there was an answer"),
+    ]
+)
+WARC_INDEX = pa.schema(
+    [
+        _column("url_surtkey", pa.string(), "SURT: host reversed, then the path"),
+        _column("url", pa.string(), "normal form"),
+        _column("key", pa.string(), "names the page in the tree and in pages/"),
+        _column("fetch_time", TIME, "UTC, milliseconds"),
+        _column("fetch_status", pa.int32(), "HTTP status"),
+        _column("content_mime_type", pa.string(), "of Content-Type; warc/revisit for a duplicate"),
+        _column("content_digest", pa.string(), "SHA-1 of the body in base 32"),
+        _column("warc_filename", pa.string(), "path from the dataset's directory"),
+        _column("warc_record_offset", pa.int64(), "bytes from the file's beginning"),
+        _column("warc_record_length", pa.int64(), "bytes, compressed"),
+    ]
+)
+TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}
+
+
+def pages(fields: list[pa.Field], *, text: bool, html: bool) -> pa.Schema:
+    """Give the schema of a dataset's pages: PAGES, without text or html where it has none, and its fields."""
+    left_out = {name for name, there in (("text", text), ("html", html)) if not there}
+    return pa.schema([*(each for each in PAGES if each.name not in left_out), *fields])

@@ -1,0 +1,107 @@
+"""How alike two texts are, by MinHash: signatures of pages, and which page each one is nearly the same as.
+
+Vocabulary:
+  shingle     three words in a row; two texts are as alike as the share of their shingles that they have in common
+  signature   16 bands of 4 bytes; a band is a hash of 8 of 128 MinHash values, so two texts with the share J have it
+              in common with the probability J^8
+  candidate   the first page that has a band in common with a page
+  near        at least 4 bands in common: 97 in 100 pairs with J = 0.9 are, and 1 in 100 with J = 0.7
+
+Promise: the answer depends on the order of the pages alone, and takes some 100 bytes a page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rensa import RMinHash
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_PERMUTATIONS = 128
+BANDS = 16
+SIGNATURE_BYTES = 4 * BANDS
+_SHARED = 4
+_ROUNDS = 10
+_SEED = 0x5F5C  # any; the same for ever, since signatures are kept
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, Knuth's multiplicative hashing
+
+
+def signature(text: str) -> bytes | None:
+    """Give a text's signature; None if it has no word.
+
+    >>> signature("a b c") == signature("a  b\\nc"), signature(" ") is None
+    (True, True)
+    """
+    words = text.split()
+    if not words:
+        return None
+    shingles = [" ".join(words[start : start + 3]) for start in range(max(1, len(words) - 2))]
+    hashes = RMinHash(num_perm=_PERMUTATIONS, seed=_SEED)
+    hashes.update(shingles)
+    values = np.array(hashes.digest(), dtype=np.uint64).reshape(BANDS, -1)
+    mixed = np.zeros(BANDS, dtype=np.uint64)
+    for column in range(values.shape[1]):
+        mixed = (mixed ^ values[:, column]) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+    return (mixed >> np.uint64(32)).astype("<u4").tobytes()
+
+
+def exact_originals(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Give for each row of `digests` (n × 2) the first row that is equal to it, which may be itself.
+
+    >>> exact_originals(np.array([[1, 1], [2, 2], [1, 1]], dtype=np.uint64)).tolist()
+    [0, 1, 0]
+    """
+    order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: within a digest by row
+    ranked = digests[order]
+    begins = np.r_[True, (ranked[1:] != ranked[:-1]).any(axis=1)] if len(order) else np.zeros(0, dtype=bool)
+    originals = np.empty(len(order), dtype=np.int64)
+    originals[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
+    return originals
+
+
+def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Give for each row the first row that it is near to and that is itself near to none before it; -1 for the rest.
+
+    `signatures`: n × BANDS; rows that are not `valid` are left out of it.
+    """
+    nearest = np.full(len(signatures), -1, dtype=np.int64)
+    settled = ~valid  # as an original, a near-duplicate, or left out
+    pool = valid.copy()  # who may be an original
+    for _ in range(_ROUNDS):
+        candidate = _candidates(signatures, pool, np.flatnonzero(~settled))
+        open_rows = np.flatnonzero(~settled)
+        alone = candidate < 0
+        settled[open_rows[alone]] = True
+        sure = ~alone & settled[candidate] & (nearest[candidate] < 0)
+        nearest[open_rows[sure]] = candidate[sure]
+        settled[open_rows[sure]] = True
+        pool[open_rows[sure]] = False
+        if settled.all():
+            break
+    return nearest
+
+
+def _candidates(signatures: NDArray[np.uint32], pool: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give for each of `rows` the first row of the pool before it that is near to it; -1 if there is none."""
+    best = np.full(len(rows), -1, dtype=np.int64)
+    members = np.flatnonzero(pool)
+    for band in range(BANDS):
+        values, first = np.unique(signatures[members, band], return_index=True)  # the first of each value
+        wanted = signatures[rows, band]
+        place = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
+        found = members[first[place]]
+        hit = (values[place] == wanted) & (found < rows) & ((best < 0) | (found < best))
+        hit[hit] = _shared(signatures, rows[hit], found[hit]) >= _SHARED
+        best[hit] = found[hit]
+    return best
+
+
+def _shared(signatures: NDArray[np.uint32], one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    shared = np.zeros(len(one), dtype=np.int64)
+    for band in range(BANDS):
+        shared += signatures[one, band] == signatures[other, band]
+    return shared

@@ -1,0 +1,262 @@
+"""Pages as WARC files (ISO 28500, version 1.1), with an index of where each record is.
+
+    .merge/run-<run>/group-<n>.warc.gz    a segment: the records of a group, each compressed on its own
+    .merge/run-<run>/group-<n>.arrow      its index, offsets from the segment's beginning
+    warc/<part>.warc.gz                   a warcinfo record, then consecutive segments as they are, 1 GB at most
+    warc/<part>.cdxj                      the index for web archives, sorted
+    warc-index/<part>.parquet             the same as a table
+
+A page is a response and a metadata record with its outlinks; an exact duplicate is a revisit record in place of the
+response. Bodies are stored without their content encoding, so, as in Common Crawl's files, the headers that no longer
+hold are named `X-Crawl-…`. Record ids follow from crawl, key and time: the same page gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import http
+import io
+import json
+import shutil
+import uuid
+import zlib
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from fscrawl import __version__
+from fscrawl.dataset.formats import rfc3339
+from fscrawl.dataset.gather import Job
+from fscrawl.dataset.schema import WARC_INDEX
+from fscrawl.dataset.surt import surt
+
+PART_BYTES = 1_000_000_000
+COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
+COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
+_PASSED = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # no longer true of the stored body
+_HTTP = "application/http; msgtype=response"
+_FIELDS = "application/warc-fields"
+
+
+class Segment:
+    """Writes a segment; `index` gets a row for each response or revisit."""
+
+    def __init__(self, path: Path, job: Job) -> None:
+        self.index: list[dict[str, Any]] = []
+        self._crawl = job.crawl
+        self._file = path.open("wb")
+        self._offset = 0
+
+    def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
+        for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True):
+            self._add(row, verdict)
+
+    def _add(self, row: dict[str, Any], verdict: dict[str, Any]) -> None:
+        duplicate = verdict["original_url"] is not None
+        begin = self._offset
+        self._append(_revisit(self._crawl, row, verdict) if duplicate else _response(self._crawl, row))
+        self.index.append(
+            {
+                "url_surtkey": surt(row["url"]),
+                "url": row["url"],
+                "key": row["key"],
+                "fetch_time": row["fetched_at"],
+                "fetch_status": row["status"],
+                "content_mime_type": "warc/revisit" if duplicate else row["mime"],
+                "content_digest": row["sha1"],
+                "warc_record_offset": begin,
+                "warc_record_length": self._offset - begin,
+            }
+        )
+        self._append(_metadata(self._crawl, row))
+
+    def _append(self, record: bytes) -> None:
+        data = _compress(record)
+        self._file.write(data)
+        self._offset += len(data)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def write_index(path: Path, index: list[dict[str, Any]]) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, WARC_INDEX) as writer:
+        writer.write_table(pa.Table.from_pylist(index, schema=WARC_INDEX))
+
+
+def _compress(record: bytes) -> bytes:
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
+    return packer.compress(record) + packer.flush()
+
+
+# -- records
+
+
+def _response(crawl: str, row: dict[str, Any]) -> bytes:
+    body = row["html"]
+    headers = {"WARC-Record-ID": _id(crawl, row, "response"), "WARC-Date": rfc3339(row["fetched_at"])}
+    if body is None:
+        headers["WARC-Truncated"] = "unspecified"  # there was one, perhaps, and the crawl did not want it
+    else:
+        headers["WARC-Payload-Digest"] = f"sha1:{row['sha1']}"
+    return _record("response", row["url"], body or b"", headers, _http_head(row, len(body or b"")))
+
+
+def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
+    headers = {
+        "WARC-Record-ID": _id(crawl, row, "revisit"),
+        "WARC-Date": rfc3339(row["fetched_at"]),
+        "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
+        "WARC-Refers-To-Target-URI": verdict["original_url"],
+        "WARC-Refers-To-Date": rfc3339(verdict["original_time"]),
+        "WARC-Payload-Digest": f"sha1:{row['sha1']}",
+    }
+    return _record("revisit", row["url"], b"", headers, _http_head(row, len(row["html"])))
+
+
+def _metadata(crawl: str, row: dict[str, Any]) -> bytes:
+    """Give what is known beyond the exchange, in the field names of Heritrix where it has one."""
+    fields = [("pathFromSeed", "L" * min(row["depth"], 1000)), ("fscrawl-key", row["key"])]
+    if row["referrer"]:
+        fields.append(("fscrawl-referrer-key", row["referrer"]))
+    if row["encoding"]:
+        fields.append(("charset-detected", row["encoding"]))
+    kind = "R" if row["redirect"] else "L a/@href"
+    fields += [("outlink", f"{url} {kind}") for url in row["links"] or ()]
+    fields += [("nofollow", url) for url in row["nofollow"] or ()]
+    text = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    headers = {
+        "WARC-Record-ID": _id(crawl, row, "metadata"),
+        "WARC-Concurrent-To": _id(crawl, row, "response"),
+        "WARC-Date": rfc3339(row["fetched_at"]),
+        "Content-Type": _FIELDS,
+    }
+    return _record("metadata", row["url"], text.encode(), headers)
+
+
+def _warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
+    fields = {
+        "software": f"fscrawl/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "isPartOf": crawl,
+        "description": "bodies are stored after content decoding; the headers that no longer hold are X-Crawl-*",
+    }
+    text = "".join(f"{field}: {value}\r\n" for field, value in fields.items())
+    headers = {
+        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{crawl}/{name}')}>",
+        "WARC-Date": rfc3339(moment),
+        "WARC-Filename": name,
+        "Content-Type": _FIELDS,
+    }
+    return _record("warcinfo", None, text.encode(), headers)
+
+
+def _record(
+    kind: str, url: str | None, payload: bytes, headers: dict[str, str], http_head: StatusAndHeaders | None = None
+) -> bytes:
+    buffer = io.BytesIO()
+    writer = WARCWriter(buffer, gzip=False, warc_version="WARC/1.1")
+    record = writer.create_warc_record(
+        url,
+        kind,
+        payload=io.BytesIO(payload),
+        length=len(payload),
+        warc_content_type=_HTTP if http_head else headers.pop("Content-Type"),
+        warc_headers_dict=headers,
+        http_headers=http_head,
+    )
+    writer.write_record(record)
+    return buffer.getvalue()
+
+
+def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
+    name = f"{crawl}/{row['key']}/{rfc3339(row['fetched_at'])}/{kind}"
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}>"
+
+
+def _http_head(row: dict[str, Any], length: int) -> StatusAndHeaders:
+    headers = []
+    for name, value in json.loads(row["headers"]).items():
+        clean = " ".join(value.split())
+        headers.append((f"X-Crawl-{name}" if name in _PASSED else name, clean))
+    headers.append(("Content-Length", str(length)))
+    return StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1")
+
+
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {http.HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} "
+
+
+# -- parts
+
+
+def parts(sizes: Iterable[int]) -> list[range]:
+    """Cut segments into parts of at most PART_BYTES, where no single one is larger.
+
+    >>> parts([600_000_000, 300_000_000, 600_000_000])
+    [range(0, 2), range(2, 3)]
+    """
+    found: list[range] = []
+    begin = total = end = 0
+    for end, size in enumerate(sizes, 1):
+        if end - 1 > begin and total + size > PART_BYTES:
+            found.append(range(begin, end - 1))
+            begin, total = end - 1, 0
+        total += size
+    return [*found, range(begin, end)] if end else found
+
+
+def bind(job: Job, part: str, segments: list[str]) -> list[dict[str, Any]]:
+    """Make a part of segments (names of groups, in order); give the facts of its files."""
+    archive, cdxj, table = f"warc/{part}.warc.gz", f"warc/{part}.cdxj", f"warc-index/{part}.parquet"
+    indexes = [_read_index(job, segment) for segment in segments]
+    latest = max(index["fetch_time"][row].as_py() for index in indexes for row in range(len(index)))
+    offset = 0
+    rows: list[dict[str, Any]] = []
+    with job.shelf.publish(archive) as temporary, temporary.open("wb") as file:
+        offset += file.write(_compress(_warcinfo(job.crawl, archive.rpartition("/")[2], latest)))
+        for segment, index in zip(segments, indexes, strict=True):
+            rows += (_placed(row, archive, offset) for row in index.to_pylist())
+            offset += _copy(job.shelf.path(job.scratch(f"{segment}.warc.gz")), file)
+    rows.sort(key=lambda row: (row["url_surtkey"], row["fetch_time"], row["warc_record_offset"]))
+    job.shelf.write(cdxj, "".join(map(_cdxj_line, rows)))
+    with job.shelf.publish(table) as temporary:
+        pq.write_table(pa.Table.from_pylist(rows, schema=WARC_INDEX), temporary, compression="zstd")
+    return [job.shelf.facts(name, len(rows)) for name in (archive, cdxj, table)]
+
+
+def _read_index(job: Job, segment: str) -> pa.Table:
+    with pa.OSFile(str(job.shelf.path(job.scratch(f"{segment}.arrow")))) as source:
+        return pa.ipc.open_file(source).read_all()
+
+
+def _placed(row: dict[str, Any], archive: str, offset: int) -> dict[str, Any]:
+    return {**row, "warc_filename": archive, "warc_record_offset": row["warc_record_offset"] + offset}
+
+
+def _copy(path: Path, file: BinaryIO) -> int:
+    with path.open("rb") as source:
+        shutil.copyfileobj(source, file, 1 << 20)
+        return source.tell()
+
+
+def _cdxj_line(row: dict[str, Any]) -> str:
+    values = {
+        "url": row["url"],
+        "mime": row["content_mime_type"] or "unk",
+        "status": str(row["fetch_status"]),
+        "digest": f"sha1:{row['content_digest']}" if row["content_digest"] else "-",
+        "length": str(row["warc_record_length"]),
+        "offset": str(row["warc_record_offset"]),
+        "filename": row["warc_filename"].rpartition("/")[2],
+    }
+    return f"{row['url_surtkey']} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
