@@ -7,7 +7,7 @@ Vocabulary:
   follow      what a crawler may fetch next; shun: what the page asks not to be followed (`nofollow`)
 
 Promise: `extract` gives a Page for any bytes, the same one with either parser, and a page of broken nesting costs no
-more time than another (`_too_deep`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not
+more time than another (`taming`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not
 part of the page. Links stand in document order, whichever element they come from.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -24,6 +23,7 @@ import webencodings
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.encoding import decode, sniff_encoding
+from fscrawl.taming import tame
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 MAX_LINKS = 100_000
@@ -107,7 +107,7 @@ def readable(body: bytes, encoding: str) -> bytes:
         body = decode(body, encoding).encode()
     elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
         body = body[len(_UTF8_BOM) :]
-    return _flatten(body) if _too_deep(body) else body
+    return tame(body)
 
 
 # Two parsers, one answer
@@ -308,61 +308,3 @@ def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
             words = part.split()
             directives.update([" ".join(words)] if ":" in part else words)
     return tuple(sorted(directives))
-
-
-# Nesting: lexbor, like any parser by the standard, walks up the open elements at each tag, and remakes unclosed
-# formatting elements in each paragraph: 1 MB of <div> took it over a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
-# This is against broken pages: one that deceives the count (<b x1></i><b x2></i>…) is for the worker's limits to stop.
-
-_MAX_DEPTH = 512  # where Chrome stops nesting too
-_HARMLESS_BYTES = 8192
-_COUNTED = re.compile(rb"<(?:!--.*?(?:-->|\Z)|(/?[a-z][^\s/>]*))", re.IGNORECASE | re.DOTALL)
-# Never closed, or closed by the next of their kind, or (`a`) closing the one before.
-_UNCOUNTED = frozenset(
-    b"html head body p li dd dt tr td th tbody thead tfoot colgroup option a area br col embed hr img input meta param"
-    b" source track wbr !doctype".split()
-)
-_NEEDED = b"a|area|base|link|meta|title|template|script|style|textarea|xmp|iframe|noembed|noframes|plaintext"
-# No "<" within a tag: so a match never reads past the next tag, and the whole takes time in proportion to the page.
-_UNNEEDED = re.compile(rb"""</?(?!(?:%s)[\s/>])[a-z](?:[^<>"']|"[^"<]*"|'[^'<]*')*>""" % _NEEDED, re.IGNORECASE)
-
-
-def _too_deep(body: bytes) -> bool:
-    """Say whether a page nests deeper than `_MAX_DEPTH`: a guess by counting tags, closer only where it must be."""
-    balance = 0
-    for start in range(0, len(body), _HARMLESS_BYTES):
-        end = start + _HARMLESS_BYTES
-        balance = max(0, balance + body.count(b"<", start, end) - 2 * body.count(b"</", start, end))
-        if balance > _MAX_DEPTH:
-            return _depth(body) > _MAX_DEPTH
-    return False
-
-
-def _depth(body: bytes) -> int:
-    """Give how many elements are open at the most, names counted one by one: a stray end tag closes nothing.
-
-    >>> _depth(b"<div><p><p><div></i></div><!-- <div> --><br><b></b></div>")
-    2
-    """
-    open_: defaultdict[bytes, int] = defaultdict(int)
-    depth = deepest = 0
-    for tag in _COUNTED.findall(body):
-        name = tag.lower()
-        if name.startswith(b"/"):
-            if open_[name[1:]]:
-                open_[name[1:]] -= 1
-                depth -= 1
-        elif name and name not in _UNCOUNTED:
-            open_[name] += 1
-            depth += 1
-            deepest = max(deepest, depth)
-    return deepest
-
-
-def _flatten(body: bytes) -> bytes:
-    """Leave out the tags that bear no link, and with them the nesting.
-
-    >>> _flatten(b'<div id=">"><a href=x>y</a></div>')
-    b'<a href=x>y</a>'
-    """
-    return _UNNEEDED.sub(b"", body)
