@@ -1,17 +1,38 @@
-"""robots.txt text → what it allows, how fast, and its sitemaps. Pure: no disk, no socket. RFC 9309, by Protego."""
+"""robots.txt text → what it allows, how fast, and its sitemaps. Pure: no disk, no socket. By RFC 9309.
+
+Vocabulary:
+  product token  the letters, "_" and "-" by which a crawler begins its User-Agent header and a group its name
+  group          consecutive user-agent lines and the rules after them; those that name one token are one
+  rule           an Allow or Disallow line with a path pattern: `*` is anything, a final `$` is the end
+  folded         how paths and patterns are compared: a character and its escape are one, but for `/`, `?`, `%`, `#`;
+                 a literal `*` or `$` is escaped
+
+Promise: any text is read, in time in proportion to it, and the longest rule that matches decides, Allow in a tie. One
+match takes at worst time in proportion to the pattern times the URL, whatever the wildcards. The lines are read here,
+because Protego begins a new group at an unknown line, compares agents by parts of names and does not tell the line that
+decides; what a group asks for beside its rules is still Protego's to read.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import quote
 
 from protego import Protego
 
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB are read, what follows is ignored
 
-# Finds at least whatever Protego takes for a rule: its misspellings, no colon, any line end, any blank.
-_DISALLOWS = re.compile(r"di(?:s+al+|asl+)[oa]w\s*:?\s*[^\s#]", re.IGNORECASE)
 _LONG_S = 10**9  # a hostile file may name more seconds than a float can hold
-_TOKEN = re.compile(r"[a-zA-Z_-]+")
+_TOKEN = re.compile(r"[a-zA-Z_-]*")
+# With the misspellings and the missing colon that Google and Protego understand.
+_LINE = re.compile(
+    r"(?:(?P<agent>user[ -]?agent)|(?P<disallow>di(?:s+al+|asl+)[oa]w)|(?P<allow>allow)|(?P<sitemap>site-?map|sitemaps)"
+    r"|(?P<request>crawl[ -]delay|request[ -]rate))(?:\s*:|\s|\Z)",
+    re.IGNORECASE,
+)
 
 
 class Rules:
@@ -25,14 +46,37 @@ class Rules:
         >>> Rules("", "fscrawl/1.0").allows("http://a.example/")
         True
         """
-        found = _TOKEN.match(user_agent)
-        self._agent = found.group() if found else "*"
-        self._robots = Protego.parse(text.removeprefix("\ufeff"))  # else the first group would be lost
-        self._disallows = bool(_DISALLOWS.search(text))  # most files forbid nothing: then no page is looked up
+        group, self._sitemaps = _read(text, _token(user_agent))
+        self._delay_s = _delay_s(group.requests)
+        # Most files forbid nothing: then no page is looked up.
+        rules = group.rules if any(not rule.allow for rule in group.rules) else []
+        self._rules = tuple(sorted(rules, key=lambda rule: (rule.octets, rule.allow), reverse=True))
+        # All plain prefixes are ruled out by one call: most pages meet none.
+        self._prefixes = tuple(rule.first for rule in self._rules if rule.is_prefix)
+        self._others = tuple(rule for rule in self._rules if not rule.is_prefix)
 
     def allows(self, url: str) -> bool:
         """Tell whether a normal form may be fetched."""
-        return not self._disallows or bool(self._robots.can_fetch(url, self._agent))
+        return not self._rules or self.line_for(url) is None
+
+    def line_for(self, url: str) -> str | None:
+        """Give the line that forbids a normal form, without comment and surrounding blanks; None if it is allowed.
+
+        >>> rules = Rules("User-agent: *\\nDisallow: /private # ours\\nAllow: /private/press", "fscrawl/1.0")
+        >>> rules.line_for("http://a.example/private/x")
+        'Disallow: /private'
+        >>> rules.line_for("http://a.example/private/press") is None
+        True
+        """
+        path = url[url.find("/", 8) :] or "/"
+        if path.partition("?")[0] == "/robots.txt":
+            return None
+        if "%" in path or "*" in path or "$" in path:
+            path = _IN_URL.sub(_fold, path)
+        for rule in self._rules if path.startswith(self._prefixes) else self._others:
+            if rule.matches(path):
+                return None if rule.allow else rule.line
+        return None
 
     @property
     def delay_s(self) -> float:
@@ -43,12 +87,186 @@ class Rules:
         >>> Rules("User-agent: *\\nRequest-rate: 1/10s", "fscrawl").delay_s
         10.0
         """
-        delay = self._robots.crawl_delay(self._agent) or 0.0
-        rate = self._robots.request_rate(self._agent)
-        between = min(rate.seconds, _LONG_S) / rate.requests if rate and rate.requests else 0.0
-        return max(0.0, float(delay), between)
+        return self._delay_s
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The `Sitemap:` lines, as written."""
-        return tuple(self._robots.sitemaps)
+        return self._sitemaps
+
+
+# Groups: RFC 9309 2.2.1
+
+
+@dataclass(slots=True)
+class _Group:
+    rules: list[_Rule] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)  # lines of Crawl-delay, Request-rate
+
+
+def _token(name: str) -> str:
+    """Give the product token a name begins with, in lower case.
+
+    >>> _token("FsCrawl/1.0 (+http://a.example/)"), _token("*"), _token("1bot")
+    ('fscrawl', '*', '')
+    """
+    found = _TOKEN.match(name)
+    token = found[0].lower() if found else ""
+    return token or ("*" if name.split(maxsplit=1)[:1] == ["*"] else "")
+
+
+@dataclass(slots=True)
+class _Run:
+    """User-agent lines that follow each other, as far as they name one of the groups looked for."""
+
+    wanted: frozenset[str]
+    names: set[str] = field(default_factory=set)
+    is_open: bool = True
+
+    def add(self, name: str) -> None:
+        if not self.is_open:
+            self.names.clear()
+            self.is_open = True
+        self.names |= {name} & self.wanted
+
+    def close(self) -> set[str]:
+        self.is_open = False
+        return self.names
+
+
+def _read(text: str, token: str) -> tuple[_Group, tuple[str, ...]]:
+    """Give the group for a product token, else the one for all, and the sitemaps of the whole file.
+
+    Only a rule ends the user-agent lines for which rules hold (RFC 9309 2.2.4), an empty rule too; but who writes a
+    delay between them means it for those before.
+    """
+    groups = {"*": _Group()}
+    wanted = frozenset({"*", token} - {""})
+    ruled, asked = _Run(wanted), _Run(wanted)
+    sitemaps: list[str] = []
+    for line, kind, value in _lines(text):
+        if kind == "agent":
+            ruled.add(_token(value))
+            asked.add(_token(value))
+            groups.update({name: _Group() for name in ruled.names - groups.keys()})
+        elif kind == "sitemap":
+            sitemaps += [value] if value else []
+        elif kind == "request":
+            for name in asked.close():
+                groups[name].requests.append(line)
+        else:
+            asked.close()
+            for name in ruled.close():
+                groups[name].rules += _rules(line, value, allow=kind == "allow")
+    return groups.get(token, groups["*"]), tuple(sitemaps)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str, str]]:
+    """Give each line that says something, what kind it is of, and its value.
+
+    >>> list(_lines("DISALLOW : /a # b\\nx: y"))
+    [('DISALLOW : /a', 'disallow', '/a')]
+    """
+    for raw in text.removeprefix("\ufeff").splitlines():
+        line = raw.partition("#")[0].strip()
+        found = _LINE.match(line)
+        if found and found.lastgroup:
+            yield line, found.lastgroup, line[found.end() :].strip()
+
+
+def _delay_s(lines: list[str]) -> float:
+    if not lines:
+        return 0.0
+    robots = Protego.parse("\n".join(["User-agent: *", *lines]))
+    delay, rate = robots.crawl_delay("*") or 0.0, robots.request_rate("*")
+    between = min(rate.seconds, _LONG_S) / rate.requests if rate else 0.0
+    return max(0.0, float(delay), between)
+
+
+# Rules: RFC 9309 2.2.2 and 2.2.3
+
+
+class _Rule(NamedTuple):
+    """A folded pattern, cut at its wildcards. `last` is None where there is none, and then `middle` is empty."""
+
+    line: str
+    allow: bool
+    octets: int  # the pattern's length: the longest rule that matches decides
+    first: str
+    middle: tuple[str, ...]
+    last: str | None
+    anchored: bool
+
+    @property
+    def is_prefix(self) -> bool:
+        return self.last is None and not self.anchored
+
+    def matches(self, path: str) -> bool:
+        """Tell whether a folded path matches: each part is sought once, from where the one before ended."""
+        if not path.startswith(self.first):
+            return False
+        if self.last is None:
+            return not self.anchored or len(path) == len(self.first)
+        position = len(self.first)
+        for part in self.middle:
+            found = path.find(part, position)
+            if found < 0:
+                return False
+            position = found + len(part)
+        if self.anchored:
+            return position + len(self.last) <= len(path) and path.endswith(self.last)
+        return path.find(self.last, position) >= 0
+
+
+def _rules(line: str, pattern: str, *, allow: bool) -> Iterator[_Rule]:
+    """Give the rules that a line makes: none, one, or one for each spelling of its pattern."""
+    if not pattern.startswith(("/", "*")):  # no path begins so
+        return
+    anchored = pattern.endswith("$")
+    folded = _IN_RULE.sub(_fold, pattern.removesuffix("$"))
+    for spelling in _spellings(folded):
+        yield _rule(line, spelling, len(folded) + anchored, allow=allow, anchored=anchored)
+    if allow and not anchored and folded.endswith("/index.html"):  # as Google does: the directory is that page
+        directory = folded.removesuffix("index.html")
+        yield _rule(line, directory, len(directory) + 1, allow=True, anchored=True)
+
+
+def _rule(line: str, folded: str, octets: int, *, allow: bool, anchored: bool) -> _Rule:
+    first, *others = _WILDCARDS.split(folded)
+    last = others.pop() if others else None
+    return _Rule(line, allow, octets, first, tuple(others), last, anchored)
+
+
+_WILDCARDS = re.compile(r"\*+")
+_ESCAPE = "%[0-9a-fA-F]{2}"
+_IN_RULE = re.compile(_ESCAPE + r"|[^\x21-\x7e]+|\$")
+_IN_URL = re.compile(_ESCAPE + r"|[*$]")
+# "/*%2F" must not forbid whatever has a directory, nor "/*%3F" whatever has a query; "%2541" is not "%41".
+_KEPT_ESCAPED = frozenset("%*$/?#")
+
+
+def _fold(found: re.Match[str]) -> str:
+    """Write an escape, or characters that need one, in their one way.
+
+    >>> _IN_RULE.sub(_fold, "/%7ea%2a*é$%e9")
+    '/~a%2A*%C3%A9%24%E9'
+    """
+    text = found[0]
+    if not text.startswith("%"):
+        return quote(text, safe="", errors="surrogatepass")
+    char = chr(int(text[1:], 16))
+    return char if "!" <= char <= "~" and char not in _KEPT_ESCAPED else text.upper()
+
+
+def _spellings(folded: str) -> set[str]:
+    """Give a folded pattern with its query as it is, all unescaped, and all escaped: RFC 9309 2.2.2 has them as one.
+
+    >>> sorted(_spellings("/a?b=c/d"))
+    ['/a?b=c%2Fd', '/a?b=c/d']
+    >>> _spellings("/a%2Fb")
+    {'/a%2Fb'}
+    """
+    path, mark, query = folded.partition("?")
+    plain = query.replace("%2F", "/").replace("%3F", "?")
+    escaped = plain.replace("/", "%2F").replace("?", "%3F")
+    return {folded, path + mark + plain, path + mark + escaped}
