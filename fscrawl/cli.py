@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fscrawl import __version__, settings, store, urls
+from fscrawl.ages import parse_age
+from fscrawl.answers import CLASSES
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, NotATreeError, UsageError
 from fscrawl.heartbeat import new_machine_id
 from fscrawl.probe import probe
@@ -82,12 +84,18 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="K=V", help="a setting for a new tree, e.g. politeness.delay=0.5"
     )
     crawl.add_argument("--reseed", action="store_true", help="read every link file of the tree again, trust no feed")
+    crawl.add_argument(
+        "--refresh",
+        metavar="AGE",
+        help="ask again for pages older than this, e.g. 7d or 12h",
+    )
     crawl.add_argument("--follow", action="store_true", help="when all is done stay, and wait for new seeds")
     said = crawl.add_mutually_exclusive_group()
     said.add_argument("--quiet", action="store_true", help="no progress; warnings and the summary only")
     said.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
     crawl.add_argument("-v", "--verbose", action="store_true", help="a line for each URL")
     _add_audit(commands)
+    _add_retry(commands)
     _add_merge(commands)
     return parser
 
@@ -106,6 +114,22 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--repair", action="store_true", help="remove what is wrong, and have it fetched again by the next crawl"
     )
     audit.add_argument("--json", action="store_true", help="the report as one JSON object")
+
+
+def _add_retry(commands: argparse._SubParsersAction[_Parser]) -> None:
+    retry = commands.add_parser(
+        "retry",
+        help="try recorded failures once more, on a running or a finished crawl",
+        description="Put recorded failures back to work. Machines that run take them up; else the next crawl does.",
+        epilog=f"classes: {', '.join(CLASSES)}",
+        allow_abbrev=False,
+    )
+    retry.set_defaults(run=_retry)
+    retry.add_argument("--root", required=True, type=Path, metavar="DIR", help="the shared directory")
+    retry.add_argument(
+        "--class", dest="classes", action="append", default=[], metavar="C,C", help="only these classes; default all"
+    )
+    retry.add_argument("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
 
 
 _MERGE_EXAMPLES = """\
@@ -175,12 +199,28 @@ def _crawl(options: argparse.Namespace) -> int:
     seeds = _seeds_of(tree, given, progress)
     if chosen.politeness.user_agent == settings.USER_AGENT:
         progress.warn(f"politeness.user_agent names nobody; please put an address of yours into {tree.root}/crawl.toml")
-    how = Options(options.workers, options.threads, reseed=options.reseed, follow=options.follow)
+    how = Options(
+        options.workers,
+        options.threads,
+        reseed=options.reseed,
+        follow=options.follow,
+        refresh_before=_refresh_before(options.refresh),
+    )
     gc.freeze()  # what is loaded by now stays; and half a million pending URLs are no garbage to look through
     gc.set_threshold(50_000, 20, 20)
     result = Machine(tree, chosen, seeds, progress, how).run()
     print(_summary(tree.root, result))
     return result.exit_code
+
+
+def _refresh_before(age: str | None) -> str:
+    """Give the time before which pages are to be looked at again; "" for none."""
+    if age is None:
+        return ""
+    seconds = parse_age(age)
+    if seconds is None:
+        raise UsageError(f"--refresh {age}: it takes an age, like 7d, 12h or 30m; 0s is every page")
+    return timestamp(time.time() - seconds)
 
 
 def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
@@ -285,6 +325,26 @@ def _audit(options: argparse.Namespace) -> int:
     report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
     print(json.dumps(report.as_json()) if options.json else "\n".join(report.lines()))
     return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT
+
+
+# -- retry
+
+
+def _retry(options: argparse.Namespace) -> int:
+    from fscrawl.retry import retry  # noqa: PLC0415
+
+    classes = [name for text in options.classes for name in text.split(",")]
+    for name in classes:
+        if name not in CLASSES:
+            raise UsageError(f"--class {name}: it takes one of {', '.join(CLASSES)}")
+    progress = Progress("quiet", verbose=False)
+    put = retry(store.Tree(options.root, new_machine_id()), classes, options.host, progress.warn)
+    if not put:
+        print("there is no such failure")
+        return EXIT_OK
+    print(f"to be tried again: {put.total()} URLs ({', '.join(f'{n} {name}' for name, n in put.most_common())})")
+    print(f"machines that run take them up; where none does:  fscrawl crawl --root {options.root}")
+    return EXIT_OK
 
 
 # -- merge

@@ -1,7 +1,8 @@
 """Feeds: the URLs that a machine has discovered, for whoever holds their shards.
 
 Vocabulary:
-  line       b"<shard> <depth> <referrer> <url>"; a normal form has no blank
+  line       b"<shard> <depth> <referrer> <url>[ <mark>]"; a normal form has no blank
+  mark       what is special about a URL (see `pending`): "sitemap", "again=…"
   sent       bytes that this machine has put into its own feed
   consumed   bytes of all feeds, its own among them, that this machine has taken in
 
@@ -24,6 +25,7 @@ class Found(NamedTuple):
     depth: int
     referrer: str
     url: str
+    mark: str = ""
 
 
 class Feeds(Protocol):
@@ -51,7 +53,8 @@ class Writer:
         self._log = self._shared.feed_log(0)
 
     def add(self, found: Found) -> None:
-        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}\n")
+        mark = f" {found.mark}" if found.mark else ""
+        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}{mark}\n")
 
     @property
     def is_empty(self) -> bool:
@@ -154,7 +157,7 @@ class Reader:
                 if note:
                     self.needed.add(shard)
                 if shard in shards:
-                    _, depth, referrer, url = line.decode("ascii").split(" ")
-                    yield Found(shard, int(depth), referrer, url)
+                    _, depth, referrer, url, *mark = line.decode("ascii").split(" ", 4)
+                    yield Found(shard, int(depth), referrer, url, *mark)
             except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
                 self.unreadable += 1

@@ -4,8 +4,10 @@ Vocabulary:
   Fetched     an answer, whatever its status; the body as after content decoding, redirects returned and not followed
   Failed      no usable answer: its class (see CLASSES), one line of text, and whether another try may help
   deadline    monotonic time at which the whole exchange must be over: name, connection, TLS, head and body together
+  allowance   bytes that may still come: of the head, then of the body with the overhead of its chunks
   guard       decides on the address actually connected to, after the name has been resolved and before the connect,
               so a name that changes its answer gains nothing
+  way         how connections are made: straight, through an HTTP proxy, through a SOCKS proxy
 
 Promise: `Fetcher.get` returns within `timeout` (but for the resolver's own patience), holds at most `max_bytes` of a
 body whatever its coding inflates to, and never raises for what a server does. Errors of requests, urllib3 and the
@@ -14,13 +16,14 @@ operating system are translated here, once.
 
 from __future__ import annotations
 
-import ipaddress
+import os
+import re
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from http.client import HTTPResponse
 from typing import Any
 
 import requests
@@ -28,88 +31,30 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.util.request import ACCEPT_ENCODING
 from urllib3.util.ssl_ import create_urllib3_context
 
+from fscrawl import addresses, credentials, proxies, urls
+from fscrawl.addresses import is_public
+from fscrawl.answers import CLASSES, BlockedAddressError, Failed, Fetched, ProxyFailedError, failure
+from fscrawl.bodies import ACCEPT_ENCODING, TooLargeError, leave_body, read_body
+from fscrawl.cookies import Jar
+from fscrawl.errors import SettingsError
+from fscrawl.proxies import Proxy, Rotation
 from fscrawl.settings import FetchSettings, PolitenessSettings
 
-CLASSES = {
-    "dns": "the host name does not resolve",
-    "connect": "the connection was refused, reset or cut off",
-    "tls": "the certificate or the handshake is no good",
-    "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
-    "protocol": "what came is not HTTP",
-    "too-large": "the body is larger than fetch.max_bytes",
-    "decode": "the body does not decode as its Content-Encoding says",
-    "blocked-address": "the name leads to a private, loopback or link-local address",
-    "http-4xx": "the server says that the request is at fault",
-    "http-5xx": "the server says that it is at fault",
-    "robots": "robots.txt does not allow it",
-    "internal": "a defect of fscrawl, or of a library it uses; the message names it",
-    "worker-died": "the process that worked on it died, twice",
-}
+__all__ = ["CLASSES", "Failed", "Fetched", "Fetcher", "is_public"]
 
-_CHUNK = 65536
-_DRAIN_BYTES = 65536  # a body this small is read to keep the connection, though nobody wants it
 _KEPT_HOSTS = 256  # connections of so many hosts are kept open by one worker
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """`headers`: names in lower case. `body` is None when it was not wanted (see `Fetcher.get`).
-
-    `began`: monotonic time when the head of the answer was there. `elapsed_s`: from the request to the body's end.
-    """
-
-    status: int
-    headers: dict[str, str]
-    body: bytes | None
-    began: float
-    elapsed_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    class_: str
-    message: str
-    retry: bool
-    status: int | None = None
-    headers: dict[str, str] | None = None
-
-
-class BlockedAddressError(OSError):
-    """The guard refused every address of a host."""
-
-
-class _TooLargeError(Exception):
-    pass
-
-
-def is_public(address: str) -> bool:
-    """Tell whether an IP address is one of the public internet, also behind IPv6's ways of wrapping an IPv4 one.
-
-    >>> is_public("93.184.216.34"), is_public("169.254.169.254"), is_public("::ffff:127.0.0.1")
-    (True, False, False)
-    """
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        if ip.is_site_local:
-            return False
-        if ip in _NAT64:
-            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
-        wrapped = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if wrapped is not None:
-            return is_public(str(wrapped))
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved  # reserved: also ::127.0.0.1, ::ffff:0:127.0.0.1
-
-
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_HEAD_BYTES = 262144  # of an answer's head, with all informational ones before it; browsers take as much
+_CHUNK_LINES_BYTES = 1048576  # beside an eighth of the body: what its chunks may cost in lines
+_INFORMATIONAL = 20  # 103 Early Hints may come a few times
 
 
 class _Exchange(threading.local):
     """What the connection of this thread must know of the exchange it is in."""
 
     deadline = float("inf")
+    allowance_bytes = _HEAD_BYTES
     target = ""  # path and query as they are asked for
 
 
@@ -123,26 +68,45 @@ def _remaining_s() -> float:
     return left
 
 
-class _Deadline:
-    """A socket whose every read ends by the exchange's deadline: a slow drip cannot outlast it."""
+class _Bounded:
+    """A socket whose every read ends by the exchange's deadline, and that takes no more than its allowance."""
 
     def recv_into(self: Any, *args: Any) -> int:
         self.settimeout(_remaining_s())
-        return super().recv_into(*args)  # type: ignore[misc, no-any-return]
+        received: int = super().recv_into(*args)  # type: ignore[misc]
+        _exchange.allowance_bytes -= received
+        if _exchange.allowance_bytes < 0:
+            raise TooLargeError("the server sent more than the head or the body of an answer may be")
+        return received
 
 
-class _Socket(_Deadline, socket.socket):
+class _Socket(_Bounded, socket.socket):
     pass
 
 
-class _TlsSocket(_Deadline, ssl.SSLSocket):
+class _TlsSocket(_Bounded, ssl.SSLSocket):
     pass
 
 
-class _GuardedConnection(HTTPConnection):
+class _Answer(HTTPResponse):
+    """Passes over every informational answer; http.client knows 100 alone, and takes 103 for the last word."""
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(_INFORMATIONAL):
+            if not 100 <= self.status < 200 or self.status == 101:
+                return
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+        raise urllib3.exceptions.ProtocolError("informational answers without an end")
+
+
+class _Straight(HTTPConnection):
     """Resolves, guards and connects by itself, so that the address checked is the address connected to."""
 
+    response_class = _Answer
     permits: Callable[[str], bool]
+    via: Proxy  # of the ways through one
 
     def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
         """Ask for the normal form: `url` is what urllib3 made of it, which quotes by other rules (RFC 3986)."""
@@ -161,107 +125,256 @@ class _GuardedConnection(HTTPConnection):
     def _connect_to_one_of(self, found: list[Any]) -> socket.socket:
         for family, kind, protocol, _, address in found[:-1]:
             try:
-                return self._connect(family, kind, protocol, address)
+                return self._connect(_Socket(family, kind, protocol), address)
             except OSError:
                 continue  # the host has another address
         family, kind, protocol, _, address = found[-1]
-        return self._connect(family, kind, protocol, address)
+        return self._connect(_Socket(family, kind, protocol), address)
 
-    def _connect(self, family: int, kind: int, protocol: int, address: Any) -> socket.socket:
-        sock = _Socket(family, kind, protocol)
+    def _connect(self, sock: socket.socket, address: Any) -> socket.socket:
         try:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.settimeout(min(float(self.timeout or _remaining_s()), _remaining_s()))
             sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:
             sock.close()
             raise
         return sock
 
 
-class _GuardedTlsConnection(_GuardedConnection, HTTPSConnection):
-    pass
+class _ByHttpProxy(_Straight):
+    """Connects to the proxy, which urllib3 asks for http pages by their whole URL, and for tunnels to https hosts."""
+
+    def _new_conn(self) -> socket.socket:
+        try:
+            return super()._new_conn()
+        except (OSError, urllib3.exceptions.HTTPError) as error:
+            raise ProxyFailedError(f"{self.via.address} cannot be reached: {error}") from error
+
+    def _tunnel(self) -> None:
+        try:
+            super()._tunnel()
+        except OSError as error:
+            refused = re.search(r"Tunnel connection failed: ([0-9]{3})", str(error))
+            if refused is None:
+                raise
+            if refused[1] == "407":
+                raise ProxyFailedError(f"{self.via.address} wants a name and password, or others") from error
+            raise ConnectionError(f"{self.via.address} makes no connection, and answers {refused[1]}") from error
+
+
+class _BySocksProxy(_Straight):
+    def _new_conn(self) -> socket.socket:
+        socks = _socks()
+        sock = type("SocksSocket", (_Bounded, socks.socksocket), {})()
+        sock.set_proxy(socks.SOCKS5, self.via.host, self.via.port, True, self.via.user, self.via.password or None)
+        try:
+            return self._connect(sock, (self._dns_host, self.port))
+        except OSError as error:
+            if isinstance(getattr(error, "socket_err", error), socks.SOCKS5Error):  # it is well; the host is not
+                raise ConnectionError(f"{self.via.address} makes no connection: {error}") from error
+            raise ProxyFailedError(f"{self.via.address} cannot be used: {error}") from error
+
+
+def _socks() -> Any:
+    try:
+        import socks  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra that only those who name such a proxy need
+    except ImportError:
+        raise SettingsError("fetch.proxies: socks5h:// needs PySocks; install it: pip install PySocks") from None
+    return socks
+
+
+def _tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """Make the context of all connections, the authorities read once and not for each connection."""
+    context = create_urllib3_context()
+    context.sslsocket_class = _TlsSocket
+    path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
+    try:
+        context.load_verify_locations(path)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
+    return context
 
 
 class _Adapter(HTTPAdapter):
-    """requests' adapter over guarded connections, one pool of kept connections per host."""
+    """requests' adapter over one way, one pool of kept connections per host."""
 
-    def __init__(self, permits: Callable[[str], bool], connections_per_host: int) -> None:
+    def __init__(
+        self, permits: Callable[[str], bool], context: ssl.SSLContext, per_host: int, via: Proxy | None = None
+    ) -> None:
         self._permits = permits
-        super().__init__(pool_connections=_KEPT_HOSTS, pool_maxsize=connections_per_host)
+        self._context = context
+        self._via = via
+        super().__init__(pool_connections=_KEPT_HOSTS, pool_maxsize=per_host)
 
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:
-        context = create_urllib3_context()
-        context.sslsocket_class = _TlsSocket
-        super().init_poolmanager(connections, maxsize, block, ssl_context=context, **kwargs)
-        plain = type("Plain", (_GuardedConnection,), {"permits": staticmethod(self._permits)})
-        tls = type("Tls", (_GuardedTlsConnection,), {"permits": staticmethod(self._permits)})
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+        self.poolmanager: Any = self._manager(
+            num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
+        )
+        via = self._via
+        way = _Straight if via is None else _ByHttpProxy if via.scheme == "http" else _BySocksProxy
+        facts = {"permits": staticmethod(self._permits), "via": via}
+        plain, tls = type("Plain", (way,), facts), type("Tls", (way, HTTPSConnection), facts)
         self.poolmanager.pool_classes_by_scheme = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
         }
 
+    def _manager(self, **options: Any) -> urllib3.PoolManager:
+        via = self._via
+        if via is None or via.scheme != "http":
+            return urllib3.PoolManager(**options)
+        login = {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
+        return urllib3.ProxyManager(via.address, proxy_headers=login, **options)
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:  # noqa: ARG002 - requests' signature
+        """Give what is asked for: the path, and of an HTTP proxy the whole URL of a page that needs no tunnel."""
+        url = request.url or ""
+        _exchange.target = url if self.forwards(url) else url[url.find("/", 8) :]
+        return _exchange.target
+
+    def forwards(self, url: str) -> bool:
+        """Tell whether it is the proxy that answers, and not the host through a tunnel."""
+        return self._via is not None and self._via.scheme == "http" and url.startswith("http:")
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Leave the pool as it is: its context has the authorities, and asks for a certificate."""
+
 
 class Fetcher:
-    """Fetches for one worker; safe to use from its threads. Connections are kept open per host."""
+    """Fetches for one worker; safe to use from its threads. Connections and cookies are kept per host."""
 
     def __init__(self, fetch: FetchSettings, politeness: PolitenessSettings, threads: int) -> None:
+        """SettingsError if a setting cannot be used on this machine: a missing variable, an unreadable file."""
         self._fetch = fetch
-        permits = (lambda _: True) if fetch.allow_private_addresses else is_public
+        self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
+        self._timeouts = (min(fetch.connect_timeout, fetch.timeout), fetch.timeout)
+        self._authorizations = credentials.authorizations(fetch.auth, os.environ)
+        self._user_agents = [_sendable(each) for each in politeness.user_agents]
+        headers = {name: credentials.expand(text, os.environ, "fetch.headers") for name, text in fetch.headers.items()}
+        self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
         # The adapter without a Session around it: that would spend 0.15 ms a page on cookies, redirects and
         # proxies of the environment, none of which a crawler leaves to it.
-        self._adapter = _Adapter(permits, threads)
-        self._request = requests.Request(
+        context = _tls_context(fetch.ca_file)
+        found = [proxies.read(text, os.environ) for text in fetch.proxies]
+        if any(proxy.scheme == "socks5h" for proxy in found):
+            _socks()
+        self._rotation = Rotation(found, fetch.proxy_uses)
+        self._adapters = [_Adapter(lambda _: True, context, threads, proxy) for proxy in found] or [
+            _Adapter(self._permits, context, threads)
+        ]
+        request: Any = requests.Request(
             "GET",
             "http://localhost/",
             headers={
                 "User-Agent": politeness.user_agent,
                 "Accept": ",".join(fetch.accept) + ",*/*;q=0.1",
-                "Accept-Encoding": ACCEPT_ENCODING,  # what this urllib3 can decode, and no more
-                **fetch.headers,
+                "Accept-Encoding": ACCEPT_ENCODING,  # what `bodies` can decode, and no more
             },
         ).prepare()
+        self._request = request
+        for name, text in headers.items():
+            request.headers[name] = _sendable(text)  # bytes too, which requests passes on
 
     def get(
         self,
         url: str,
+        headers: Mapping[str, str] | None = None,
         *,
         wants: Callable[[int, dict[str, str]], bool] = lambda status, headers: True,  # noqa: ARG005
         max_bytes: int | None = None,
     ) -> Fetched | Failed:
-        """Fetch a normal form. The body is read only if `wants(status, headers)`; at most `max_bytes` of it."""
-        request = self._request.copy()
+        """Fetch a normal form. The body is read only if `wants(status, headers)`; at most `max_bytes` of it.
+
+        `headers` go with this request besides the others, e.g. If-None-Match; a 304 comes back without a body.
+        """
+        _exchange.deadline = time.monotonic() + self._fetch.timeout
+        request = self._prepared(url, headers)
+        limit = max_bytes or self._fetch.max_bytes
+        if self._fetch.proxies:
+            return self._by_proxy(request, url, wants, limit)
+        return self._once(self._adapters[0], request, url, wants, limit)
+
+    def _prepared(self, url: str, headers: Mapping[str, str] | None) -> Any:
+        request: Any = self._request.copy()
         request.url = url  # the normal form as it is: `prepare` would quote it again
-        began = time.monotonic()
-        _exchange.deadline = began + self._fetch.timeout
-        _exchange.target = url[url.find("/", 8) :]
+        if self._user_agents:
+            request.headers["User-Agent"] = self._user_agents[urls.shard(urls.host(url), len(self._user_agents))]
+        if self._authorizations and (login := self._authorizations.get(urls.origin(url))):
+            request.headers["Authorization"] = login
+        if self._jar is not None and (cookie := self._jar.header(url, time.time())):
+            request.headers["Cookie"] = cookie
+        for name, text in (headers or {}).items():
+            request.headers[name] = _sendable(text)
+        return request
+
+    def _by_proxy(self, request: Any, url: str, wants: Callable[..., bool], max_bytes: int) -> Fetched | Failed:
+        """Ask the proxies in turn until one takes the request; who resolves the name is the proxy."""
+        host = urls.hostname(url)
+        if addresses.leads_inside(host, self._permits):
+            return Failed("blocked-address", f"{host} is not a public address", retry=False)
+        failed = Failed("proxy", "every proxy rests after failures, or has been used often enough", retry=True)
+        for _ in self._adapters:
+            place = self._rotation.take(urls.host(url))
+            if place is None:
+                break
+            answer = self._once(self._adapters[place], request, url, wants, max_bytes)
+            if isinstance(answer, Fetched) and not (answer.status == 407 and self._adapters[place].forwards(url)):
+                self._rotation.worked(place)
+                return answer
+            if isinstance(answer, Fetched):
+                answer = Failed("proxy", "the proxy wants a name and password, or others", retry=True)
+            if answer.class_ in ("proxy", "timeout"):
+                self._rotation.failed(place)
+            if answer.class_ != "proxy":
+                return answer
+            failed = answer
+        return failed
+
+    def _once(
+        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], max_bytes: int
+    ) -> Fetched | Failed:
+        _exchange.allowance_bytes = _HEAD_BYTES
         try:
-            return self._exchange(request, began, wants, max_bytes or self._fetch.max_bytes)
-        except _TooLargeError as error:
-            return Failed("too-large", str(error), retry=False)
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            return _failure(error)
+            return self._exchange(adapter, request, url, wants, max_bytes)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, TooLargeError, OSError, ValueError) as error:
+            return failure(error)
 
     def _exchange(
-        self, request: requests.PreparedRequest, began: float, wants: Callable[..., bool], max_bytes: int
+        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], max_bytes: int
     ) -> Fetched:
-        timeouts = (min(self._fetch.connect_timeout, self._fetch.timeout), self._fetch.timeout)
-        answer = self._adapter.send(request, stream=True, timeout=timeouts)
+        began = time.monotonic()
+        answer = adapter.send(request, stream=True, timeout=self._timeouts)
+        raw, status = answer.raw, answer.status_code
         try:
-            headers = _headers(answer.raw.headers)
+            headers = _headers(raw.headers)
             head_at = time.monotonic()
+            if self._jar is not None and "set-cookie" in headers:
+                self._jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
+            _exchange.allowance_bytes += max_bytes + max_bytes // 8 + _CHUNK_LINES_BYTES
             body = None
-            if wants(answer.status_code, headers):
-                body = _read_body(answer.raw, headers, max_bytes)
+            if status != 304 and wants(status, headers):
+                body = read_body(raw, status, headers, max_bytes)
             else:
-                _leave_body(answer.raw, headers)
-            return Fetched(answer.status_code, headers, body, head_at, time.monotonic() - began)
+                leave_body(raw, status, headers)
+            return Fetched(status, headers, body, head_at, time.monotonic() - began)
         except BaseException:
-            answer.raw.close()  # a connection with an unread rest must not be used again
+            raw.close()  # a connection with an unread rest must not be used again
             raise
 
     def close(self) -> None:
-        self._adapter.close()
+        for adapter in self._adapters:
+            adapter.close()
+
+
+def _sendable(text: str) -> str | bytes:
+    """Give a header's value as it can be sent: one line, and UTF-8 where it is not ASCII.
+
+    >>> _sendable("a\\r\\n b"), _sendable("\u00e9")
+    ('a b', b'\\xc3\\xa9')
+    """
+    line = " ".join(text.split())
+    return line if line.isascii() else line.encode()
 
 
 def _headers(raw: Any) -> dict[str, str]:
@@ -272,72 +385,3 @@ def _headers(raw: Any) -> dict[str, str]:
         name = spelling.lower()
         headers[name] = f"{headers[name]}, {text}" if name in headers else text
     return headers
-
-
-def _length(headers: dict[str, str]) -> int | None:
-    text = headers.get("content-length", "")
-    return int(text) if text.isdecimal() and text.isascii() else None
-
-
-def _read_body(raw: Any, headers: dict[str, str], max_bytes: int) -> bytes:
-    length = _length(headers)
-    if length is not None and length > max_bytes:
-        raise _TooLargeError(f"Content-Length is {length}, the limit {max_bytes} bytes")
-    if length is not None and "content-encoding" not in headers:  # nothing can inflate: one read, no copies
-        whole: bytes = raw.read(decode_content=False)
-        raw.release_conn()
-        return whole
-    chunks, total = [], 0
-    for chunk in raw.stream(_CHUNK, decode_content=True):
-        total += len(chunk)
-        if total > max_bytes:
-            raise _TooLargeError(f"the body is over the limit of {max_bytes} bytes")
-        chunks.append(chunk)
-    raw.release_conn()
-    return b"".join(chunks)
-
-
-def _leave_body(raw: Any, headers: dict[str, str]) -> None:
-    """Keep the connection if what is left is small, else close it."""
-    length = _length(headers)
-    if length is not None and length <= _DRAIN_BYTES:
-        raw.drain_conn()
-        raw.release_conn()
-    else:
-        raw.close()
-
-
-def _failure(error: BaseException) -> Failed:
-    """Find the cause that says most in a chain of requests' and urllib3's wrappers."""
-    causes = _causes(error)
-    for wanted, class_, retry in _MEANING:
-        for cause in causes:
-            if isinstance(cause, wanted):
-                return Failed(class_, _one_line(cause), retry=retry)
-    return Failed("connect", _one_line(error), retry=True)
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
-    ahead: list[Any] = [error]
-    while ahead and len(found) < 20:
-        cause = ahead.pop()
-        if isinstance(cause, BaseException) and cause not in found:
-            found.append(cause)
-            ahead += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
-    return found
-
-
-_MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, bool], ...] = (
-    (BlockedAddressError, "blocked-address", False),
-    ((socket.gaierror, urllib3.exceptions.NameResolutionError), "dns", True),
-    ((ssl.SSLError, urllib3.exceptions.SSLError), "tls", False),
-    ((TimeoutError, urllib3.exceptions.TimeoutError), "timeout", True),
-    (urllib3.exceptions.DecodeError, "decode", False),
-    ((ConnectionError, urllib3.exceptions.NewConnectionError), "connect", True),
-    ((urllib3.exceptions.ProtocolError, ValueError), "protocol", True),
-)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:500]

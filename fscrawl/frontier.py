@@ -25,9 +25,12 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.known import Known
+from fscrawl.pace import Pace
 from fscrawl.pending import Queue, Scratch
 from fscrawl.settings import Settings
 
+ROBOTS_FOR_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
+_ANEW = ("again=", "refresh")  # marks of URLs that are known, and wanted all the same
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
 
 
@@ -35,7 +38,8 @@ class Task(NamedTuple):
     """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
 
     `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
-    name whether it is done.
+    name whether it is done. `mark`: what is special about it (see `pending`), or "gave-up=<class>": do not ask the
+    host, which answers nothing, but write that down.
     """
 
     url: str
@@ -46,6 +50,7 @@ class Task(NamedTuple):
     attempt: int
     kind: str = "page"
     check: bool = True
+    mark: str = ""
 
 
 class Place(NamedTuple):
@@ -67,11 +72,13 @@ class _Shard:
 
 class _Host:
     __slots__ = (
-        "delay",
+        "gave_up",
         "in_flight",
         "in_heap",
         "name",
         "open",
+        "opened_at",
+        "pace",
         "pages",
         "queue",
         "ready_at",
@@ -90,8 +97,10 @@ class _Host:
         self.in_flight = 0
         self.in_heap = False
         self.ready_at = 0.0
-        self.delay = 0.0  # what robots.txt asks for
+        self.pace = Pace()
+        self.gave_up = ""  # the class of its failures, once nothing more is hoped for
         self.open = is_open  # its robots.txt is known
+        self.opened_at = float("inf") if is_open else 0.0
         self.robots_attempt = 1
         self.pages = 0
 
@@ -128,6 +137,8 @@ class Frontier:
         self._ready: list[tuple[float, int, _Host]] = []
         self._later: list[tuple[float, int, Task]] = []
         self._turn = itertools.count()
+        self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
+        self._hosts_of_site: Counter[str] = Counter()
         self._rng = rng or random.Random()
         self._scratch = scratch or Scratch()
         self._in_memory_bytes = 0
@@ -137,22 +148,30 @@ class Frontier:
 
     # -- in
 
-    def add(self, url: str, depth: int, referrer: str, place: Place | None = None) -> bool:
-        """Make a normal form pending unless it is known or beyond a limit; tell whether it now is."""
+    def add(self, url: str, depth: int, referrer: str, place: Place | None = None, mark: str = "") -> bool:
+        """Make a normal form pending unless it is known or beyond a limit; tell whether it now is.
+
+        With the marks "again" and "refresh" it is so although it is known.
+        """
         name, digest, number = place or self.place(url)
         shard = self._shards.get(number) or self.hold(number)
         limit = self.settings.crawl.max_depth
         if limit is not None and depth > limit:
             self.cut["max_depth"] += 1
             return False  # not known: a shorter way to it may be found yet
-        host = self._hosts.get(name) or self._meet(name, number, shard)
-        if not shard.known.add(int.from_bytes(digest[:8])):
+        host = self._hosts.get(name) or self._meet(name, url, number, shard)
+        if host is None:
+            self.cut["max_hosts_per_domain"] += 1
             return False
-        self._push(host, depth, referrer, url)
+        if not shard.known.add(int.from_bytes(digest[:8])) and not mark.startswith(_ANEW):
+            return False
+        if mark.startswith("again="):
+            self._hope(host)
+        self._push(host, depth, referrer, url, mark)
         return True
 
-    def _push(self, host: _Host, depth: int, referrer: str, url: str) -> None:
-        self._in_memory_bytes += host.queue.push(depth, referrer, url)
+    def _push(self, host: _Host, depth: int, referrer: str, url: str, mark: str) -> None:
+        self._in_memory_bytes += host.queue.push(depth, referrer, url, mark)
         self.pending += 1
         if self._in_memory_bytes > _MEMORY_BYTES:
             for each in self._hosts.values():
@@ -161,11 +180,17 @@ class Frontier:
         if not host.in_heap:
             self._schedule(host)
 
-    def _meet(self, name: str, number: int, first: _Shard) -> _Host:
+    def _meet(self, name: str, url: str, number: int, first: _Shard) -> _Host | None:
+        """Make a host's queue; None if its domain has too many hosts already."""
+        site = urls.site(urls.hostname(url))
+        if self._hosts_of_site[site] >= self.settings.crawl.max_hosts_per_domain:
+            return None
+        self._hosts_of_site[site] += 1
         shard = None if self._by_url else number
         host = self._hosts[name] = _Host(name, shard, first.taken_at, is_open=not self.settings.politeness.robots)
         if first.taken_at is not None:
             host.ready_at = first.taken_at + self._delay(host)
+        host.ready_at = max(host.ready_at, self._rests.get(name, 0.0))
         self._know_done(name)
         if self.settings.crawl.max_pages_per_host is not None:
             host.pages = self._pages_of(name)
@@ -268,7 +293,7 @@ class Frontier:
         while self._ready and self._ready[0][0] <= now:
             _, _, host = heapq.heappop(self._ready)
             host.in_heap = False
-            task = self._next_of(host) if host.ready_at <= now else None
+            task = self._next_of(host, now) if host.ready_at <= now else None
             if task is not None:
                 host.in_flight += 1
                 self.in_flight += 1
@@ -277,7 +302,7 @@ class Frontier:
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for this one's answer
                     host.ready_at = now + self._delay(host)
                 self._schedule(host)
-                check = now < self._shards[shard].check_until
+                check = bool(task.mark) or now < self._shards[shard].check_until
                 return task if task.check == check else task._replace(check=check)
             if host.ready_at > now:  # it was told to rest meanwhile
                 self._schedule(host)
@@ -291,9 +316,13 @@ class Frontier:
             self.give_back(task)
             self._schedule(self._hosts[task.host])
 
-    def _next_of(self, host: _Host) -> Task | None:
+    def _next_of(self, host: _Host, now: float) -> Task | None:
         if not (host.queue.count or host.urgent):
             return None
+        if host.gave_up:
+            return self._first_of(host)._replace(mark=f"gave-up={host.gave_up}")
+        if now - host.opened_at > ROBOTS_FOR_S:
+            host.open = False
         if not host.open:
             return self._ask_for_robots(host)
         limit = self.settings.crawl.max_pages_per_host
@@ -301,6 +330,9 @@ class Frontier:
             if host.pages >= limit:
                 self._drop(host)
             return None
+        return self._first_of(host)
+
+    def _first_of(self, host: _Host) -> Task:
         if host.urgent:
             task = host.urgent.pop()
             self.pending -= 1
@@ -308,9 +340,9 @@ class Frontier:
         return self._pop(host)
 
     def _pop(self, host: _Host) -> Task:
-        depth, referrer, url = host.queue.pop(self.settings.crawl.order, self._scratch, self._rng)
+        depth, referrer, url, mark = host.queue.pop(self.settings.crawl.order, self._scratch, self._rng)
         self.pending -= 1
-        return Task(url, host.name, urls.key(url), depth, referrer, 1, check=False)
+        return Task(url, host.name, urls.key(url), depth, referrer, 1, check=False, mark=mark)
 
     def _ask_for_robots(self, host: _Host) -> Task | None:
         """Give the task that opens a host; None while one is under way."""
@@ -370,13 +402,15 @@ class Frontier:
             host.urgent = [*(host.urgent or ()), task]
             self.pending += 1
 
-    def open(self, name: str, delay_s: float) -> None:
+    def open(self, name: str, delay_s: float, now: float) -> None:
         """A host's robots.txt is known and asks for `delay_s` between requests: its pages may be handed out."""
         host = self._hosts.get(name)
         if host is None:
             return
         host.open = True
-        host.delay = min(delay_s, self.settings.politeness.max_delay)
+        host.opened_at = now
+        host.robots_attempt = 1
+        host.pace.asked_s = delay_s
         if host.taken_at is not None:
             host.ready_at = max(host.ready_at, host.taken_at + self._delay(host))
         self._schedule(host)
@@ -384,11 +418,72 @@ class Frontier:
     def is_open(self, name: str) -> bool:
         return self._hosts[name].open
 
+    # -- how hosts do
+
     def rest(self, name: str, until: float) -> None:
-        """Ask nothing more of a host before `until`."""
+        """Ask nothing more of a host, met or not, before `until`."""
+        self._rests[name] = max(until, self._rests.get(name, 0.0))
         host = self._hosts.get(name)
         if host is not None:
             host.ready_at = max(host.ready_at, until)
+
+    def rests(self, now: float) -> dict[str, float]:
+        """Give the hosts that were told to rest, and for how many seconds yet; may be called by another thread."""
+        return {name: until - now for name, until in self._rests.copy().items() if until > now}
+
+    def tidy(self, now: float) -> None:
+        """Forget rests that are over."""
+        self._rests = {name: until for name, until in self._rests.items() if until > now}
+
+    def answered(self, name: str, latency_s: float) -> None:
+        """A host answered a request."""
+        host = self._hosts.get(name)
+        if host is not None:
+            host.pace.answered(latency_s)
+
+    def failed(self, task: Task, class_: str, now: float) -> None:
+        """A host did not answer a request, or said that it cannot: after many in a row it rests, and is given up."""
+        host = self._hosts.get(task.host)
+        if host is None:
+            return
+        no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
+        pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
+        if host.pace.is_hopeless(now, self.settings.politeness):
+            self.give_up(task.host, class_)
+        elif pause_s:
+            self.rest(task.host, now + pause_s)
+
+    def give_up(self, name: str, class_: str) -> None:
+        """Nothing more is hoped for of a host: hand out what is pending, to be written down as failed."""
+        host = self._hosts.get(name)
+        if host is not None:
+            host.gave_up = class_
+            self._hasten(host)
+
+    def forgive(self, names: Iterable[str]) -> None:
+        """The failures of these hosts were not theirs: the network was gone."""
+        for name in names:
+            host = self._hosts.get(name)
+            if host is not None:
+                host.pace.forget_failures()
+                host.robots_attempt = 1
+
+    def _hope(self, host: _Host) -> None:
+        """Somebody asks for another try."""
+        if host.gave_up:
+            host.gave_up = ""
+            host.pace.forget_failures()
+            host.robots_attempt = 1
+
+    def _hasten(self, host: _Host) -> None:
+        """Let a host's turn come at once."""
+        host.ready_at = 0.0
+        self._rests.pop(host.name, None)
+        if host.in_heap:
+            self._ready = [entry for entry in self._ready if entry[2] is not host]
+            heapq.heapify(self._ready)
+            host.in_heap = False
+        self._schedule(host)
 
     # -- what it knows
 
@@ -416,7 +511,7 @@ class Frontier:
         self._scratch.close()
 
     def _delay(self, host: _Host) -> float:
-        return max(self.settings.politeness.delay, host.delay)
+        return host.pace.delay_s(self.settings.politeness)
 
     def _schedule(self, host: _Host) -> None:
         """Put a host into the heap if it has something to hand out."""

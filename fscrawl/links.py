@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import webencodings
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from fscrawl.encoding import decode, sniff_encoding
 from fscrawl.taming import tame
@@ -117,7 +117,10 @@ _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 
 
 def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
-    tree = LexborHTMLParser(body)
+    try:
+        tree = LexborHTMLParser(body)
+    except SelectolaxError as error:  # it takes any bytes, as long as there is memory for them
+        raise MemoryError(str(error)) from error
     elements = []
     for node in tree.css(_ELEMENTS):
         tag = node.tag or ""

@@ -22,8 +22,10 @@ from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, Tree
 from fscrawl.fetch import Failed
 from fscrawl.frontier import Frontier, Task
 from fscrawl.membership import Membership
+from fscrawl.outage import Outage
 from fscrawl.pool import Died, Place, Pool, Trouble
-from fscrawl.progress import Counts, Progress
+from fscrawl.progress import Counts, Progress, plain
+from fscrawl.records import SITEMAP
 from fscrawl.settings import Settings
 from fscrawl.store import Tree
 from fscrawl.watch import Watch
@@ -31,17 +33,21 @@ from fscrawl.worker import Job, Outcome, error_record
 
 _LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
 _FIRST_BACKOFF_S = 1.0
-_KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped"}
+_KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one machine takes part. `reseed`: trust the link files alone; `follow`: stay when all is done."""
+    """How one machine takes part. `reseed`: trust the link files alone; `follow`: stay when all is done.
+
+    `refresh_before`: ask again for pages that were last fetched or looked at before that time (RFC 3339).
+    """
 
     workers: int
     threads: int
     reseed: bool = False
     follow: bool = False
+    refresh_before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +83,16 @@ class Machine:
         self._watch = Watch(tree, settings, seeds, progress.warn)
         self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
         self._membership = Membership(
-            tree, self._frontier, self._watch, reseed=options.reseed, counters=self._beat, warn=progress.warn
+            tree,
+            self._frontier,
+            self._watch,
+            reseed=options.reseed,
+            counters=self._beat,
+            warn=progress.warn,
+            refresh_before=options.refresh_before,
         )
+        self._outage = Outage()
+        self._probes = 0  # under way
         self._stored_before = 0
         self._elsewhere_before = 0
         self._pool: Pool
@@ -174,7 +188,7 @@ class Machine:
             self._show()
 
     def _going(self) -> bool:
-        if self._frontier.in_flight:
+        if self._frontier.in_flight or self._probes:
             return True
         if self._leaving():
             return False
@@ -199,10 +213,14 @@ class Machine:
         return limit - self._stored_before - elsewhere - self._counts.pages
 
     def _may_dispatch(self) -> bool:
-        return not self._membership.fenced and self._pool.has_room and self._frontier.in_flight < self._budget()
+        if self._outage.is_on or self._membership.fenced:
+            return False
+        return self._pool.has_room and self._frontier.in_flight < self._budget()
 
     def _dispatch(self) -> None:
         now = time.monotonic()
+        if self._outage.is_on:
+            self._probe(now)
         while self._may_dispatch():
             task = self._frontier.take(now)
             if task is None:
@@ -212,6 +230,15 @@ class Machine:
             else:
                 self._counts.cut["scope"] += 1
                 self._frontier.finish(task, None)
+
+    def _probe(self, now: float) -> None:
+        """During an outage: ask a host now and then whether the network is back."""
+        target = self._outage.probe(now)
+        if target is not None and self._pool.has_room:
+            self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
+            self._probes += 1
+        elif not self._outage.is_on:
+            self._progress.warn("no host has ever answered: going on, and what fails is written down")
 
     def _patience_s(self) -> float:
         """How long to wait for an answer before there may be something new to dispatch or to work at."""
@@ -227,7 +254,7 @@ class Machine:
     def _collect(self, answer: Outcome | Died | Trouble) -> None:
         if isinstance(answer, Trouble):
             self._trouble = answer.error
-            if answer.task is not None:
+            if answer.task is not None and answer.task.kind != "probe":
                 self._frontier.finish(answer.task, None)
         elif isinstance(answer, Died):
             self._bury(answer.task)
@@ -238,29 +265,62 @@ class Machine:
     def _settle(self, outcome: Outcome) -> None:
         """Bring the frontier up to date with what came of a task."""
         task = outcome.task
+        now = time.monotonic()
+        self._judge(outcome, now)
+        if task.kind == "probe":
+            self._probes -= 1
+            return
         if outcome.kind == "robots":
-            self._frontier.open(task.host, outcome.delay_s)
+            self._frontier.open(task.host, outcome.delay_s, now)
+            self._membership.discover(outcome.sitemaps, 0, "", SITEMAP)
+        elif outcome.kind == "failed" and task.kind == "robots":
+            self._frontier.give_up(task.host, outcome.class_)
+        elif outcome.kind == "passing" and self._outage.is_on:
+            self._frontier.give_back(task)
         elif outcome.kind == "passing":
-            self._frontier.retry(task, self._next_try(outcome))
+            self._frontier.retry(task, self._next_try(outcome, now))
         elif outcome.kind == "returned":
             self._frontier.give_back(task)
-        self._membership.discover(outcome.links, task.depth + 1, task.key)
+        is_sitemap = task.mark.startswith(SITEMAP)
+        self._membership.discover(outcome.links, task.depth + (not is_sitemap), task.key)
+        if is_sitemap:
+            self._membership.discover(outcome.sitemaps, task.depth, task.key, f"{SITEMAP}-part")
         self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
 
-    def _next_try(self, outcome: Outcome) -> float:
-        """Backoff with jitter: 1, 2, 4 … s, half of it at random; a Retry-After makes the whole host wait."""
-        now = time.monotonic()
+    def _judge(self, outcome: Outcome, now: float) -> None:
+        """Take in how the host does, and whether it is not rather the network."""
+        task = outcome.task
+        if outcome.health == "answered":
+            self._frontier.answered(task.host, outcome.latency_s)
+        elif outcome.health:
+            self._frontier.failed(task, outcome.class_, now)
+        if outcome.health == "silent":
+            if self._outage.silent(task.host, task.url, now):
+                hosts = self._outage.silent_hosts
+                self._frontier.forgive(hosts)
+                self._progress.warn(
+                    f"no answer from {len(hosts)} hosts in a row (the last: {plain(outcome.message)}): is the network"
+                    " gone? Nothing is fetched but a probe now and then, until one answers"
+                )
+        elif outcome.health and self._outage.answered(task.host, task.url):
+            self._progress.warn("the network is back: going on")
+        if outcome.delay_s and outcome.kind in ("passing", "failed"):
+            self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings.politeness.max_rest))
+
+    def _next_try(self, outcome: Outcome, now: float) -> float:
+        """Backoff with jitter: 1, 2, 4 … s, half of it at random; a host that was told to rest does so besides."""
         most: float = self._settings.politeness.max_delay
-        if outcome.delay_s:
-            self._frontier.rest(outcome.task.host, now + min(outcome.delay_s, most))
         backoff = min(_FIRST_BACKOFF_S * 2.0 ** (outcome.task.attempt - 1), most)
-        return now + max(min(outcome.delay_s, most), backoff * self._rng.uniform(0.5, 1.0))
+        return now + backoff * self._rng.uniform(0.5, 1.0)
 
     def _bury(self, task: Task) -> None:
         """Write down a URL that killed its worker twice."""
         failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
+        if task.kind == "probe":
+            self._probes -= 1
+            return
         if task.kind == "robots":
-            self._frontier.open(task.host, 0.0)
+            self._frontier.open(task.host, 0.0, time.monotonic())
         else:
             self._counts.errors[failure.class_] += 1
             self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
@@ -272,17 +332,17 @@ class Machine:
 
     def _count(self, outcome: Outcome) -> None:
         counts = self._counts
-        counts.cut["scope"] += outcome.cut
+        counts.cut.update(outcome.cut or {})
         if outcome.kind in _KINDS:
             name = _KINDS[outcome.kind]
             setattr(counts, name, getattr(counts, name) + 1)
             counts.bytes += outcome.bytes
             self._progress.event(outcome.task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
-        elif outcome.kind in ("failed", "passing"):
-            if outcome.kind == "failed":
-                counts.errors[outcome.class_] += 1
-            else:
+        elif outcome.kind in ("failed", "passing") and outcome.task.kind != "probe":
+            if outcome.kind == "passing":
                 counts.retried += 1
+            elif outcome.task.kind == "page":  # of a robots.txt, each page will say so
+                counts.errors[outcome.class_] += 1
             self._progress.event(outcome.task.url, outcome.kind, error=outcome.class_, message=outcome.message)
 
     def _show(self, *, last: bool = False) -> None:

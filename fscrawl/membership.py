@@ -15,6 +15,7 @@ discovered; a URL of another's shard goes into the feed.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +28,9 @@ from fscrawl.frontier import Frontier
 from fscrawl.heartbeat import Heartbeat, Permit
 from fscrawl.known import Recent
 from fscrawl.machinery import Machinery
+from fscrawl.records import PageRecord
 from fscrawl.reseed import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
+from fscrawl.scope import Scope
 from fscrawl.store import Tree
 from fscrawl.watch import Watch
 
@@ -37,6 +40,8 @@ _SOON_S = 0.1
 _HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
 _SLICE_S = 0.05  # of chores, between two looks at the workers
 _SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
+_LONG_REST_S = 5.0  # shorter ones are over before another machine could begin
+_TOLD_RESTS = 200
 _ROOMS = ("htmls", "links", "errs")
 
 
@@ -52,14 +57,19 @@ class Membership:
         reseed: bool,
         counters: Callable[[], dict[str, Any]],
         warn: Callable[[str], None],
+        refresh_before: str = "",
     ) -> None:
-        """`counters`: further figures of a beat; `reseed`: trust no feed."""
+        """`counters`: further figures of a beat; `reseed`: trust no feed.
+
+        `refresh_before`: pages last fetched or looked at before that (RFC 3339) are asked for again.
+        """
         self._tree = tree
         self._frontier = frontier
         self._watch = watch
         self._counters = counters
         self._warn = warn
-        self._distrust = reseed
+        self._distrust = reseed or bool(refresh_before)
+        self._refresh_before = refresh_before
         self._machinery = Machinery(tree)
         self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
         self._reader = Reader(self._machinery, tree.machine)
@@ -83,9 +93,8 @@ class Membership:
         self._max_depth = watch.settings.crawl.max_depth
         self.scope_was_edited = False  # then what is pending may be outside
 
-    def _new_scope(self) -> urls.Scope:
-        crawl = self._watch.settings.crawl
-        return urls.Scope(crawl.scope, self._watch.seeds, crawl.allow, crawl.deny)
+    def _new_scope(self) -> Scope:
+        return Scope(self._watch.settings.crawl, self._watch.seeds)
 
     # -- beginning and end
 
@@ -131,7 +140,12 @@ class Membership:
             self._heart.abandon()
 
     def snapshot(self) -> dict[str, Any]:
-        return {**self._state, **self._counters()}
+        return {**self._state, **self._counters(), **self._told_to_rest()}
+
+    def _told_to_rest(self) -> dict[str, Any]:
+        """Give the hosts that rest for long, for whoever takes them over; in seconds, for no clocks are compared."""
+        rests = {host: round(s, 1) for host, s in self._frontier.rests(time.monotonic()).items() if s > _LONG_REST_S}
+        return {"rests": dict(itertools.islice(rests.items(), _TOLD_RESTS))} if rests else {}
 
     # -- what the main loop asks
 
@@ -140,7 +154,7 @@ class Membership:
         """There are feeds or link files to be read."""
         return bool(self._chores)
 
-    def discover(self, links: Iterable[str], depth: int, referrer: str) -> None:
+    def discover(self, links: Iterable[str], depth: int, referrer: str, mark: str = "") -> None:
         """Take in URLs found on a page, all inside the scope: own ones into the frontier, all into the feed."""
         limit = self._watch.settings.crawl.max_depth
         if limit is not None and depth > limit:
@@ -149,12 +163,12 @@ class Membership:
         for url in links:
             place = self._frontier.place(url)
             if self._frontier.holds(place.shard):
-                new = self._frontier.add(url, depth, referrer, place)
+                new = self._frontier.add(url, depth, referrer, place, mark)
             else:
                 new = self._send(int.from_bytes(place.digest[:8]))
             if new:
                 self._need(place.shard)
-                self._writer.add(Found(place.shard, depth, referrer, url))
+                self._writer.add(Found(place.shard, depth, referrer, url, mark))
 
     def _need(self, shard: int) -> None:
         if shard not in self._needed:
@@ -187,6 +201,7 @@ class Membership:
         if hungry:  # what was set while there was work is too far off
             self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
         if now >= self._next_round:
+            self._frontier.tidy(now)
             self._next_round = float("inf")  # a round may ask for the next to come soon
             changed = self._round(now, hungry=hungry)
             often = hungry or self._releasing or self._arriving or self.fenced
@@ -296,6 +311,7 @@ class Membership:
                 self._frontier.hold(shard, now if before else None, check_s=self.fleet.dead_after_s)
         self._frontier.learn_done()
         shards = {shard for shard, _ in taken}
+        self._respect_rests(shards, now)
         for seed in sorted(self._watch.seeds):
             if self._frontier.shard_of(seed) in shards:
                 self._frontier.add(seed, 0, "")
@@ -304,6 +320,13 @@ class Membership:
         unclean = {s for s, clean in taken if self._distrust or clean is False or (clean is None and s in inhabited)}
         if unclean:
             self._read_link_files(unclean)
+
+    def _respect_rests(self, shards: set[int], now: float) -> None:
+        """Let hosts rest that their last holder was told to leave alone: as long again, which is on the safe side."""
+        for peer in self.fleet.peers.values():
+            for host, seconds in peer.last().get("rests", {}).items():
+                if urls.shard(host, self._tree.record.shards) in shards:
+                    self._frontier.rest(host, now + seconds)
 
     def _look_for_hosts(self) -> None:
         self.past_hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
@@ -327,7 +350,14 @@ class Membership:
     def _add_found(self, found: Found) -> None:
         place = self._frontier.place(found.url)
         if self._frontier.holds(place.shard):
-            self._frontier.add(found.url, found.depth, found.referrer, place)
+            self._frontier.add(found.url, found.depth, found.referrer, place, found.mark)
+
+    def _refresh(self, record: PageRecord) -> None:
+        """Ask again for a page that is older than was asked for."""
+        place = self._frontier.place(record.url)
+        old = (record.checked_at or record.fetched_at) < self._refresh_before
+        if old and self._frontier.holds(place.shard) and self.scope.refuses(record.url) is None:
+            self._frontier.add(record.url, record.depth, record.referrer, place, "refresh")
 
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
@@ -342,7 +372,9 @@ class Membership:
             for record in records_of(self._tree, host, shards, self._warn):
                 if record is not None:
                     inside = [url for url in record.links if self.scope.refuses(url) is None]
-                    self.discover(inside, record.depth + 1, record.key)
+                    self.discover(inside, record.depth_of_links, record.key)
+                    self.discover(record.sitemaps or (), record.depth, record.key, "sitemap-part")
+                    self._refresh(record)
                 yield
             self.reseeding -= 1
             yield

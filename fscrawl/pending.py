@@ -1,7 +1,11 @@
 """Pending URLs of one host, packed in memory and spilled to a local scratch file when there are many.
 
 Vocabulary:
-  line      b"<depth> <referrer> <url>": a normal form has no blank, so this reads back by splitting
+  line      b"<depth> <referrer> <url>[ <mark>]": a normal form has no blank, so this reads back by splitting
+  mark      what is special about a URL, "" for most:
+              sitemap, sitemap-part   it is a sitemap that robots.txt names, or that such a one names
+              again=<failed_at>       it failed then, and somebody asks for another try
+              refresh                 it is stored, and to be asked for again
   tail      the newest lines, one packed bytearray: a third of the memory of as many objects
   block     a former tail in the scratch file
   head      the lines being handed out, split
@@ -20,11 +24,12 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form."""
+    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form, its mark."""
 
     depth: int
     referrer: str
     url: str
+    mark: str = ""
 
 
 class Scratch:
@@ -61,9 +66,9 @@ class Queue:
         self._head: list[bytes] | None = None
         self._blocks: array[int] | None = None  # offset and size in the scratch file of each, oldest first
 
-    def push(self, depth: int, referrer: str, url: str) -> int:
+    def push(self, depth: int, referrer: str, url: str, mark: str = "") -> int:
         """Add a line as the newest; give its size in bytes."""
-        line = f"{depth} {referrer} {url}\n".encode()
+        line = (f"{depth} {referrer} {url} {mark}\n" if mark else f"{depth} {referrer} {url}\n").encode()
         if self._tail is None:
             self._tail = bytearray(line)
         else:
@@ -99,8 +104,8 @@ class Queue:
         line = head.pop()
         self._head = head or None
         self.count -= 1
-        depth, referrer, url = line.decode().split(" ")
-        return Line(int(depth), referrer, url)
+        depth, referrer, url, *mark = line.decode().split(" ")
+        return Line(int(depth), referrer, url, *mark)
 
     def _older(self, scratch: Scratch, index: int) -> list[bytes]:
         """Give a block's lines, or the tail's if there is no block."""

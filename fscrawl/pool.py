@@ -71,6 +71,8 @@ class Place:
 # -- inside a worker process
 
 
+STALLED_S = 2.0  # a host that takes longer is not worth a thread that others could use
+_MOST_THREADS = 5  # times `threads`, where most of them are stalled
 _DRAIN, _STOP = "drain", "stop"
 _connection: Connection
 _place: Place
@@ -106,10 +108,12 @@ class _Inside:
         self._outbox: deque[Any] = deque()
         self._sending = threading.Lock()
 
+        self._threads: list[threading.Thread] = []
+        self._busy_since: dict[int, float] = {}  # thread → when it began what it is doing
+
     def run(self) -> None:
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._place.threads)]
-        for thread in threads:
-            thread.start()
+        for _ in range(self._place.threads):
+            self._add_thread()
         for message in iter(self._connection.recv, _STOP):
             if message == _DRAIN:
                 self._return_waiting()
@@ -118,14 +122,32 @@ class _Inside:
             else:
                 for task in message:
                     self._inbox.put(task)
-        for _ in threads:
+                self._make_up_for_stalled()
+        for _ in self._threads:
             self._inbox.put(None)
-        for thread in threads:
+        for thread in self._threads:
             thread.join()
 
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _make_up_for_stalled(self) -> None:
+        """Where threads wait for hosts that hardly answer, let others do what has come."""
+        if self._inbox.qsize() and len(self._threads) < _MOST_THREADS * self._place.threads:
+            now = time.monotonic()
+            stalled = sum(now - since > STALLED_S for since in self._busy_since.copy().values())
+            for _ in range(min(self._place.threads + stalled - len(self._threads), self._inbox.qsize())):
+                self._add_thread()
+
     def _work(self) -> None:
+        me = threading.get_ident()
         while (task := self._inbox.get()) is not None:
-            self._send(self._outcome(task))
+            self._busy_since[me] = time.monotonic()
+            outcome = self._outcome(task)
+            self._busy_since.pop(me, None)
+            self._send(outcome)
 
     def _outcome(self, task: Task) -> Outcome | Trouble:
         try:
@@ -178,6 +200,8 @@ class _Slot:
         self.connection: Connection
         self.executor: ProcessPoolExecutor
         self.in_flight: dict[str, Task] = {}
+        self.submitted_at: dict[str, float] = {}
+        self.stalled = 0  # tasks that have been under way for long: they wait for hosts, and take no part of the work
         self.unsent: list[Task] = []
         self.suspects: deque[Task] = deque()
         self.alone: Task | None = None
@@ -186,12 +210,21 @@ class _Slot:
 
     @property
     def load(self) -> int:
-        return len(self.in_flight)
+        return len(self.in_flight) - self.stalled
+
+    def count_stalled(self, now: float, most: int) -> None:
+        stalled = sum(now - at > STALLED_S for at in self.submitted_at.values())
+        self.stalled = min(stalled, most)
 
     @property
     def open(self) -> bool:
         """It may be given more than a suspect."""
         return not self.suspects and self.alone is None
+
+
+def _name(task: Task) -> str:
+    """Name a task among those in flight: a host has one for its robots.txt, and perhaps a probe, at a time."""
+    return task.key or f"{task.kind} {task.host}"
 
 
 class Pool:
@@ -208,6 +241,7 @@ class Pool:
         self._slots = [_Slot() for _ in range(workers)]
         self._of_host: dict[str, _Slot] = {}
         self._capacity = 2 * place.threads  # as many waiting in the inbox as being worked on
+        self._most_stalled = (_MOST_THREADS - 1) * place.threads
         self.replaced = 0
         for slot in self._slots:
             self._spawn(slot)
@@ -239,12 +273,15 @@ class Pool:
             idlest = min(open_slots, key=lambda each: each.load)
             if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._place.threads:
                 slot = self._of_host[task.host] = idlest
-        slot.in_flight[task.key or task.host] = task
+        slot.in_flight[_name(task)] = task
+        slot.submitted_at[_name(task)] = time.monotonic()
         slot.unsent.append(task)
 
     def wait(self, timeout_s: float) -> Iterator[Outcome | Died | Trouble]:
         """Send what was submitted; give what has come back, waiting for the first of it at most `timeout_s`."""
+        now = time.monotonic()
         for slot in self._slots:
+            slot.count_stalled(now, self._most_stalled)
             self._flush(slot)
         for chosen, _ in self._selector.select(timeout_s):
             slot = chosen.data
@@ -257,7 +294,8 @@ class Pool:
             slot.stillborn = 0
             for answer in answers:
                 if answer.task is not None:
-                    slot.in_flight.pop(answer.task.key or answer.task.host, None)
+                    slot.in_flight.pop(_name(answer.task), None)
+                    slot.submitted_at.pop(_name(answer.task), None)
                     slot.alone = None
                 yield answer
         self._kill_hung()
@@ -265,10 +303,10 @@ class Pool:
     def _flush(self, slot: _Slot) -> None:
         if slot.suspects and not slot.in_flight:
             slot.alone = slot.suspects.popleft()
-            slot.in_flight[slot.alone.key or slot.alone.host] = slot.alone
+            slot.in_flight[_name(slot.alone)] = slot.alone
             slot.unsent = [slot.alone]
         if slot.unsent:
-            if slot.load == len(slot.unsent):
+            if len(slot.in_flight) == len(slot.unsent):
                 slot.heard_at = time.monotonic()  # it was idle until now
             with contextlib.suppress(OSError):  # it just died; `wait` will see it
                 slot.connection.send(slot.unsent)
@@ -286,6 +324,7 @@ class Pool:
         guilty, slot.alone = slot.alone, None
         slot.suspects.extend(task for task in slot.in_flight.values() if task is not guilty)
         slot.in_flight = {}
+        slot.submitted_at = {}
         slot.unsent = []
         self._spawn(slot)
         if guilty is not None:

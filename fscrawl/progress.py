@@ -21,6 +21,7 @@ class Counts:
     """What this run has done, and what is before it.
 
     pages, redirects, skipped   records stored by this run
+    unchanged                   stored pages that were looked at again, and are as they were
     bytes                       of the bodies
     errors                      failures written down, by class
     retried                     passing failures that were tried again
@@ -30,6 +31,7 @@ class Counts:
     pages: int = 0
     redirects: int = 0
     skipped: int = 0
+    unchanged: int = 0
     bytes: int = 0
     retried: int = 0
     pending: int = 0

@@ -20,6 +20,7 @@ from typing import Any, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 
+SITEMAP = "sitemap"  # what `skipped` says of one
 FORMAT = 1  # of the tree; raised when an older program would misread a newer tree
 
 
@@ -78,6 +79,10 @@ class PageRecord(_Record):
     nofollow          outlinks marked rel=nofollow (or all, on a page whose robots meta says so): not followed
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
+    truncated         the page has more links than are kept
+    sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs
+    checked_at        when it was asked for again and had not changed, or could not be had; absent if never
+    checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     """
 
     url: str
@@ -99,6 +104,15 @@ class PageRecord(_Record):
     nofollow: tuple[str, ...] | None = None
     canonical: str | None = None
     robots: tuple[str, ...] | None = None
+    truncated: bool | None = None
+    sitemaps: tuple[str, ...] | None = None
+    checked_at: str | None = None
+    checked_status: int | None = None
+
+    @property
+    def depth_of_links(self) -> int:
+        """What its links' depth is: those of a sitemap are as near as itself."""
+        return self.depth + (self.skipped != SITEMAP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,7 @@ _CONVERT: dict[Any, Callable[[Any], Any]] = {
     str | None: _exactly(str),
     int: _exactly(int),
     int | None: _exactly(int),
+    bool | None: _exactly(bool),
     float: _exactly(float, int),
     tuple[str, ...]: _strings,
     tuple[str, ...] | None: _strings,

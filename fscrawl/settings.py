@@ -16,7 +16,10 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from fscrawl import __version__
+from fscrawl.addresses import not_networks
+from fscrawl.credentials import not_auth
 from fscrawl.errors import SettingsError
+from fscrawl.proxies import not_proxies
 
 FILE = "crawl.toml"
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
@@ -54,6 +57,14 @@ def _header_value(value: str) -> str | None:
     return None if printable else "one line of printable ASCII characters"
 
 
+def _header_values(values: tuple[str, ...]) -> str | None:
+    return "one-line strings of printable ASCII characters" if any(map(_header_value, values)) else None
+
+
+def _file_name(value: str) -> str | None:
+    return None if value.strip() and value.isprintable() else "the path of a file"
+
+
 def _headers(values: dict[str, str]) -> str | None:
     for name, value in values.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or _header_value(value):
@@ -75,6 +86,14 @@ class CrawlSettings:
     max_depth: int | None = _setting(None, "links followed from a seed", _at_least(0))
     max_pages: int | None = _setting(None, "pages stored in all", _at_least(1))
     max_pages_per_host: int | None = _setting(None, "pages stored of one host", _at_least(1))
+    max_hosts_per_domain: int = _setting(
+        10_000, "hosts of one registrable domain: a wildcard name has ever more", _at_least(1)
+    )
+    max_path_depth: int = _setting(32, "segments of a URL's path: a trap has ever more", _at_least(1))
+    max_repeats: int = _setting(
+        3, "times that up to three segments of a path may repeat in a row, as in /a/b/a/b/a/b", _at_least(1)
+    )
+    sitemaps: bool = _setting(True, "take the sitemaps that robots.txt names for seeds, within the scope")
     order: str = _setting(
         "breadth", 'within a host: "breadth", "depth" or "random"', _one_of("breadth", "depth", "random")
     )
@@ -93,10 +112,18 @@ class PolitenessSettings:
     user_agent: str = _setting(
         USER_AGENT, "who crawls, with an address where you can be reached; please put yours here", _header_value
     )
+    user_agents: tuple[str, ...] = _setting(
+        (), "for a site of your own: in turn, one for each host; robots.txt is read as user_agent", _header_values
+    )
     robots: bool = _setting(True, "honour robots.txt")
     delay: float = _setting(1.0, "seconds between two requests to one host", _at_least(0))
     per_host: int = _setting(1, "requests to one host at the same time", _at_least(1))
-    max_delay: float = _setting(60.0, "seconds; a longer Crawl-delay or Retry-After counts as this", _at_least(0))
+    adaptive: bool = _setting(True, "let the delay grow up to max_delay with a host's latency and errors")
+    max_delay: float = _setting(60.0, "seconds; a longer Crawl-delay counts as this", _at_least(0))
+    max_rest: float = _setting(3600.0, "seconds; a longer Retry-After counts as this", _at_least(0))
+    give_up_after: float = _setting(
+        60.0, "seconds in which a host answers nothing, asked again and again, until it is given up", _at_least(0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +138,27 @@ class FetchSettings:
     )
     retries: int = _setting(3, "further attempts after a passing failure", _at_least(0))
     allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses")
+    allow_addresses: tuple[str, ...] = _setting(
+        (), 'private networks to fetch from all the same, e.g. "10.0.0.0/8"', not_networks
+    )
     headers: dict[str, str] = field(
-        default_factory=dict, metadata={"help": "further request headers", "check": _headers}
+        default_factory=dict,
+        metadata={
+            "help": "further request headers, to every host; $NAME is an environment variable",
+            "check": _headers,
+        },
+    )
+    cookies: bool = _setting(True, "keep cookies, in memory, and send them back")
+    auth: dict[str, str] = field(
+        default_factory=dict,
+        metadata={"help": 'who to log in as, by host: {"intranet.example" = "user:$PASSWORD"}', "check": not_auth},
+    )
+    proxies: tuple[str, ...] = _setting(
+        (), 'used in turn: "http://user:$PASSWORD@host:port", "socks5h://host:port" (needs PySocks)', not_proxies
+    )
+    proxy_uses: int | None = _setting(None, "requests through each proxy, by each worker process", _at_least(1))
+    ca_file: str | None = _setting(
+        None, "a PEM file: the certificate authorities to trust instead of the usual ones", _file_name
     )
 
 
@@ -263,6 +309,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
         float,
     ),
     "str": ("a string", _is_text, str),
+    "str | None": ("a string", _is_text, str),
     "tuple[str, ...]": (
         "a list of strings",
         lambda v: isinstance(v, list) and all(_is_text(item) for item in v),

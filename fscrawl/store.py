@@ -254,6 +254,10 @@ class Tree:
             self._put("htmls", host, record.key, body)
         self._put("links", host, record.key, record.to_json())
 
+    def put_record(self, host: str, record: PageRecord) -> None:
+        """Bring the record of a stored page up to date; its body stays."""
+        self._put("links", host, record.key, record.to_json())
+
     def put_error(self, host: str, record: ErrorRecord) -> None:
         """Store the failure of a URL; an earlier one is replaced."""
         self._put("errs", host, record.key, record.to_json())
@@ -273,6 +277,15 @@ class Tree:
     def error(self, host: str, key: str) -> ErrorRecord:
         """Read the failure of a URL; RecordError if it is torn, TreeError if it is not there."""
         return ErrorRecord.from_json(self._get(self.path_of("errs", host, key)))
+
+    def failed_at(self, host: str, key: str) -> str | None:
+        """Tell when a URL failed; None if it did not, or if that cannot be read."""
+        path = self.path_of("errs", host, key)
+        with translated(path):
+            try:
+                return ErrorRecord.from_json(read_file(path)).failed_at
+            except (FileNotFoundError, RecordError):
+                return None
 
     def body(self, host: str, key: str) -> bytes:
         """Read a page's body; TreeError if it is not there."""

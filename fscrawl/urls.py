@@ -1,4 +1,4 @@
-"""What a URL is called: normal form, key, host directory, shard, site, scope. Pure: no disk, no socket.
+"""What a URL is called: normal form, key, host directory, shard, site. Pure: no disk, no socket.
 
 Vocabulary:
   normal form   the WHATWG serialisation of an http(s) URL without fragment and credentials; one page, one spelling
@@ -187,55 +187,3 @@ def site(name: str) -> str:
     if name.endswith("]") or name.rpartition(".")[2].isdigit():
         return name
     return _suffixes().privatesuffix(name.rstrip(".")) or name
-
-
-class Scope:
-    """Which URLs belong to the crawl, relative to its seeds and by the user's expressions."""
-
-    def __init__(
-        self,
-        mode: str,
-        seeds: frozenset[str],
-        allow: tuple[str, ...] = (),
-        deny: tuple[str, ...] = (),
-    ) -> None:
-        """`mode`: "host" | "domain" | "any"; `seeds`: normal forms; `allow`, `deny`: regular expressions, searched."""
-        self.mode = mode
-        names = {hostname(seed) for seed in seeds}
-        self._members = frozenset(names if mode == "host" else {site(name) for name in names})
-        self._allow = tuple(re.compile(pattern) for pattern in allow)
-        self._deny = tuple(re.compile(pattern) for pattern in deny)
-
-    def covers_no_more_than(self, other: Scope) -> bool:
-        """Tell whether it is plain that whatever is inside this scope is inside `other` too.
-
-        >>> narrow, wide = Scope("host", frozenset({"http://a.example/"})), Scope("any", frozenset())
-        >>> narrow.covers_no_more_than(wide), wide.covers_no_more_than(narrow)
-        (True, False)
-        """
-        same_rules = self._allow == other._allow and set(other._deny) <= set(self._deny)
-        if not same_rules or other.mode == "any":
-            return same_rules
-        return self.mode == other.mode and self._members <= other._members
-
-    def refuses(self, url: str) -> str | None:
-        """Give the rule by which a normal form is outside, or None if it is inside.
-
-        >>> scope = Scope("domain", frozenset({"http://www.example.com/"}), deny=("[?]session=",))
-        >>> scope.refuses("https://blog.example.com/a") is None
-        True
-        >>> scope.refuses("http://other.example/")
-        'scope = "domain"'
-        >>> scope.refuses("http://example.com/?session=1")
-        'deny = "[?]session="'
-        """
-        if self.mode != "any":
-            name = hostname(url)
-            if (name if self.mode == "host" else site(name)) not in self._members:
-                return f'scope = "{self.mode}"'
-        for pattern in self._deny:
-            if pattern.search(url):
-                return f'deny = "{pattern.pattern}"'
-        if self._allow and not any(pattern.search(url) for pattern in self._allow):
-            return "allow"
-        return None

@@ -12,49 +12,60 @@ TreeError passes through, and a page whose outcome is "stored" is on the tree wh
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from fscrawl import links, urls
+from fscrawl import links, sitemaps, sniff, urls
+from fscrawl.errors import RecordError, TreeError
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
+from fscrawl.http_dates import retry_after_s
 from fscrawl.known import Recent
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, timestamp
-from fscrawl.robots import MAX_BYTES, Rules
+from fscrawl.manners import REDIRECTS, Manners, Refusal, follow
+from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, timestamp
+from fscrawl.scope import Scope
 from fscrawl.settings import Settings
 from fscrawl.store import Tree
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_ROBOTS_HOPS = 5  # RFC 9309 2.3.1.2
+_SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
 _SENT_MEMORY = 20_000  # URLs a worker remembers having told its parent, per generation
-_KEPT_RULES = 4096  # hosts whose robots.txt a worker keeps parsed
 
 
 class Outcome(NamedTuple):
     """What came of a task.
 
-    kind       "stored" | "redirect" | "skipped" | "known" (was done already) | "failed" | "passing" (may be tried
-               again; nothing is written) | "robots" (the host's rules are known) | "returned" (nobody began it)
+    kind       "stored" | "redirect" | "skipped" | "unchanged" (a refreshed page is as it was) | "known" (was done
+               already) | "failed" | "passing" (may be tried again; nothing is written) | "robots" (the host's rules
+               are known) | "returned" (nobody began it)
     links      outlinks inside the scope that this worker has not told of before
+    sitemaps   of "robots" and of a sitemap: those that it names
     bytes      of the stored body
     class_     error class of "failed" and "passing"
-    delay_s    of "robots": what robots.txt asks for; of "passing": Retry-After; else 0
-    cut        outlinks left out by the scope
+    health     of the host, by this exchange: "answered", "failing" (it says "not now"), "silent" (it says nothing), ""
+               (it was not asked)
+    latency_s  that the answer took
+    delay_s    of "robots": what robots.txt asks for; else Retry-After, 0 where there is none
+    cut        outlinks left out, by the setting that did it
     """
 
     task: Task
     kind: str
     asked_at: float | None = None
     links: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
     bytes: int = 0
     class_: str = ""
     message: str = ""
     status: int = 0
+    health: str = ""
+    latency_s: float = 0.0
     delay_s: float = 0.0
-    cut: int = 0
+    cut: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +75,8 @@ class Job:
     settings: Settings
     seeds: frozenset[str]
 
-    def scope(self) -> urls.Scope:
-        crawl = self.settings.crawl
-        return urls.Scope(crawl.scope, self.seeds, crawl.allow, crawl.deny)
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """Why nothing of a host may be fetched: its robots.txt could not be had."""
-
-    class_: str
-    message: str
+    def scope(self) -> Scope:
+        return Scope(self.settings.crawl, self.seeds)
 
 
 class Worker:
@@ -87,49 +89,84 @@ class Worker:
         self._settings = job.settings
         self._scope = job.scope()
         self._fetcher = Fetcher(job.settings.fetch, job.settings.politeness, threads)
+        self._manners = Manners(tree, self._fetcher, job.settings.politeness.user_agent)
         self._joiner = urls.Joiner(drop_query=job.settings.crawl.drop_query)
         self._accept = frozenset(job.settings.fetch.accept)
+        self._sniffed = sniff.SAYS_NOTHING if "text/html" in self._accept else frozenset({""})
         self._sent: Recent[str] = Recent(_SENT_MEMORY)
-        self._rules: dict[str, Rules | _Refusal] = {}
 
     def do(self, task: Task) -> Outcome:
         if not self._permitted():
             return Outcome(task, "returned")
-        return self._robots(task) if task.kind == "robots" else self._page(task)
+        if task.kind == "robots":
+            return self._robots(task)
+        if task.kind == "probe":
+            return self._probe(task)
+        if task.mark.startswith("gave-up="):
+            return self._failed(task, Failed(task.mark[8:], "given up: the host answers nothing", retry=False), None)
+        if task.check and self._is_settled(task):
+            return Outcome(task, "known")
+        if task.mark == "refresh":
+            return self._refresh(task)
+        return self._sitemap(task) if task.mark.startswith(SITEMAP) else self._page(task)
 
     def _permitted(self) -> bool:
         """Without heartbeats (the machine was paused, the mount hung) somebody else may have the host by now."""
         return self._permit is None or self._permit.holds()
 
+    def _is_settled(self, task: Task) -> bool:
+        """Whether it is stored; or, where another try was asked for, has failed once more since."""
+        if task.mark == "refresh":
+            return False
+        if self._tree.is_done(task.host, task.key):
+            return True
+        if not task.mark.startswith("again="):
+            return False
+        failed_at = self._tree.failed_at(task.host, task.key)
+        return failed_at is not None and failed_at != task.mark.removeprefix("again=")
+
     # -- a page
 
     def _page(self, task: Task) -> Outcome:
-        if task.check and self._tree.is_done(task.host, task.key):
-            return Outcome(task, "known")
-        if self._settings.politeness.robots:
-            rules = self._rules_of(task)
-            if isinstance(rules, _Refusal):
-                return self._failed(task, Failed(rules.class_, rules.message, retry=False), None)
-            if not rules.allows(task.url):
-                return self._failed(task, Failed("robots", "robots.txt does not allow it", retry=False), None)
+        refusal = self._refusal(task)
+        if refusal is not None:
+            return self._failed(task, refusal, time.monotonic() if refusal.retry else None)
         answer = self._fetcher.get(task.url, wants=self._wants)
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():  # whoever has the host now would not know of this page's links
             return Outcome(task, "returned", asked_at)
+        return self._take(task, answer, asked_at)
+
+    def _refusal(self, task: Task) -> Failed | None:
+        """Give why robots.txt keeps this crawler from a page."""
+        if not self._settings.politeness.robots:
+            return None
+        rules, _ = self._manners.learn(task)
+        if isinstance(rules, Refusal):
+            return rules.failure
+        if rules.allows(task.url):
+            return None
+        return Failed("robots", f"robots.txt does not allow it: {rules.line_for(task.url)}", retry=False)
+
+    def _take(self, task: Task, answer: Fetched | Failed, asked_at: float) -> Outcome:
         if isinstance(answer, Failed):
             return self._failed(task, answer, asked_at)
-        if answer.status in _REDIRECTS and "location" in answer.headers:
+        if answer.status in REDIRECTS and "location" in answer.headers:
             return self._redirect(task, answer)
         if not 200 <= answer.status < 300:
-            return self._failed(task, _bad_status(answer), asked_at)
+            return self._failed(task, _bad_status(answer), asked_at, answer)
+        media_type = _media_type(answer.headers)
         if answer.body is None:
-            return self._skip(task, answer, f"type {_media_type(answer.headers)}")
+            return self._skip(task, answer, f"type {media_type}")
+        shown = sniff.type_of(answer.body, "text/html" if media_type in self._accept and media_type else media_type)
+        if shown is not None:
+            return self._skip(task, answer, f"type {shown}")
         return self._store(task, answer, answer.body)
 
     def _wants(self, status: int, headers: dict[str, str]) -> bool:
-        """Only a good answer of a wanted type is worth its body."""
+        """Only a good answer of a wanted type, or of one that says nothing, is worth its body."""
         media_type = _media_type(headers)
-        return 200 <= status < 300 and (not media_type or media_type in self._accept)
+        return 200 <= status < 300 and (media_type in self._accept or media_type in self._sniffed)
 
     def _store(self, task: Task, answer: Fetched, body: bytes) -> Outcome:
         page = links.extract(
@@ -151,6 +188,7 @@ class Worker:
             nofollow=page.nofollow or None,
             canonical=page.canonical,
             robots=page.robots or None,
+            truncated=page.truncated or None,
         )
         self._tree.put_page(task.host, record, body)
         return self._stored(task, "stored", answer, record)
@@ -185,97 +223,134 @@ class Worker:
         )
 
     def _stored(self, task: Task, kind: str, answer: Fetched, record: PageRecord) -> Outcome:
-        if task.check:  # whoever had the shard before may have written a failure down
+        if task.check:  # whoever had the shard before, or an earlier try, may have written a failure down
             self._tree.drop_error(task.host, task.key)
         fresh, cut = self._fresh(record.links)
-        return Outcome(task, kind, answer.began, fresh, bytes=record.bytes, status=answer.status, cut=cut)
+        return Outcome(
+            task,
+            kind,
+            answer.began,
+            fresh,
+            bytes=record.bytes,
+            status=answer.status,
+            health="answered",
+            latency_s=answer.elapsed_s,
+            cut=cut,
+        )
 
-    def _fresh(self, outlinks: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-        """Give the outlinks worth telling the parent, and how many the scope cut."""
-        fresh = [url for url in outlinks if self._sent.add(url)]
-        inside = tuple(url for url in fresh if self._scope.refuses(url) is None)
-        return inside, len(fresh) - len(inside)
+    def _fresh(self, outlinks: Iterable[str]) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
+        """Give the outlinks worth telling the parent, and how many were left out by which setting."""
+        inside = []
+        cut: Counter[str] = Counter()
+        for url in outlinks:
+            if self._sent.add(url):
+                rule = self._scope.refuses(url)
+                if rule is None:
+                    inside.append(url)
+                else:
+                    cut[rule] += 1
+        return tuple(inside), cut or None
 
-    def _failed(self, task: Task, failure: Failed, asked_at: float | None) -> Outcome:
+    def _failed(self, task: Task, failure: Failed, asked_at: float | None, answer: Fetched | None = None) -> Outcome:
         """A passing failure with attempts left goes back to the parent; any other is written down."""
-        delay_s = _retry_after_s(failure.headers or {})
         kind = "passing" if failure.retry and task.attempt <= self._settings.fetch.retries else "failed"
         if kind == "failed":
             self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
         status = failure.status or 0
         return Outcome(
-            task, kind, asked_at, class_=failure.class_, message=failure.message, status=status, delay_s=delay_s
+            task,
+            kind,
+            asked_at,
+            class_=failure.class_,
+            message=failure.message,
+            status=status,
+            health="" if asked_at is None else _health(failure),
+            latency_s=answer.elapsed_s if answer else 0.0,
+            delay_s=_pause_s(failure.headers),
         )
 
-    # -- robots.txt
+    # -- a page that is stored, once more
+
+    def _refresh(self, task: Task) -> Outcome:
+        """Ask whether a page has changed. What cannot be had leaves the page as it is, and says so in its record."""
+        old = self._stored_record(task)
+        if old is None or old.skipped == SITEMAP:
+            return self._page(task) if old is None else Outcome(task, "known")
+        if self._refusal(task) is not None:
+            return Outcome(task, "known")
+        answer = self._fetcher.get(task.url, _conditions(old), wants=self._wants)
+        asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
+        if not self._permitted():
+            return Outcome(task, "returned", asked_at)
+        if isinstance(answer, Fetched) and (200 <= answer.status < 300 or answer.status in REDIRECTS):
+            return self._take(task, answer, asked_at)
+        failure = answer if isinstance(answer, Failed) else _bad_status(answer)
+        unchanged = isinstance(answer, Fetched) and answer.status == 304
+        if not unchanged and failure.retry and task.attempt <= self._settings.fetch.retries:
+            return self._failed(task, failure, asked_at)
+        status = answer.status if isinstance(answer, Fetched) else 0
+        record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
+        self._tree.put_record(task.host, record)
+        fresh, cut = self._fresh(old.links)
+        health = "answered" if unchanged else _health(failure)
+        return Outcome(task, "unchanged", asked_at, fresh, status=status, health=health, cut=cut)
+
+    def _stored_record(self, task: Task) -> PageRecord | None:
+        try:
+            return self._tree.page(task.host, task.key)
+        except (RecordError, TreeError):
+            return None
+
+    # -- robots.txt and sitemaps
 
     def _robots(self, task: Task) -> Outcome:
-        """Get the host's rules, from the tree if another run stored good ones."""
-        rules = self._from_tree(task.host)
-        asked_at = None
-        if not isinstance(rules, Rules):
-            record, failure = self._fetch_robots(task)
-            asked_at = time.monotonic()
-            if failure is not None and task.attempt <= self._settings.fetch.retries:
-                return Outcome(
-                    task, "passing", asked_at, class_=failure.class_, message=failure.message, status=record.status
-                )
-            self._tree.put_robots(task.host, record)
-            rules = self._read(record)
-        self._remember(task.host, rules)
-        return Outcome(task, "robots", asked_at, delay_s=rules.delay_s if isinstance(rules, Rules) else 0.0)
+        """Learn the host's rules, from the tree if another run stored good ones."""
+        rules, asked = self._manners.learn(task)
+        asked_at = time.monotonic() if asked else None
+        if isinstance(rules, Refusal):
+            failure = rules.failure
+            return Outcome(
+                task,
+                "passing" if failure.retry else "failed",
+                asked_at,
+                class_=failure.class_,
+                message=failure.message,
+                status=failure.status or 0,
+                health="silent" if failure.class_ in _SILENT else "failing",
+                delay_s=_pause_s(failure.headers),
+            )
+        named = self._named(rules.sitemaps, task.url) if self._settings.crawl.sitemaps else ()
+        health = "answered" if asked else ""
+        return Outcome(task, "robots", asked_at, sitemaps=named, health=health, delay_s=rules.delay_s)
 
-    def _rules_of(self, task: Task) -> Rules | _Refusal:
-        known = self._rules.get(task.host) or self._from_tree(task.host)
-        if known is None:  # somebody deleted it while the crawl ran
-            record, _ = self._fetch_robots(task)
-            known = self._read(record)
-        self._remember(task.host, known)
-        return known
-
-    def _remember(self, host: str, rules: Rules | _Refusal) -> None:
-        if len(self._rules) >= _KEPT_RULES:
-            self._rules = {}  # they can be read again
-        self._rules[host] = rules
-
-    def _from_tree(self, host: str) -> Rules | _Refusal | None:
-        record = self._tree.robots(host)
-        return None if record is None else self._read(record)
-
-    def _read(self, record: RobotsRecord) -> Rules | _Refusal:
-        """RFC 9309 2.3.1: found → its rules; 4xx → all allowed; 5xx or unreachable → nothing allowed."""
-        if 200 <= record.status < 300:
-            return Rules(record.text, self._settings.politeness.user_agent)
-        if 300 <= record.status < 500 and record.status != 429:
-            return Rules("", self._settings.politeness.user_agent)
-        class_, _, message = record.text.partition(": ")
-        return _Refusal(class_, f"robots.txt could not be had: {message}")
-
-    def _fetch_robots(self, task: Task) -> tuple[RobotsRecord, Failed | None]:
-        """Fetch robots.txt; if it could not be had for now, the failure stands beside the record of that."""
-        url = urls.origin(task.url) + "/robots.txt"
-        now = timestamp(time.time())
-        answer = self._follow(url)
+    def _probe(self, task: Task) -> Outcome:
+        """Ask a host for anything, to see whether the network is there."""
+        answer = self._fetcher.get(urls.origin(task.url) + "/robots.txt", wants=lambda status, _: False)  # noqa: ARG005
         if isinstance(answer, Failed):
-            if answer.class_ in ("too-large", "decode"):  # it is there, and says nothing that can be read
-                return RobotsRecord(url, now, 200, ""), None
-            return RobotsRecord(url, now, 0, f"{answer.class_}: {answer.message}"), answer
-        if answer.status >= 500 or answer.status == 429:
-            failure = _bad_status(answer)
-            return RobotsRecord(url, now, answer.status, f"robots: {failure.message}"), failure
-        return RobotsRecord(url, now, answer.status, (answer.body or b"")[:MAX_BYTES].decode("utf-8", "replace")), None
+            return Outcome(task, "passing", class_=answer.class_, message=answer.message, health=_health(answer))
+        return Outcome(task, "robots", status=answer.status, health="answered", latency_s=answer.elapsed_s)
 
-    def _follow(self, url: str) -> Fetched | Failed:
-        """Fetch with redirects followed, as robots.txt wants it."""
-        for _ in range(_ROBOTS_HOPS):
-            answer = self._fetcher.get(url, wants=_is_good)
-            if isinstance(answer, Failed) or answer.status not in _REDIRECTS:
-                return answer
-            target = urls.normalise(answer.headers.get("location", ""), url)
-            if target is None:
-                return answer
-            url = target
-        return self._fetcher.get(url, wants=_is_good)
+    def _named(self, references: Iterable[str], base: str) -> tuple[str, ...]:
+        """Give the sitemaps that are inside the scope."""
+        found = dict.fromkeys(urls.normalise(reference, base) for reference in references)
+        return tuple(url for url in found if url is not None and self._scope.refuses(url) in (None, "allow"))
+
+    def _sitemap(self, task: Task) -> Outcome:
+        """Read a sitemap: a page without body, whose links are its URLs."""
+        answer = follow(self._fetcher, task.url)
+        asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
+        if not self._permitted():
+            return Outcome(task, "returned", asked_at)
+        if isinstance(answer, Failed) or answer.body is None:
+            return self._take(task, answer, asked_at)
+        found = sitemaps.read(answer.body, task.url)
+        # Those that it names are read; what these name in turn is against the protocol, and might never end.
+        parts = self._named(found.sitemaps, task.url) if task.mark == SITEMAP else ()
+        record = self._record(
+            task, answer, found.pages, skipped=SITEMAP, sitemaps=parts or None, truncated=found.truncated or None
+        )
+        self._tree.put_page(task.host, record, None)
+        return self._stored(task, "skipped", answer, record)._replace(sitemaps=parts)
 
 
 def error_record(task: Task, failure: Failed, machine: str) -> ErrorRecord:
@@ -295,10 +370,6 @@ def error_record(task: Task, failure: Failed, machine: str) -> ErrorRecord:
     )
 
 
-def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - what Fetcher.get asks
-    return 200 <= status < 300
-
-
 def _media_type(headers: dict[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -309,7 +380,20 @@ def _bad_status(answer: Fetched) -> Failed:
     return Failed(class_, f"the server answered {answer.status}", retry, answer.status, answer.headers)
 
 
-def _retry_after_s(headers: dict[str, str]) -> float:
-    """Seconds of a Retry-After header; 0 where there is none, or it is a date."""
-    text = headers.get("retry-after", "").strip()
-    return float(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0.0
+def _health(failure: Failed) -> str:
+    """Tell whether a failure is one of the whole host."""
+    if failure.class_ in _SILENT:
+        return "silent"
+    return "failing" if failure.status in _PASSING_STATUSES else "answered"
+
+
+def _pause_s(headers: Mapping[str, str] | None) -> float:
+    value = (headers or {}).get("retry-after")
+    return 0.0 if value is None else retry_after_s(value, time.time())
+
+
+def _conditions(record: PageRecord) -> dict[str, str]:
+    """RFC 9110 13.1: what makes an answer say "not modified"."""
+    conditions = {"If-None-Match": record.headers.get("etag"), "If-Modified-Since": record.headers.get("last-modified")}
+    usable = {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}
+    return usable if record.sha256 else {}

@@ -31,6 +31,7 @@ USER_AGENT = "fscrawl-tests/1 (+mailto:tests@example.org)"
 SETTINGS = {
     "politeness.delay": "0",
     "politeness.user_agent": USER_AGENT,
+    "politeness.give_up_after": "2",
     "fetch.allow_private_addresses": "true",
     "crawl.scope": "any",
 }

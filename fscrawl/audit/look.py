@@ -19,6 +19,7 @@ from fscrawl.feed import Reader
 from fscrawl.known import Known
 from fscrawl.machinery import Machinery, Yard
 from fscrawl.records import PageRecord
+from fscrawl.scope import Scope
 from fscrawl.settings import Settings
 from fscrawl.store import MACHINERY, Tree, temporary_owner
 from fscrawl.turns import READERS, in_turn
@@ -61,7 +62,7 @@ class Look:
         self._bar = bar
         self._sleep = sleep
         self._max_depth = settings.crawl.max_depth
-        self._scope = urls.Scope(settings.crawl.scope, seeds, settings.crawl.allow, settings.crawl.deny)
+        self._scope = Scope(settings.crawl, seeds)
         self._feeds = Reader(Machinery(tree), tree.machine)
         self._done = Known()  # stored or failed
         self._waiting = Known()
@@ -213,7 +214,7 @@ class Look:
                 self._checked.clear()
             self._checked.add(url)
             if not self._is_accounted_for(url) and self._lost.add(fingerprint(url)):
-                self._maybe_lost.add((url, record.depth + 1, record.key))
+                self._maybe_lost.add((url, record.depth_of_links, record.key))
 
     def _is_accounted_for(self, url: str) -> bool:
         """Tell whether a link is stored, failed, waiting or not to be followed."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from fscrawl import fields as field_rules
 from fscrawl import urls
+from fscrawl.ages import parse_age
 from fscrawl.dataset.schema import PAGES
 from fscrawl.errors import UsageError
 from fscrawl.records import ErrorRecord, PageRecord, timestamp
@@ -96,10 +97,10 @@ def since(text: str, now: datetime) -> str:
     >>> since("2026-11-01", datetime(2026, 11, 21, tzinfo=UTC)), since("2d", datetime(2026, 11, 21, tzinfo=UTC))
     ('2026-11-01T00:00:00.000Z', '2026-11-19T00:00:00.000Z')
     """
-    age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
+    age = parse_age(text)
     try:
-        if age:
-            return timestamp(now.timestamp() - int(age[1]) * {"m": 60, "h": 3600, "d": 86400, "w": 604800}[age[2]])
+        if age is not None:
+            return timestamp(now.timestamp() - age)
         moment = datetime.fromisoformat(text)
         return timestamp((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError):
@@ -150,14 +151,19 @@ class Filters:
     def __init__(self, options: Options) -> None:
         self._since = options.since or ""
         self._status = re.compile("|".join(options.status).replace("x", r"\d") or r"\d+")
-        self._hosts = options.hosts and re.compile("|".join(map(fnmatch.translate, map(str.lower, options.hosts))))
+        names = [name.lower() for name in options.hosts]  # as they are, too: "[::1]" as a pattern is one character
+        self._hosts = names and re.compile(
+            "|".join([*map(fnmatch.translate, names), *(rf"{re.escape(n)}\Z" for n in names)])
+        )
         self._include = [re.compile(each) for each in options.include]
         self._exclude = [re.compile(each) for each in options.exclude]
 
     def may_take_host(self, directory: str) -> bool:
         """Tell whether pages of a host directory may be wanted: a first sieve, which saves reading their records."""
-        name = directory.rpartition("_")[0] or directory
-        return not self._hosts or directory.startswith("h-") or bool(self._hosts.match(name))
+        if not self._hosts or directory.startswith("h-"):
+            return True
+        bare = re.sub(r"_\d+\Z", "", directory)  # of its port; but a host's name may end like one
+        return any(self._hosts.match(name) for name in (bare, directory))
 
     def takes(self, record: PageRecord) -> bool:
         return bool(self._status.fullmatch(str(record.status))) and self._takes(record.url, record.fetched_at)

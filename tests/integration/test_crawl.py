@@ -334,7 +334,7 @@ def test_allow_and_deny(root: Path) -> None:
         assert done.code == 0
         assert paths(root, web) == {"/docs/", "/docs/1"}
         assert {path for _, path in web.counts()} == {"/robots.txt", "/docs/", "/docs/1"}
-    assert "left out: 3 links by scope" in done.out
+    assert "left out: 1 links by allow, 2 links by deny" in done.out
 
 
 @pytest.mark.parametrize(

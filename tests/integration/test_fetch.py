@@ -10,132 +10,32 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import brotli
 import pytest
 import requests.adapters
 
 from fscrawl import fetch, urls
-from fscrawl.fetch import Failed, Fetched, Fetcher, is_public
-from fscrawl.settings import FetchSettings, PolitenessSettings
+from fscrawl.fetch import Failed, Fetched
+from fscrawl.settings import PolitenessSettings
+from tests.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, head, ok
 from tests.web import Request, Response, Web
 
-HOST = "127.0.2.1"
 HTML = {"Content-Type": "text/html"}
-Make = Callable[..., Fetcher]
 
 
 @pytest.fixture
 def make() -> Iterator[Make]:
     """Make fetchers that may go to loopback, and close them."""
-    made: list[Fetcher] = []
-
-    def fetcher(politeness: PolitenessSettings | None = None, **settings: Any) -> Fetcher:
-        limits = FetchSettings(**{"allow_private_addresses": True, "timeout": 5.0, **settings})
-        made.append(Fetcher(limits, politeness or PolitenessSettings(), 4))
-        return made[-1]
-
-    yield fetcher
-    for each in made:
-        each.close()
-
-
-class Raw:
-    """A server that does to each connection what `behave(connection)` does, bytes and all; it counts connections."""
-
-    def __init__(self, behave: Callable[[socket.socket], None], context: ssl.SSLContext | None = None) -> None:
-        self.behave = behave
-        self.context = context
-        self.accepted = 0
-        self.over = threading.Event()  # set when a connection has been dealt with
-        self._open: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
-
-    def __enter__(self) -> Self:
-        self._listener = socket.create_server((HOST, 0))
-        self.port = self._listener.getsockname()[1]
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        for connection in self._open:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(10)
-            assert not thread.is_alive()
-        self._listener.close()
-
-    def url(self, path: str = "/", scheme: str = "http") -> str:
-        return f"{scheme}://{HOST}:{self.port}{path}"
-
-    def _start(self, target: Callable[..., None], *args: Any) -> None:
-        self._threads.append(threading.Thread(target=target, args=args, daemon=True))
-        self._threads[-1].start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                self.accepted += 1
-                self._open.append(connection)
-                self._start(self._serve, connection)
-
-    def _serve(self, plain: socket.socket) -> None:
-        connection = plain
-        with contextlib.suppress(OSError):
-            if self.context is not None:
-                connection = self.context.wrap_socket(plain, server_side=True)
-                self._open.append(connection)
-            self.behave(connection)
-        connection.close()
-        plain.close()
-        self.over.set()
-
-
-def head(connection: socket.socket) -> bytes:
-    """Read a request's head."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        more = connection.recv(65536)
-        if not more:
-            raise OSError("the client is gone")
-        data += more
-    return data
-
-
-def answering(answer: bytes, times: int = 1000) -> Callable[[socket.socket], None]:
-    """Answer `times` requests of a connection with these bytes, then close it."""
-
-    def behave(connection: socket.socket) -> None:
-        for _ in range(times):
-            head(connection)
-            connection.sendall(answer)
-
-    return behave
-
-
-def ok(body: bytes, *lines: str) -> bytes:
-    return "\r\n".join(["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *lines, "", ""]).encode() + body
-
-
-def fetched(answer: Fetched | Failed) -> Fetched:
-    assert isinstance(answer, Fetched), answer
-    return answer
-
-
-def failed(answer: Fetched | Failed) -> Failed:
-    assert isinstance(answer, Failed), answer
-    return answer
+    with fetchers() as fetcher:
+        yield fetcher
 
 
 # -- what is answered
@@ -144,10 +44,9 @@ def failed(answer: Fetched | Failed) -> Failed:
 @pytest.mark.parametrize("status", [200, 203, 301, 304, 404, 410, 418, 429, 500, 503])
 def test_any_status_is_an_answer(make: Make, status: int) -> None:
     """Whatever the status, it is an answer and not a failure, with its body if it has one."""
-    body = b"" if status == 304 else b"<p>"
-    with Web(lambda _: Response(status, HTML, body), [HOST]) as web:
+    with Web(lambda _: Response(status, HTML, b"" if status == 304 else b"<p>"), [HOST]) as web:
         answer = fetched(make().get(web.url(HOST)))
-    assert (answer.status, answer.body) == (status, body)
+    assert (answer.status, answer.body) == (status, None if status == 304 else b"<p>")
 
 
 def test_headers_are_lower_case_and_joined(make: Make) -> None:
@@ -720,31 +619,6 @@ def test_second_address_is_tried(make: Make, monkeypatch: pytest.MonkeyPatch) ->
     )
     with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web:
         assert fetched(make().get(f"http://two.example:{web.port}/")).body == b"<p>"
-
-
-NOT_PUBLIC = """
-    0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 127.255.255.254 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1
-    192.0.2.1 192.168.0.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
-    :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe
-    64:ff9b:1::1 100::1 2001:db8::1 2002:7f00:1:: 2002:a00:1::1 fc00::1 fd12:3456::1 fe80::1 fe80::1%eth0 fec0::1
-    ff02::1 ff0e::1 ::ffff:0:127.0.0.1 ::ffff:224.0.0.1
-"""
-PUBLIC = """
-    1.1.1.1 8.8.8.8 93.184.216.34 172.15.0.1 172.32.0.1 192.167.1.1 2606:4700::1111 2a00:1450:4001::1
-    ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1
-"""
-
-
-@pytest.mark.parametrize("address", NOT_PUBLIC.split())
-def test_not_public(address: str) -> None:
-    """Private, loopback, link-local, documentation and multicast addresses are not public, however wrapped."""
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", PUBLIC.split())
-def test_public(address: str) -> None:
-    """Addresses of the public internet are public, also when wrapped."""
-    assert is_public(address)
 
 
 def test_request_type_is_what_the_web_saw() -> None:

@@ -163,7 +163,7 @@ def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
     """Links outside the scope are in the record, are counted, and are not told to the parent."""
     with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
-    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), 2)
+    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), {"scope": 2})
     assert len(pages(root)[web.url(HOST)].links) == 3
 
 
@@ -253,9 +253,9 @@ def test_lasting_failure(work: Work, root: Path, status: int) -> None:
     assert errors(root)[web.url(HOST)].attempts == 1
 
 
-@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 0.0), ("x", 0.0), ("9" * 30, 0.0)])
+@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 1.0), ("x", 0.0), ("9" * 30, 1e9)])
 def test_retry_after(work: Work, text: str, delay_s: float) -> None:
-    """Retry-After counts when it is a whole number of seconds one could wait."""
+    """Retry-After is a number of seconds, cut to whole ones and to what a clock can be set by."""
     with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).delay_s == delay_s
 
@@ -319,24 +319,25 @@ def test_missing_robots_allows_all(work: Work, status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_failing_robots(work: Work, root: Path, status: int) -> None:
-    """A robots.txt that cannot be had for now is tried again; if it stays so, the host's pages are refused."""
+    """While robots.txt cannot be had it is asked for again, nothing else is, and nothing is stored of it."""
     with Web(site({"/": page("")}, Response(status)), [HOST]) as web:
         worker = work()
-        assert [opened(worker, web.url(HOST), n).kind for n in (1, 2, 3)] == ["passing", "passing", "robots"]
-        outcome = worker.do(task(web.url(HOST)))
-        assert (outcome.kind, outcome.class_) == ("failed", "robots")
+        assert [opened(worker, web.url(HOST), n).kind for n in (1, 2, 3)] == ["passing"] * 3
+        outcome = worker.do(task(web.url(HOST), attempt=3))
+        assert (outcome.kind, outcome.status) == ("failed", status)
     assert "robots.txt could not be had" in errors(root)[web.url(HOST)].message
     assert web.count(path="/") == 0
+    assert list((root / ".fscrawl" / "robots").iterdir()) == []
 
 
 def test_unreachable_robots(work: Work, root: Path) -> None:
-    """A host that is not there is tried again for its robots.txt, and then its pages fail for that reason."""
+    """A host that is not there is tried again for its robots.txt; what it is given up for is written down."""
     with Web(site({}), [HOST]) as web:
         port = web.port
     url = f"http://{HOST}:{port}/"
     worker = work()
-    assert [opened(worker, url, n).kind for n in (1, 2, 3)] == ["passing", "passing", "robots"]
-    assert worker.do(task(url)).class_ == "connect"
+    assert [opened(worker, url, n).health for n in (1, 2, 3)] == ["silent"] * 3
+    assert worker.do(task(url)._replace(mark="gave-up=connect")).class_ == "connect"
     assert errors(root)[url].class_ == "connect"
 
 

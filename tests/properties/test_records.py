@@ -18,6 +18,7 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 VALUES = {
     str: strings,
     int: st.integers(),
+    bool: st.booleans(),
     float: floats,
     tuple[str, ...]: st.lists(strings, max_size=4).map(tuple),
     dict[str, str]: st.dictionaries(strings, strings, max_size=4),

@@ -7,6 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
+from fscrawl.scope import Scope
+from fscrawl.settings import CrawlSettings
 from fscrawl.urls import Joiner, normalise
 
 ROOT = "/tree"
@@ -180,4 +182,5 @@ def test_site_and_scope(text):
     name = urls.hostname(url)
     assert name.rstrip(".").endswith(urls.site(name).rstrip("."))
     for mode in ("host", "domain", "any"):
-        assert urls.Scope(mode, frozenset({url})).refuses(url) is None
+        limits = CrawlSettings(scope=mode, max_path_depth=10_000, max_repeats=10_000)
+        assert Scope(limits, frozenset({url})).refuses(url) is None

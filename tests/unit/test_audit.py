@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, feed, heartbeat, store, urls
-from fscrawl.audit import KINDS, audit, spool
+from fscrawl.audit import KINDS, audit
 from fscrawl.audit import look as look_room
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.machinery import Machinery
@@ -690,16 +690,6 @@ def test_bar(made, capsys):
     """The bar is on standard error, and gone at the end."""
     made.audit(bar=True)
     assert "records" in capsys.readouterr().err
-
-
-def test_few_jobs_are_begun_before_their_turn():
-    """However many jobs there are, only so many are begun ahead."""
-    begun = []
-    with spool.readers() as pool:
-        answers = spool.in_turn(pool, ((lambda n=n: begun.append(n) or n) for n in range(1000)))
-        assert [next(answers) for _ in range(3)] == [0, 1, 2]
-        assert len(begun) <= 3 + 8 * spool.READERS
-        assert list(answers) == list(range(3, 1000))
 
 
 # -- the command

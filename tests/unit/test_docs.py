@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, settings
+from fscrawl.dataset import schema
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTED = (CHECKOUT / "docs/reference/settings.md").read_text(encoding="utf-8")
@@ -37,14 +38,36 @@ def test_no_setting_is_documented_that_does_not_exist() -> None:
     assert len(re.findall(r"^\| `", DOCUMENTED, re.MULTILINE)) == len(settings.names())
 
 
-def test_every_option_is_documented(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line reference names every option that `fscrawl crawl --help` names."""
+@pytest.mark.parametrize("command", ["crawl", "audit", "merge"])
+def test_every_option_is_documented(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line reference has a row for every option that the command's --help names, and none too many."""
     with pytest.raises(SystemExit):
-        cli.main(["crawl", "--help"])
+        cli.main([command, "--help"])
     options = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
-    assert "--root" in options
+    assert {"--root", "--help"} <= options
     text = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    assert {option for option in options if f"`{option}" not in text} == set()
+    below = text if command == "crawl" else text.partition(f"\n## fscrawl {command}\n")[2]
+    assert set(re.findall(r"^\| `(--[a-z-]+)", below.partition("\n## ")[0], re.MULTILINE)) == options
+
+
+@pytest.mark.parametrize("table", [*schema.TABLES, "warc-index"])
+def test_every_column_is_documented(table: str) -> None:
+    """The dataset reference has each table's columns, in their order, with type and meaning as the files have them."""
+    text = (CHECKOUT / "docs/reference/dataset.md").read_text(encoding="utf-8")
+    below = text.partition(f"\n### {table}\n")[2].partition("\n## ")[0].partition("\n### ")[0]
+    columns = schema.TABLES.get(table, schema.WARC_INDEX)
+    meanings = [column.metadata[b"comment"].decode().replace("<", "&lt;") for column in columns]
+    rows = [f"| `{each.name}` | {each.type} | {meaning} |" for each, meaning in zip(columns, meanings, strict=True)]
+    assert re.findall(r"^\| `.*$", below, re.MULTILINE) == rows
+
+
+@pytest.mark.parametrize(
+    "document", [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")], ids=lambda path: path.name
+)
+def test_python_in_documents_is_python(document: Path) -> None:
+    """Every Python snippet of the documents compiles; those of the export are run by test_merge_readers."""
+    for snippet in re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        compile(snippet, document.name, "exec")
 
 
 def test_every_make_target_has_a_help_line() -> None:

@@ -219,7 +219,7 @@ def test_robots_first(make):
     robots = frontier.take(0)
     assert (robots.kind, robots.host, urls.origin(robots.url), robots.attempt) == ("robots", "a.example", A[:-1], 1)
     assert (frontier.take(0), frontier.is_open("a.example"), frontier.pending) == (None, False, 2)
-    frontier.open("a.example", 0)
+    frontier.open("a.example", 0, 0)
     frontier.finish(robots, 0)
     assert frontier.is_open("a.example")
     tasks = [frontier.take(0), frontier.take(0)]
@@ -240,7 +240,7 @@ def test_robots_again(make):
     again = frontier.take(30)
     assert (again.kind, again.attempt) == ("robots", 2)
     frontier.finish(again, 30)
-    frontier.open("a.example", 0)
+    frontier.open("a.example", 0, 0)
     assert [task.kind for task in drain(frontier, 31)] == ["page"]
 
 
@@ -249,7 +249,7 @@ def test_robots_delay(make):
     for asked, expected in ((0.0, 2.0), (7.0, 7.0), (9999.0, 20.0), (float("inf"), 20.0)):
         frontier = make("politeness.delay=2", "politeness.max_delay=20")
         fill(frontier, A + "1", A + "2")
-        frontier.open("a.example", asked)
+        frontier.open("a.example", asked, 0)
         frontier.finish(frontier.take(0), 0)
         assert (frontier.take(0), frontier.next_at()) == (None, expected)
 
@@ -317,7 +317,7 @@ def test_spill(make, monkeypatch, order, robots):
         added.add((url, number, f"r{number}"))
         frontier.add(url, number, f"r{number}")
         if number < 3:
-            frontier.open("abc"[number] + ".example", 0)
+            frontier.open("abc"[number] + ".example", 0, 0)
         elif number % 5 == 0:
             taken.append(frontier.take(0))
             frontier.finish(taken[-1], None)
@@ -397,7 +397,7 @@ def test_rest_after_taking_over(make):
     frontier.hold(frontier.shard_of(A), 100)
     fill(frontier, A)
     assert (frontier.take(101.9), frontier.next_at()) == (None, 102)
-    frontier.open("a.example", 7)
+    frontier.open("a.example", 7, 0)
     assert (frontier.take(106.9), frontier.take(107).url) == (None, A)
 
 
@@ -435,7 +435,7 @@ def test_let_go(make):
     frontier.retry(flying, at=0)
     frontier.give_back(flying)
     frontier.rest(flying.host, 9)
-    frontier.open(flying.host, 9)
+    frontier.open(flying.host, 9, 0)
     frontier.finish(flying, 0)
     assert (frontier.idle, frontier.in_flight_of(frontier.shard_of(B)), frontier.take(99)) == (True, 0, None)
     assert fill(frontier, A + "1") == [True]
@@ -571,7 +571,7 @@ class FrontierModel(RuleBasedStateMachine):
         task = self.flying[which % len(self.flying)]
         self._finish(task, asked=asked)
         if task.kind == "robots":
-            self.frontier.open(task.host, 0)
+            self.frontier.open(task.host, 0, 0)
             self.open.add(task.host)
 
     @precondition(lambda self: self.flying)

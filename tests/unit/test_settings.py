@@ -98,6 +98,17 @@ def test_numbers_are_rendered_exactly(value):
         ("fetch", "headers = {a = 1}", "it takes a table of strings"),
         ("fetch", 'headers = {"a b" = "c"}', "it takes a table of header names and one-line values"),
         ("fetch", 'headers = {a = "b\\r\\nc: d"}', "it takes a table of header names and one-line values"),
+        ("politeness", 'user_agents = ["a", "b\\nc"]', "it takes one-line strings of printable ASCII characters"),
+        ("politeness", 'user_agents = "a"', "it takes a list of strings"),
+        ("fetch", 'allow_addresses = ["10.1.2.3/8"]', 'has host bits set: write "10.0.0.0/8"'),
+        ("fetch", 'allow_addresses = ["intranet"]', 'it takes networks such as "10.0.0.0/8"'),
+        ("fetch", "cookies = 1", "it takes true or false"),
+        ("fetch", 'auth = {"a.example/x" = "me:x"}', "it takes a table such as"),
+        ("fetch", 'auth = {"a.example" = "me"}', "it takes a table such as"),
+        ("fetch", 'proxies = ["p.example:8080"]', "it takes proxies such as"),
+        ("fetch", "proxy_uses = 0", "it takes 1 or more"),
+        ("fetch", 'ca_file = ""', "it takes the path of a file"),
+        ("fetch", "ca_file = 1", "it takes a string"),
         ("store", "fanout = 2", "it takes one of 0, 1"),
         ("store", "fanout = 0x" + "f" * 5000, "it takes one of 0, 1"),
     ],
@@ -169,6 +180,12 @@ def test_dead_after():
         ("politeness.delay=.5e0", "politeness.delay", None),
         ("politeness.user_agent=me/1.0 (a=b)", "politeness.user_agent", "me/1.0 (a=b)"),
         ("fetch.headers={cookie = 'a'}", "fetch.headers", {"cookie": "a"}),
+        ("fetch.allow_addresses=['10.0.0.0/8', '::1']", "fetch.allow_addresses", ("10.0.0.0/8", "::1")),
+        ("fetch.auth={'a.example:81' = 'me:$PW'}", "fetch.auth", {"a.example:81": "me:$PW"}),
+        ("fetch.proxies=['http://me:$PW@p.example:1']", "fetch.proxies", ("http://me:$PW@p.example:1",)),
+        ("fetch.proxy_uses=5", "fetch.proxy_uses", 5),
+        ("fetch.ca_file=/etc/ca.pem", "fetch.ca_file", "/etc/ca.pem"),
+        ("politeness.user_agents=['a/1', 'b/2']", "politeness.user_agents", ("a/1", "b/2")),
     ],
 )
 def test_set(assignment, path, value):
@@ -241,3 +258,16 @@ def test_fixed_settings(assignment):
 def test_free_settings():
     """Whatever else is edited may be."""
     settings.check_fixed(Settings(), apply(Settings(), ["politeness.delay=9", "crawl.scope=any"]))
+
+
+def test_table_as_a_section():
+    """A table of a setting may be written as a section of its own."""
+    assert parse('[fetch.auth]\n"https://a.example" = "me:$PW"\n').fetch.auth == {"https://a.example": "me:$PW"}
+
+
+def test_secrets_stay_names(monkeypatch):
+    """What is written to the tree is the variable's name, whatever the environment holds."""
+    monkeypatch.setenv("PW", "hunter2")
+    text = render(apply(Settings(), ["fetch.auth={'a.example' = 'me:$PW'}", "fetch.proxies=['http://me:$PW@p:1']"]))
+    assert "hunter2" not in text
+    assert "me:$PW" in text

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from fscrawl import urls
-from fscrawl.urls import MAX_URL_CHARS, Joiner, Scope, normalise
+from fscrawl.urls import MAX_URL_CHARS, Joiner, normalise
 
 BASE = "http://a.example/dir/page.html?q"
 
@@ -200,34 +200,3 @@ def test_site(name, site):
     assert urls.site(name) == site
 
 
-SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
-
-
-@pytest.mark.parametrize(
-    ("mode", "url", "rule"),
-    [
-        ("host", "https://www.example.com/x", None),
-        ("host", "http://example.com/", 'scope = "host"'),
-        ("domain", "http://a.b.example.com/", None),
-        ("domain", "http://example.org/", 'scope = "domain"'),
-        ("domain", "http://10.0.0.1:8/", None),
-        ("domain", "http://10.0.0.2/", 'scope = "domain"'),
-        ("any", "http://example.org/", None),
-    ],
-)
-def test_scope(mode, url, rule):
-    """A scope holds the seeds' hosts, their domains, or everything; ports and schemes do not count."""
-    assert Scope(mode, SEEDS).refuses(url) == rule
-
-
-def test_expressions():
-    """A URL must match one of `allow` and none of `deny`; deny is named first."""
-    scope = Scope("any", SEEDS, allow=("/docs/", "[.]html$"), deny=("[?]", "/old/"))
-    asked = ["docs/x", "x.html", "docs/old/", "x?", "x"]
-    assert [scope.refuses(f"http://a.example/{path}") for path in asked] == [
-        None,
-        None,
-        'deny = "/old/"',
-        'deny = "[?]"',
-        "allow",
-    ]

@@ -1,0 +1,240 @@
+"""The body of an answer, received and decoded within its limit.
+
+Vocabulary:
+  coding    a content coding (gzip, deflate, br, zstd); several lie one upon the other, the last one outermost
+  piece     at most some 100 KB of a body; a coding takes pieces in and gives pieces out, however far they inflate
+  part      a gzip member or a zstd frame: a body may be several, one after the other
+
+Promise: no more than `max_bytes` is received, comes out of any coding, or is held; beside it some pieces, and the
+window of the coding, 16 MiB at most. urllib3's own decoders bound what they give, but neither what they hold back
+(an endless deflate stream without output, layers of codings) nor what they have read.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import brotli
+import urllib3
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+
+_PIECE = 65536
+_DRAIN_BYTES = 65536  # a body this small is read to keep the connection, though nobody wants it
+_MAX_CODINGS = 5
+_MAX_PARTS = 1000  # each costs a new decoder; a body of nothing but empty ones would keep the processor busy
+_WINDOW_LOG = 23  # 8 MiB, what RFC 9659 allows; zstd itself would take 128
+
+
+class TooLargeError(Exception):
+    """More came, or came out of a coding, than is allowed."""
+
+
+class CodingError(ValueError):
+    """The body is not in the coding that its header names, or that coding is unknown."""
+
+
+class CutShortError(ValueError):
+    """The body ended in the middle of its coding."""
+
+
+def content_length(headers: dict[str, str]) -> int | None:
+    """Give the announced length, None where none is; `headers` has names in lower case.
+
+    >>> content_length({"content-length": "12"}), content_length({"content-length": "-1"}), content_length({})
+    (12, None, None)
+    """
+    text = headers.get("content-length", "")
+    if not (text.isdecimal() and text.isascii()):
+        return None
+    return int(text) if len(text) <= 18 else 10**18  # int() raises for 4,301 digits
+
+
+def codings(headers: dict[str, str]) -> list[str]:
+    """Give the codings to undo, the outermost first. CodingError if one is unknown.
+
+    >>> codings({"content-encoding": "gzip, identity, BR"})
+    ['br', 'gzip']
+    """
+    text = headers.get("content-encoding", "")
+    names = [name for part in text.lower().split(",") if (name := part.strip()) not in ("", "identity")]
+    unknown = [name for name in names if name not in _DECODERS]
+    if unknown:
+        raise CodingError(f"the content coding {unknown[0][:40]!a} is unknown")
+    if len(names) > _MAX_CODINGS:
+        raise CodingError(f"there are {len(names)} content codings, one upon the other")
+    return names[::-1]
+
+
+def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) -> bytes:
+    """Read the body of `raw`, urllib3's response, and give its connection back.
+
+    TooLargeError, CodingError, CutShortError, or what urllib3 raises.
+    """
+    if status == 204 or status < 200:
+        leave_body(raw, status, headers)
+        return b""
+    transfer = headers.get("transfer-encoding", "").lower()
+    if transfer not in ("", "chunked", "identity"):
+        raise urllib3.exceptions.ProtocolError(f"the transfer coding {transfer[:40]!a} is unknown")
+    length = None if transfer else content_length(headers)
+    if length is not None and length > max_bytes:
+        raise TooLargeError(f"Content-Length is {length}, the limit {max_bytes} bytes")
+    if length is not None and "content-encoding" not in headers:  # nothing can inflate: one read, no copies
+        whole: bytes = raw.read(decode_content=False)
+        raw.release_conn()
+        return whole
+    pieces = _limited(raw.stream(_PIECE, decode_content=False), max_bytes)
+    for name in codings(headers):
+        pieces = _limited(_decoded(pieces, name), max_bytes)
+    body = io.BytesIO()  # grows in place and gives its buffer away: no second copy, as of a list that is joined
+    for piece in pieces:
+        body.write(piece)
+    raw.release_conn()
+    return body.getvalue()
+
+
+def leave_body(raw: Any, status: int, headers: dict[str, str]) -> None:
+    """Keep the connection if what is left is small, else close it."""
+    length = 0 if status in (204, 304) else content_length(headers)
+    if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
+        raw.drain_conn()
+        raw.release_conn()
+    else:
+        raw.close()
+
+
+def _limited(pieces: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+        if total > max_bytes:
+            raise TooLargeError(f"the body is over the limit of {max_bytes} bytes")
+        yield piece
+
+
+# Decoders: `feed` takes a piece and gives pieces; what lies behind the coding's end is `unused`.
+
+
+class _Inflater:
+    """gzip or deflate; the latter with zlib's header, as it should be, or without, as many send it."""
+
+    errors = zlib.error
+    wbits = 31
+
+    def __init__(self, first: bytes) -> None:
+        self._zlib = zlib.decompressobj(self.wbits or (15 if first[0] & 15 == 8 else -15))
+        self.ended = False
+        self.unused = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        full = True
+        while (data or full) and not self.ended:  # a full piece may have left output behind, with no input left
+            piece = self._zlib.decompress(data, _PIECE)
+            data, full, self.ended = self._zlib.unconsumed_tail, len(piece) == _PIECE, self._zlib.eof
+            yield piece
+        self.unused = self._zlib.unused_data
+
+
+class _Deflate(_Inflater):
+    wbits = 0
+
+
+class _Brotli:
+    errors = brotli.error
+
+    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - its siblings look at it
+        self._brotli = brotli.Decompressor()
+        self.ended = False
+        self.unused = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while not self.ended:
+            piece = self._brotli.process(data, output_buffer_limit=_PIECE)
+            data, self.ended = b"", self._brotli.is_finished()
+            yield piece
+            if len(piece) < _PIECE and self._brotli.can_accept_more_data():
+                return  # after a full piece there may be more to come, though it would take further input
+
+
+class _Zstd:
+    errors = zstd.ZstdError
+
+    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - its siblings look at it
+        self._zstd = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
+        self.ended = False
+        self.unused = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while not self.ended:
+            piece = self._zstd.decompress(data, _PIECE)
+            data, self.ended = b"", self._zstd.eof
+            yield piece
+            if self._zstd.needs_input:
+                break
+        self.unused = self._zstd.unused_data
+
+
+_DECODERS: dict[str, type[_Inflater | _Brotli | _Zstd]] = {
+    "gzip": _Inflater,
+    "x-gzip": _Inflater,
+    "deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+
+class _Stream:
+    """One coding of a body, which may be several parts. What comes behind them is passed over, as browsers do."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._part: _Inflater | _Brotli | _Zstd | None = None
+        self._parts = 0
+        self._given = False  # the present part has given something
+        self._over = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data and not self._over:
+            if self._part is None or self._part.ended:
+                self._begin(data)
+                continue
+            try:
+                for piece in self._part.feed(data):
+                    self._given = self._given or bool(piece)
+                    yield piece
+            except self._part.errors as error:
+                if self._parts == 1 or self._given:
+                    raise CodingError(f"{self._name}: {error}") from error
+                self._over = True
+            data = self._part.unused
+
+    def _begin(self, data: bytes) -> None:
+        if self._parts and self._name in ("deflate", "br"):
+            self._over = True
+            return
+        self._part, self._given = _DECODERS[self._name](data), False
+        self._parts += 1
+        if self._parts > _MAX_PARTS:
+            raise CodingError(f"the body is more than {_MAX_PARTS} {self._name} streams in a row")
+
+    def finish(self) -> None:
+        unfinished = self._part is not None and not self._part.ended
+        if unfinished and (self._parts == 1 or self._given):
+            raise CutShortError(f"the body ended before its {self._name} did")
+
+
+def _decoded(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
+    stream = _Stream(name)
+    for piece in pieces:
+        yield from stream.feed(piece)
+    stream.finish()

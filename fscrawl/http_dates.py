@@ -1,0 +1,79 @@
+"""Dates as HTTP headers write them. Pure: no disk, no socket, no clock of its own.
+
+Vocabulary:
+  date      seconds since 1970 in UTC; HTTP writes it in three forms (RFC 9110 5.6.7), and cookies in a dozen
+  pause     what a Retry-After asks for, in seconds from `now`
+
+Promise: whatever stands in a header, the answer is a number or None, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+
+MAX_PAUSE_S = 1e9  # some thirty years: as good as never, and still a number that a clock can be set by
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# RFC 6265 5.1.1: what stands between the parts does not matter, nor does their order.
+_TOKENS = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
+_DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
+_YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
+_SECONDS = re.compile(r"([0-9]+)(?:\.[0-9]*)?\s*(?:,|\Z)")
+
+
+def parse_date(text: str) -> float | None:
+    """Give the date that a header names, None where it names none (https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
+
+    >>> parse_date("Sun, 06 Nov 1994 08:49:37 GMT"), parse_date("Sunday, 06-Nov-94 08:49:37 GMT")
+    (784111777.0, 784111777.0)
+    >>> parse_date("Sun Nov  6 08:49:37 1994"), parse_date("tomorrow")
+    (784111777.0, None)
+    """
+    clock = day = month = year = None
+    for token in _TOKENS.findall(text[:200]):
+        if clock is None and (found := _TIME.match(token)):
+            clock = tuple(map(int, found.groups()))
+        elif day is None and (found := _DAY.match(token)):
+            day = int(found[1])
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and (found := _YEAR.match(token)):
+            year = _full_year(int(found[1]))
+    if clock is None or day is None or month is None or year is None:
+        return None
+    return _seconds(year, month, day, clock)
+
+
+def _full_year(year: int) -> int:
+    """Give the year that two digits mean.
+
+    >>> _full_year(94), _full_year(26), _full_year(1994)
+    (1994, 2026, 1994)
+    """
+    return year + 1900 if 70 <= year <= 99 else year + 2000 if year <= 69 else year
+
+
+def _seconds(year: int, month: int, day: int, clock: tuple[int, ...]) -> float | None:
+    hour, minute, second = clock
+    if year < 1601 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
+        return None  # a leap second is one
+    return float(calendar.timegm((year, month, day, hour, minute, second)))
+
+
+def retry_after_s(value: str, now: float) -> float:
+    """Give the seconds that a Retry-After asks to wait, from 0 to 1e9; 0 where it says nothing one can read.
+
+    `now`: seconds since 1970, by the wall clock.
+
+    >>> retry_after_s("120", 0.0), retry_after_s("Thu, 01 Jan 1970 00:02:00 GMT", 20.0), retry_after_s("soon", 0.0)
+    (120.0, 100.0, 0.0)
+    """
+    text = value.strip()
+    if found := _SECONDS.match(text):
+        digits = found[1].lstrip("0") or "0"
+        return min(float(digits), MAX_PAUSE_S) if len(digits) <= 10 else MAX_PAUSE_S
+    date = parse_date(text)
+    pause_s = 0.0 if date is None else date - now
+    return min(pause_s, MAX_PAUSE_S) if pause_s > 0 else 0.0

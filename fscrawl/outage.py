@@ -1,0 +1,86 @@
+"""Is it the hosts that answer nothing, or is it this machine: a dead resolver, an unplugged cable? Pure.
+
+Vocabulary:
+  silence   failures without an answer, of many hosts, and no answer from any in between
+  proven    a host that answered before; if it does so again, the network is there
+  outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
+
+Promise: failures during an outage are nobody's: what failed is tried again as if it had not been. An outage ends with
+the first answer; where no host ever answered it ends after five minutes, for then the hosts may well be dead.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+_HOSTS = 5  # silent ones, at least
+_FAILURES = 10  # at least, in a row
+_PROVEN = 8  # hosts remembered
+_FIRST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 60.0
+_UNPROVEN_S = 300.0
+
+
+class Outage:
+    """What one machine knows of its network."""
+
+    def __init__(self) -> None:
+        self._proven: deque[tuple[str, str]] = deque(maxlen=_PROVEN)  # host, a URL of it
+        self._silent: dict[str, str] = {}
+        self._failures = 0
+        self._doubts = 1  # grows with false alarms
+        self._since: float | None = None
+        self._next_probe = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+        self._ever_answered = False
+
+    @property
+    def is_on(self) -> bool:
+        """Nothing but probes should be fetched."""
+        return self._since is not None
+
+    @property
+    def silent_hosts(self) -> list[str]:
+        """The hosts that failed since the last answer."""
+        return list(self._silent)
+
+    def answered(self, host: str, url: str) -> bool:
+        """A host answered; tell whether that ends an outage."""
+        self._ever_answered = True
+        if not self._proven or self._proven[-1][0] != host:
+            self._proven.append((host, url))
+        was_on = self.is_on
+        if self._failures >= _FAILURES and not was_on:
+            self._doubts += 1
+        self._over()
+        return was_on
+
+    def silent(self, host: str, url: str, now: float) -> bool:
+        """A host did not answer; tell whether that begins an outage."""
+        self._failures += 1
+        self._silent[host] = url
+        if self.is_on or self._failures < _FAILURES * self._doubts or len(self._silent) < _HOSTS * self._doubts:
+            return False
+        self._since = self._next_probe = now
+        return True
+
+    def probe(self, now: float) -> tuple[str, str] | None:
+        """Give a host, and a URL of it, to ask for its robots.txt, if it is time to."""
+        if self._since is None or now < self._next_probe:
+            return None
+        if not self._ever_answered and now - self._since > _UNPROVEN_S:
+            self._doubts += 10
+            self._over()
+            return None
+        self._next_probe = now + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        if self._proven:
+            self._proven.rotate(1)
+            return self._proven[0]
+        return next(iter(self._silent.items()))
+
+    def _over(self) -> None:
+        self._silent = {}
+        self._failures = 0
+        self._since = None
+        self._pause_s = _FIRST_PAUSE_S

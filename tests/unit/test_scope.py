@@ -1,0 +1,104 @@
+"""Which URLs belong to a crawl."""
+
+import time
+
+import pytest
+
+from fscrawl.scope import Scope
+from fscrawl.settings import CrawlSettings
+
+SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
+
+
+def scope(**settings) -> Scope:
+    return Scope(CrawlSettings(**settings), SEEDS)
+
+
+@pytest.mark.parametrize(
+    ("mode", "url", "rule"),
+    [
+        ("host", "https://www.example.com/x", None),
+        ("host", "http://example.com/", "scope"),
+        ("domain", "http://a.b.example.com/", None),
+        ("domain", "http://example.org/", "scope"),
+        ("domain", "http://10.0.0.1:8/", None),
+        ("domain", "http://10.0.0.2/", "scope"),
+        ("any", "http://example.org/", None),
+    ],
+)
+def test_scope(mode, url, rule):
+    """A scope holds the seeds' hosts, their domains, or everything; ports and schemes do not count."""
+    assert scope(scope=mode).refuses(url) == rule
+
+
+def test_expressions():
+    """A URL must match one of `allow` and none of `deny`; deny is named first."""
+    rules = scope(scope="any", allow=("/docs/", "[.]html$"), deny=("[?]", "/old/"))
+    asked = ["docs/x", "x.html", "docs/old/", "x?", "x"]
+    assert [rules.refuses(f"http://a.example/{path}") for path in asked] == [
+        None,
+        None,
+        "deny",
+        "deny",
+        "allow",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/".join("abcdefghij"), None),
+        ("/".join(map(str, range(40))), "max_path_depth"),
+        ("x?" + "/a" * 40, None),
+        ("a/a/a/b", None),
+        ("a/a/a/a/b", "max_repeats"),
+        ("x/a/b/a/b/a/b/a/b/y", "max_repeats"),
+        ("x/a/b/c/a/b/c/a/b/c/a/b/c/", "max_repeats"),
+        ("x/?q=/a/a/a/a/a/a", None),
+        ("2026/11/21/11/21/", None),
+    ],
+)
+def test_traps(path, rule):
+    """Paths that go on and on, or repeat themselves, are refused; what a query says does not count."""
+    assert scope(scope="any").refuses(f"http://a.example/{path}") == rule
+
+
+def test_traps_may_be_allowed():
+    """Without the limits everything is inside."""
+    open_ = scope(scope="any", max_path_depth=10_000, max_repeats=10_000)
+    assert open_.refuses("http://a.example/" + "a/" * 500) is None
+
+
+def test_a_long_path_takes_no_time():
+    """However a URL of two thousand characters repeats itself, or nearly, it is judged in a moment."""
+    rules = scope(scope="any", max_path_depth=10_000)
+    began = time.process_time()
+    for part in ("a/", "a/b/", "aa/a/", "a/b/c/d/"):
+        for _ in range(100):
+            rules.refuses("http://a.example/" + (part * 1000)[:2000] + "x")
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "answer"),
+    [
+        ({"scope": "host"}, {"scope": "any"}, True),
+        ({"scope": "any"}, {"scope": "host"}, False),
+        ({"scope": "any", "max_path_depth": 5}, {"scope": "any"}, True),
+        ({"scope": "any"}, {"scope": "any", "max_path_depth": 5}, False),
+        ({"scope": "any", "max_repeats": 5}, {"scope": "any"}, False),
+        ({"scope": "any", "max_repeats": 2}, {"scope": "any"}, True),
+        ({"scope": "host", "deny": ("x",)}, {"scope": "host"}, True),
+        ({"scope": "host"}, {"scope": "host", "deny": ("x",)}, False),
+    ],
+)
+def test_narrower(narrow, wide, answer):
+    """It is known when an edit can only have narrowed the scope; then no link file is read again."""
+    assert scope(**narrow).covers_no_more_than(scope(**wide)) is answer
+
+
+def test_explanation():
+    """For a person the rule is named with what it says."""
+    rules = scope(scope="host", deny=("[?]",), allow=("/a",))
+    asked = ["http://other.example/", "http://10.0.0.1/a?", "http://10.0.0.1/b", "http://10.0.0.1/a"]
+    assert [rules.explain(url) for url in asked] == ['scope = "host"', 'deny = "[?]"', "allow", None]
