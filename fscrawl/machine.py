@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
-from fscrawl.fetch import Failed
+from fscrawl.fetch import Failed, Fetcher
 from fscrawl.frontier import Frontier, Task
 from fscrawl.membership import Membership
 from fscrawl.outage import Outage
@@ -60,6 +60,13 @@ class Result:
     stopped: str | None = None
 
 
+def check_usable(settings: Settings) -> None:
+    """SettingsError if this machine cannot do what they say: a secret is not in its environment, a file not there."""
+    fetch = settings.fetch
+    if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in value for value in fetch.headers.values()):
+        Fetcher(fetch, settings.politeness, threads=1).close()
+
+
 class Machine:
     """One run of one machine over an open tree."""
 
@@ -80,7 +87,8 @@ class Machine:
         self._interrupts = 0
         self._trouble: TreeError | None = None
         self._finished = False
-        self._watch = Watch(tree, settings, seeds, progress.warn)
+        check_usable(settings)
+        self._watch = Watch(tree, settings, seeds, progress.warn, check_usable)
         self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
         self._membership = Membership(
             tree,

@@ -35,11 +35,20 @@ def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
 class Watch:
     """Looks for edits. What it knows at first is what the machine began with."""
 
-    def __init__(self, tree: Tree, current: Settings, seeds: frozenset[str], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        current: Settings,
+        seeds: frozenset[str],
+        warn: Callable[[str], None],
+        check: Callable[[Settings], None] = lambda settings: None,  # noqa: ARG005
+    ) -> None:
+        """`check`: raises SettingsError for what is well written and cannot be used here."""
         self.settings = current
         self.seeds = seeds
         self._tree = tree
         self._warn = warn
+        self._check = check
         self._text = tree.settings_text()
         self._maybe = self._text
         self._maybe_since = 0.0
@@ -65,6 +74,7 @@ class Watch:
         try:
             edited = settings.parse(text, where)
             settings.check_fixed(self.settings, edited, where)
+            self._check(edited)
         except SettingsError as error:
             self._warn(f"{error}; the last good settings stay")
             return False
