@@ -1,11 +1,14 @@
-"""How this process gets its memory from the kernel."""
+"""How this process gets its memory from the kernel, and how much it has."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
+from pathlib import Path
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _KEPT_BYTES = 32 * 1024 * 1024
 
 
@@ -18,3 +21,17 @@ def keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_M_ARENA_MAX, 1)
+
+
+def anonymous_bytes() -> int:
+    """Give the memory that this process and its descendants have for themselves alone; 0 where /proc does not tell."""
+    total = 0
+    ahead = [os.getpid()]
+    while ahead:
+        pid = ahead.pop()
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            resident, shared = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1:3]
+            total += (int(resident) - int(shared)) * _PAGE_BYTES
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                ahead += map(int, children.read_text(encoding="ascii").split())
+    return total

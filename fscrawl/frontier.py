@@ -21,7 +21,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, KeysView
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fscrawl import urls
 from fscrawl.known import Known
@@ -29,6 +29,9 @@ from fscrawl.pace import Pace
 from fscrawl.pending import Queue, Scratch
 from fscrawl.settings import Settings
 
+_PAUSED_S = 1.0  # until it is looked again whether a host may be asked
+_SLOW_S = 1.0
+_TOLD = 1000  # slow or failing hosts that are kept in mind for those who watch
 ROBOTS_FOR_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
 _ANEW = ("again=", "refresh")  # marks of URLs that are known, and wanted all the same
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
@@ -139,6 +142,10 @@ class Frontier:
         self._turn = itertools.count()
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._hosts_of_site: Counter[str] = Counter()
+        self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
+        self._slow: dict[str, float] = {}  # host → its latency
+        self._failing: dict[str, int] = {}  # host → failures in a row
+        self._gave_up: set[str] = set()
         self._rng = rng or random.Random()
         self._scratch = scratch or Scratch()
         self._in_memory_bytes = 0
@@ -293,6 +300,8 @@ class Frontier:
         while self._ready and self._ready[0][0] <= now:
             _, _, host = heapq.heappop(self._ready)
             host.in_heap = False
+            if self._is_paused(host):
+                host.ready_at = max(host.ready_at, now + _PAUSED_S)
             task = self._next_of(host, now) if host.ready_at <= now else None
             if task is not None:
                 host.in_flight += 1
@@ -307,6 +316,9 @@ class Frontier:
             if host.ready_at > now:  # it was told to rest meanwhile
                 self._schedule(host)
         return None
+
+    def _is_paused(self, host: _Host) -> bool:
+        return bool(self.paused) and (host.name in self.paused or host.name.rpartition("_")[0] in self.paused)
 
     def _wake(self, now: float) -> None:
         """Bring retries that are due to the front of their hosts' queues."""
@@ -431,6 +443,16 @@ class Frontier:
         """Give the hosts that were told to rest, and for how many seconds yet; may be called by another thread."""
         return {name: until - now for name, until in self._rests.copy().items() if until > now}
 
+    def health(self, now: float) -> dict[str, Any]:
+        """Tell how the hosts do, for those who watch; may be called by another thread."""
+        slow, failing = self._slow.copy(), self._failing.copy()
+        return {
+            "resting": len(self.rests(now)),
+            "gave_up": len(self._gave_up),
+            "slow": {name: round(slow[name], 2) for name in heapq.nlargest(5, slow, key=slow.__getitem__)},
+            "failing": {name: failing[name] for name in heapq.nlargest(5, failing, key=failing.__getitem__)},
+        }
+
     def tidy(self, now: float) -> None:
         """Forget rests that are over."""
         self._rests = {name: until for name, until in self._rests.items() if until > now}
@@ -440,6 +462,11 @@ class Frontier:
         host = self._hosts.get(name)
         if host is not None:
             host.pace.answered(latency_s)
+        self._failing.pop(name, None)
+        if latency_s < _SLOW_S:
+            self._slow.pop(name, None)
+        elif len(self._slow) < _TOLD or name in self._slow:
+            self._slow[name] = latency_s
 
     def failed(self, task: Task, class_: str, now: float) -> None:
         """A host did not answer a request, or said that it cannot: after many in a row it rests, and is given up."""
@@ -448,6 +475,8 @@ class Frontier:
             return
         no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
+        if len(self._failing) < _TOLD or task.host in self._failing:
+            self._failing[task.host] = host.pace.failures
         if host.pace.is_hopeless(now, self.settings.politeness):
             self.give_up(task.host, class_)
         elif pause_s:
@@ -458,6 +487,7 @@ class Frontier:
         host = self._hosts.get(name)
         if host is not None:
             host.gave_up = class_
+            self._gave_up.add(name)
             self._hasten(host)
 
     def forgive(self, names: Iterable[str]) -> None:
@@ -472,6 +502,7 @@ class Frontier:
         """Somebody asks for another try."""
         if host.gave_up:
             host.gave_up = ""
+            self._gave_up.discard(host.name)
             host.pace.forget_failures()
             host.robots_attempt = 1
 

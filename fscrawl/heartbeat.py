@@ -23,6 +23,7 @@ from typing import Any
 
 from fscrawl.errors import TreeError
 from fscrawl.machinery import Log
+from fscrawl.records import timestamp
 
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
 
@@ -181,6 +182,7 @@ class Heartbeat:
             self._permit.extend(began + self.lease_s)
 
     def _write(self, line: dict[str, Any]) -> None:
+        line = {**line, "at": timestamp(time.time())}  # for people; nothing is decided by it
         self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 

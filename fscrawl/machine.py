@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from fscrawl.allocator import anonymous_bytes
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fetch import Failed, Fetcher
 from fscrawl.frontier import Frontier, Task
@@ -27,7 +28,7 @@ from fscrawl.pool import Died, Place, Pool, Trouble
 from fscrawl.progress import Counts, Progress, plain
 from fscrawl.records import SITEMAP
 from fscrawl.settings import Settings
-from fscrawl.store import Tree
+from fscrawl.store import STOP, Tree
 from fscrawl.watch import Watch
 from fscrawl.worker import Job, Outcome, error_record
 
@@ -148,12 +149,19 @@ class Machine:
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_INTERRUPTED
-        there = self._counts.pages or self._membership.past_hosts or self._membership.pages_elsewhere()
+        there = (
+            self._watch.stopped
+            or self._counts.pages
+            or self._membership.past_hosts
+            or self._membership.pages_elsewhere()
+        )
         return EXIT_OK if there else EXIT_UNUSABLE_RESULT
 
     def _stopped(self) -> str | None:
         if self._interrupts:
             return "interrupted"
+        if self._watch.stopped:
+            return f"{STOP} is in the root"
         return "crawl.max_pages is reached" if self._budget() <= 0 else None
 
     # -- what others ask
@@ -176,7 +184,22 @@ class Machine:
             "pending": self._frontier.pending,
             "in_flight": self._frontier.in_flight,
             "hosts": self._frontier.hosts,
+            "memory": anonymous_bytes(),
+            "state": self._state(),
+            "settings": self._watch.settings_digest,
+            "settings_at": self._watch.settings_at,
+            **self._frontier.health(time.monotonic()),
         }
+
+    def _state(self) -> str:
+        """Say what keeps this machine from fetching; "" if nothing does."""
+        if self._leaving():
+            return "stopping"
+        if self._watch.paused:
+            return "paused"
+        if self._membership.fenced:
+            return "fenced"
+        return "no network" if self._outage.is_on else ""
 
     # -- the loop
 
@@ -186,11 +209,13 @@ class Machine:
             if self._membership.tick(hungry=not self._frontier.pending):
                 self._frontier.settings = self._settings
                 self._pool.tell(self._job())
-            if not self._leaving():
+            held_back = self._leaving() or self._watch.paused
+            if not held_back:
                 self._dispatch()
             elif not drained:
                 self._pool.drain()
-                drained = True
+            drained = held_back
+            self._frontier.paused = self._watch.paused_hosts
             for answer in self._pool.wait(self._patience_s()):
                 self._collect(answer)
             self._show()
@@ -204,7 +229,7 @@ class Machine:
         return not self._finished
 
     def _leaving(self) -> bool:
-        return bool(self._interrupts) or self._trouble is not None or self._budget() <= 0
+        return bool(self._interrupts) or self._watch.stopped or self._trouble is not None or self._budget() <= 0
 
     def _count_stored(self) -> None:
         """Where pages are limited, count those there are: other machines' beats tell how many come to them."""
@@ -359,6 +384,7 @@ class Machine:
         counts.in_flight = self._frontier.in_flight
         counts.hosts = self._frontier.hosts
         counts.reseeding = self._membership.reseeding
+        counts.state = self._state()
         if last:
             counts.cut += self._frontier.cut
             self._progress.close(counts)

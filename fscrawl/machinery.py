@@ -82,9 +82,18 @@ class Machinery:
                 last[machine] = max(last.get(machine, 0), int(number or 0))
         return last
 
-    def read_heartbeats(self, machine: str, offset: int) -> bytes:
-        """Read a heartbeat log's whole lines from `offset`."""
-        return tail(f"{self._directory}/machines/{machine}.log", offset)
+    def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
+        """Read a heartbeat log's whole lines from `offset`, `most` bytes of them."""
+        return tail(f"{self._directory}/machines/{machine}.log", offset, most)
+
+    def heartbeats_size(self, machine: str) -> int:
+        """Give the size of a heartbeat log; 0 if it is gone."""
+        path = f"{self._directory}/machines/{machine}.log"
+        with translated(path):
+            try:
+                return os.stat(path).st_size
+            except FileNotFoundError:
+                return 0
 
     def read_feed(self, machine: str, segment: int, offset: int) -> bytes:
         """Read whole lines of a feed's segment from `offset`, some MiB at most."""
@@ -143,8 +152,8 @@ class Machinery:
                 return []
 
 
-def tail(path: str, offset: int) -> bytes:
-    """Read a log's whole lines from `offset`; b"" if it has none there, or is gone.
+def tail(path: str, offset: int, most: int | None = None) -> bytes:
+    """Read a log's whole lines from `offset`, `most` bytes of them; b"" if it has none there, or is gone.
 
     Opened anew each time, with an fstat: a handle kept open sees another machine's appends 20 s late on sshfs and
     later on NFS, a new one at once.
@@ -156,7 +165,7 @@ def tail(path: str, offset: int) -> bytes:
             return b""
         try:
             there = os.fstat(descriptor).st_size - offset
-            data = os.pread(descriptor, min(there, _READ_BYTES), offset) if there > 0 else b""
+            data = os.pread(descriptor, min(there, most or _READ_BYTES), offset) if there > 0 else b""
         finally:
             os.close(descriptor)
     return data[: data.rfind(b"\n") + 1]

@@ -231,6 +231,7 @@ class Membership:
     def _round(self, now: float, *, hungry: bool) -> bool:
         if self.fenced:
             return False
+        self._watch.look_for_signs()
         self.fleet.observe(now)
         changes = self.fleet.look(now)
         self._lose(changes.lost)

@@ -38,6 +38,7 @@ class Counts:
     in_flight: int = 0
     hosts: int = 0
     reseeding: int = 0
+    state: str = ""
     errors: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
 
@@ -121,4 +122,6 @@ class Progress:
 def _facts(counts: Counts) -> str:
     errors = sum(counts.errors.values())
     reseeding = f"{counts.reseeding} hosts to re-seed from, " if counts.reseeding else ""
-    return f"{reseeding}{counts.pending} pending, {counts.hosts} hosts, {errors} errors, {counts.in_flight} in flight"
+    state = f"{counts.state.upper()}, " if counts.state else ""
+    facts = f"{counts.pending} pending, {counts.hosts} hosts, {errors} errors, {counts.in_flight} in flight"
+    return f"{state}{reseeding}{facts}"

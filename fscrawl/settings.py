@@ -8,6 +8,7 @@ right. Writing gives the file that the first machine puts into the tree, with ea
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
 import re
 import tomllib
@@ -259,6 +260,11 @@ def render(settings: Settings) -> str:
             lines.append(f"# {setting.metadata['help']}")
             lines.append(f"# {setting.name} =" if value is None else f"{setting.name} = {_toml(value)}")
     return "\n".join([*lines, "", END]) + "\n"
+
+
+def digest_of(text: str) -> str:
+    """Name the text of a `crawl.toml`, so that it can be told which one a machine goes by."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def check_fixed(before: Settings, after: Settings, where: str = FILE) -> None:

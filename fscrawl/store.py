@@ -27,6 +27,8 @@ from fscrawl.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeR
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"
+PAUSE = "PAUSE"
+STOP = "STOP"
 MACHINERY = ".fscrawl"
 
 _PAGE_ROOMS = ("htmls", "links", "errs")
@@ -331,6 +333,24 @@ class Tree:
                 return RobotsRecord.from_json(read_file(path))
             except (FileNotFoundError, RecordError):
                 return None
+
+    def signs(self) -> frozenset[str]:
+        """Give the names in the root that steer the machines: STOP, PAUSE, PAUSE.<host>.
+
+        Asked for both ways: a listing is fresh on NFS and 20 s old on sshfs, a look-up by name the other way round.
+        """
+        found = {name for name in self._list(str(self.root)) if name in (PAUSE, STOP) or name.startswith(f"{PAUSE}.")}
+        return frozenset(found | {name for name in (PAUSE, STOP) if self._exists(f"{self._prefix}{name}")})
+
+    def put_sign(self, name: str) -> None:
+        """Create a sign, if it is not there."""
+        claim(f"{self._prefix}{name}", b"", self.machine)
+
+    def drop_sign(self, name: str) -> bool:
+        """Remove a sign; tell whether there was one."""
+        there = self._exists(f"{self._prefix}{name}")
+        remove(f"{self._prefix}{name}")
+        return there
 
     def settings_text(self) -> str:
         """Read `crawl.toml`."""

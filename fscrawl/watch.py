@@ -1,4 +1,4 @@
-"""What people change while machines run: `crawl.toml` and `seeds.txt`, read again each round.
+"""What people change while machines run: `crawl.toml`, `seeds.txt` and the signs PAUSE and STOP, looked at each round.
 
 A read that sshfs cut short must never be taken for an edit. So an edit of the settings counts when the text ends with
 the line that `settings.render` puts there, or has been the same for longer than the caches of any file system live; a
@@ -7,12 +7,14 @@ seed line counts once its newline is there. A file that is gone for a moment (an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from fscrawl import settings, urls
 from fscrawl.errors import SettingsError, TreeError
+from fscrawl.records import timestamp
 from fscrawl.settings import Settings
-from fscrawl.store import SEEDS, Tree
+from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
 
@@ -53,6 +55,11 @@ class Watch:
         self._maybe = self._text
         self._maybe_since = 0.0
         self._seed_text = tree.seeds_text()
+        self.settings_at = timestamp(time.time())  # when they were taken up
+        self.stopped = False
+        self.paused = False
+        self.paused_hosts: frozenset[str] = frozenset()
+        self.look_for_signs()
 
     def settings_edited(self, now: float) -> bool:
         """Take an edit of the settings up; a bad one is reported, once, and the last good settings stay."""
@@ -79,7 +86,23 @@ class Watch:
             self._warn(f"{error}; the last good settings stay")
             return False
         changed, self.settings = edited != self.settings, edited
+        self.settings_at = timestamp(time.time())
         return changed
+
+    @property
+    def settings_digest(self) -> str:
+        """Name the text of the settings in use, so that machines can be compared."""
+        return settings.digest_of(self._text)
+
+    def look_for_signs(self) -> None:
+        """See what people ask of all machines, or to leave alone."""
+        try:
+            signs = self._tree.signs()
+        except TreeError:
+            return
+        self.stopped = STOP in signs
+        self.paused = PAUSE in signs
+        self.paused_hosts = frozenset(name.removeprefix(f"{PAUSE}.") for name in signs - {PAUSE, STOP})
 
     def new_seeds(self) -> list[str]:
         """Give the seeds of lines that were added since the last look."""

@@ -3,57 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import re
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
-from benchmarks.corpus import Served, Site
+from benchmarks.corpus import Site
+from tests.corpus.conftest import Crawl, environment
 
-PROJECT = Path(__file__).resolve().parents[2]
 PYTHON_DOC_PAGES = 526  # linked, directly or not, from index.html; 4 more lie in the folder and nothing links to them
 
 pytestmark = [pytest.mark.corpus, pytest.mark.timeout(180)]
-
-
-@dataclass(frozen=True, slots=True)
-class Crawl:
-    """What fscrawl left behind. `records`: every links/ file, by URL; `bodies`: every htmls/ file, by key."""
-
-    site: Site
-    records: dict[str, dict]
-    bodies: dict[str, bytes]
-
-    def stored(self) -> dict[str, dict]:
-        return {url: record for url, record in self.records.items() if record["key"] in self.bodies}
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-
-
-def _fscrawl(root: Path, site: Site, seed: str, *more: str) -> Crawl:
-    settings = [
-        "politeness.delay=0",
-        "politeness.per_host=16",
-        "fetch.allow_private_addresses=true",
-        "crawl.scope=host",
-        *more,
-    ]
-    command = [sys.executable, PROJECT / "crawl.py", "--root", root, "--quiet", "--workers", "2", "--threads", "8"]
-    command += ["--seed", seed, *(word for setting in settings for word in ("--set", setting))]
-    subprocess.run(command, check=True, cwd=PROJECT, env=_environment(), timeout=120)
-    assert [path.name for path in (root / "htmls").iterdir()] == [site.host], "one host, one directory"
-    records = [json.loads(path.read_bytes()) for path in (root / "links" / site.host).iterdir()]
-    bodies = {path.stem: path.read_bytes() for path in (root / "htmls" / site.host).iterdir()}
-    assert len({record["url"] for record in records}) == len(records), "one URL, one record"
-    return Crawl(site, {record["url"]: record for record in records}, bodies)
 
 
 def _wget2(directory: Path, site: Site, seed: str) -> dict[str, bytes]:
@@ -63,28 +24,10 @@ def _wget2(directory: Path, site: Site, seed: str) -> dict[str, bytes]:
     so would be a page whose name had a query, of which these sites have none.
     """
     command = ["wget2", "-q", "-r", "-l", "inf", "--no-parent", "--max-threads=8", "-P", directory, seed]
-    done = subprocess.run(command, check=False, env=_environment(), timeout=120)
+    done = subprocess.run(command, check=False, env=environment(), timeout=120)
     assert done.returncode in (0, 8)
     top = directory / site.address
     return {f"{site.origin}/{quote(str(path.relative_to(top)))}": path.read_bytes() for path in top.rglob("*.html")}
-
-
-def _served_file(site: Site, url: str) -> bytes:
-    path = unquote(urlsplit(url).path).lstrip("/")
-    return (site.root / path / "index.html" if not path or path.endswith("/") else site.root / path).read_bytes()
-
-
-@pytest.fixture(scope="module")
-def python_doc(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
-    return _fscrawl(tmp_path_factory.mktemp("python") / "tree", served.python, served.python.url)
-
-
-@pytest.fixture(scope="module")
-def rust_std(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
-    prefix = re.escape(f"{served.rust.origin}/std/")
-    seed = f"{served.rust.origin}/std/index.html"
-    root = tmp_path_factory.mktemp("rust") / "tree"
-    return _fscrawl(root, served.rust, seed, f"crawl.allow={json.dumps(['^' + prefix])}")
 
 
 def test_python_doc_is_stored_whole(python_doc: Crawl) -> None:
@@ -110,7 +53,7 @@ def test_bodies_are_the_files_served(name: str, request: pytest.FixtureRequest) 
     crawl: Crawl = request.getfixturevalue(name)
     for url, record in crawl.stored().items():
         body = crawl.bodies[record["key"]]
-        assert body == _served_file(crawl.site, url), url
+        assert body == crawl.served_file(url), url
         assert (record["status"], record["bytes"], record["sha256"]) == (
             200,
             len(body),

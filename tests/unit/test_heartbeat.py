@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import datetime
 
 import pytest
 
@@ -104,7 +105,8 @@ def test_lines(body):
     body.counters = {"sent": 5}
     body.beat()
     body.heart.stop(finished=True)
-    first, *beats, last = body.log.lines
+    first, *beats, last = [{n: v for n, v in line.items() if n != "at"} for line in body.log.lines]
+    assert all(datetime.fromisoformat(line["at"]) for line in body.log.lines)
     assert first == hello("m")
     assert beats == [{"beat": 0, "sent": 0}, {"beat": 1, "sent": 5}]
     assert last == {"bye": True, "sent": 5, "finished": True}

@@ -1,0 +1,41 @@
+"""`fscrawl audit`: is every file of a tree what it says? And the repair."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from fscrawl import store
+from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
+from fscrawl.progress import Progress
+from fscrawl.watch import read_seeds
+
+
+def add(commands: Commands[Parser]) -> None:
+    audit = commands.add_parser(
+        "audit",
+        help="check every file of a tree, and mend it",
+        description="Check every file of the tree at --root, and that every linked URL is stored, failed or waiting."
+        " Exit code 0: nothing is wrong (any more), 1: something is.",
+        allow_abbrev=False,
+    )
+    audit.set_defaults(run=run)
+    add_root(audit)
+    audit.add_argument(
+        "--repair", action="store_true", help="remove what is wrong, and have it fetched again by the next crawl"
+    )
+    audit.add_argument("--json", action="store_true", help="the report as one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fscrawl.audit import audit  # noqa: PLC0415 - a crawl need not load it
+
+    progress = Progress("quiet", verbose=False)
+    tree = open_tree(options.root)
+    chosen = settings_of(tree)
+    seeds = read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn)
+    report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
+    print(json.dumps(report.as_json()) if options.json else "\n".join(report.lines()))
+    return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

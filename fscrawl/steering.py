@@ -1,0 +1,46 @@
+"""`fscrawl pause | resume | stop`: signs in the root, which machines look for at each beat.
+
+    STOP           leave: finish what is in flight, flush, hand over, exit with 0; and no machine starts
+    PAUSE          fetch nothing; stay, and keep the leases
+    PAUSE.<host>   ask nothing of this host, with its port (a.example_8080) or without
+
+They are plain empty files: creating and removing them by hand is the same.
+"""
+
+from __future__ import annotations
+
+from fscrawl import urls
+from fscrawl.errors import UsageError
+from fscrawl.store import PAUSE, STOP, Tree
+
+
+def pause(tree: Tree, hosts: list[str]) -> list[str]:
+    """Pause all machines, or these hosts; give the names of the signs."""
+    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
+    for name in names:
+        tree.put_sign(name)
+    return names
+
+
+def resume(tree: Tree, hosts: list[str]) -> list[str]:
+    """Take signs away: of these hosts, or all there are; give the names of those that were there."""
+    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or sorted(tree.signs() | {PAUSE, STOP})
+    return [name for name in names if tree.drop_sign(name)]
+
+
+def stop(tree: Tree) -> str:
+    """Have all machines leave; give the name of the sign."""
+    tree.put_sign(STOP)
+    return STOP
+
+
+def directory_of(host: str) -> str:
+    """Give the directory of a host as people write it: a name, name:port, or a URL of it.
+
+    >>> directory_of("Example.com"), directory_of("example.com:8080"), directory_of("https://example.com/x")
+    ('example.com', 'example.com_8080', 'example.com')
+    """
+    url = urls.normalise(host if "://" in host else f"http://{host}/")
+    if url is None or "/" in host.partition("://")[0]:
+        raise UsageError(f"--host {host}: it takes a host, like example.com or example.com:8080")
+    return urls.host(url)
