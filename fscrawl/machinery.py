@@ -18,7 +18,8 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from fscrawl.store import MACHINERY, Tree, claim, read_file, remove, translated
+from fscrawl.publish import claim, read_file, remove, translated
+from fscrawl.store import MACHINERY, Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
 _READ_BYTES = 4 * 1024 * 1024

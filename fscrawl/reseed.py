@@ -14,8 +14,9 @@ from fscrawl import urls
 from fscrawl.errors import RecordError
 from fscrawl.fleet import Fleet
 from fscrawl.heartbeat import is_gone_by_name
+from fscrawl.publish import remove
 from fscrawl.records import PageRecord
-from fscrawl.store import Tree, remove
+from fscrawl.store import Tree
 
 _READERS = 8  # link files read at a time: on NFS each waits for three calls
 

@@ -2,9 +2,7 @@
 
 Vocabulary:
   root        the shared directory; `Tree` is this process's view of it
-  publish     make a file appear whole: temporary name in its own directory, write, check, (fsync), rename
-  claim       the same with link() in place of rename(): the first one wins, and a name once taken stays taken
-  temporary   `.<name>.<machine>.<pid>-<n>.tmp`; it tells whose it is, so that the dead's can be reaped
+  publish     make a file appear whole (see `publish`)
   host        a directory name made by `urls.host`; `key` a name made by `urls.key`
 
 Promise: a file that has its final name is whole, whatever is killed when. A page's body is published before its
@@ -17,12 +15,12 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 from pathlib import Path
 
-from fscrawl.errors import NotATreeError, RecordError, TreeError, tree_error
+from fscrawl.errors import NotATreeError, RecordError, TreeError
+from fscrawl.publish import claim, publish, read_file, remove, temporary_owner, translated, write_all
 from fscrawl.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 SETTINGS = "crawl.toml"
@@ -55,24 +53,6 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
 
 _PAGE_FILE = re.compile(r"[0-9a-f]{24}\.(html|json)\Z")
 _FAN = re.compile(r"[0-9a-f]{2}\Z")
-
-_counter = itertools.count()
-
-
-class translated:  # noqa: N801 - reads as what it is, a `with` word
-    """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
-
-    __slots__ = ("_path",)  # a class and not a generator: it stands on the way of every page
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise tree_error(error, self._path) from error
 
 
 def state_of(root: Path) -> str:
@@ -135,92 +115,6 @@ def _make_directory(path: Path, made: list[Path]) -> None:
     made.append(path)
 
 
-def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -> None:
-    """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist."""
-    path = os.fspath(path)
-    with translated(path):
-        temporary = _write_temporary(path, data, machine, fsync=fsync)
-        try:
-            os.rename(temporary, path)
-        except OSError:
-            _discard(temporary)
-            raise
-
-
-def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False) -> bool:
-    """Make `path` appear with `data` if nobody was first; tell whether it now holds `data`.
-
-    A retransmitted link() can report EEXIST for its own success, so what is there is read back.
-    """
-    path = os.fspath(path)
-    with translated(path):
-        temporary = _write_temporary(path, data, machine, fsync=fsync)
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return read_file(path) == data
-        finally:
-            _discard(temporary)
-        return True
-
-
-def _write_temporary(path: str, data: bytes, machine: str, *, fsync: bool) -> str:
-    directory, name = os.path.split(path)
-    temporary = f"{directory}/.{name}.{machine}.{os.getpid()}-{next(_counter)}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        try:
-            _write_all(descriptor, data)
-            if fsync:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)  # a full disk may show only here
-        if os.stat(temporary).st_size != len(data):
-            raise OSError(0, "a file came out shorter than what was written")
-    except OSError:
-        _discard(temporary)
-        raise
-    return temporary
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    written = os.write(descriptor, data)
-    while written < len(data):  # a short write is no error, only an invitation to go on
-        written += os.write(descriptor, data[written:])
-
-
-def _discard(temporary: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(temporary)
-
-
-def read_file(path: str) -> bytes:
-    """Read a whole file; OSError as it is."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # half the calls of open().read()
-    try:
-        size = os.fstat(descriptor).st_size
-        data = os.read(descriptor, size + 1)
-        if len(data) != size:  # it grew, or the size was an old one
-            while more := os.read(descriptor, 1 << 20):
-                data += more
-        return data
-    finally:
-        os.close(descriptor)
-
-
-def temporary_owner(name: str) -> str | None:
-    """Give the machine that was writing the temporary `name`, or None if it is not a temporary.
-
-    >>> temporary_owner(".599370d5687c3fd078c314ad.html.host-7-ab12.31-0.tmp")
-    'host-7-ab12'
-    >>> temporary_owner("599370d5687c3fd078c314ad.html") is None
-    True
-    """
-    if not (name.startswith(".") and name.endswith(".tmp")):
-        return None
-    return name[:-4].rpartition(".")[0].rpartition(".")[2] or None
-
-
 class Tree:
     """One process's view of an existing tree; cheap to make, safe to share between threads."""
 
@@ -243,6 +137,11 @@ class Tree:
             raise NotATreeError(f"{path}: format {self.record.format}; this fscrawl reads up to {FORMAT}: update it")
         self._prefix = f"{root}/"
 
+    def check_there(self) -> None:
+        """NotATreeError if the tree is gone, as by an unmount: then all that is missing is missing for that reason."""
+        if not self._exists(f"{self._prefix}{_TREE_JSON}"):
+            raise NotATreeError(f"{self.root}: the crawl is gone (no {_TREE_JSON}); is the share mounted?")
+
     # -- pages
 
     def path_of(self, room: str, host: str, key: str) -> str:
@@ -263,6 +162,10 @@ class Tree:
     def put_error(self, host: str, record: ErrorRecord) -> None:
         """Store the failure of a URL; an earlier one is replaced."""
         self._put("errs", host, record.key, record.to_json())
+
+    def drop_body(self, host: str, key: str) -> None:
+        """Remove the body of a page that has none any more, if there is one; its record says so first."""
+        remove(self.path_of("htmls", host, key))
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL, if there is one."""
@@ -372,7 +275,7 @@ class Tree:
         with translated(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                _write_all(descriptor, new.encode())
+                write_all(descriptor, new.encode())
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -462,9 +365,3 @@ def _kind(entry: os.DirEntry[str]) -> str:
     if entry.is_file():
         return "file"
     return "directory" if entry.is_dir() else "other"
-
-
-def remove(path: str) -> None:
-    """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
-    with translated(path), contextlib.suppress(FileNotFoundError):
-        os.unlink(path)

@@ -18,10 +18,11 @@ from fscrawl.audit.spool import Spool
 from fscrawl.feed import Reader
 from fscrawl.known import Known
 from fscrawl.machinery import Machinery, Yard
+from fscrawl.publish import temporary_owner
 from fscrawl.records import PageRecord
 from fscrawl.scope import Scope
 from fscrawl.settings import Settings
-from fscrawl.store import MACHINERY, Tree, temporary_owner
+from fscrawl.store import MACHINERY, Tree
 from fscrawl.turns import READERS, in_turn
 
 _ROOMS = ("htmls", "links", "errs")  # in this order: a page that is stored meanwhile has its body first

@@ -81,14 +81,15 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
     said = {
         "formats": options.format
         and tuple(choices.one_of(each, choices.FORMATS, "--format") for each in options.format),
-        "text": options.text and choices.one_of(options.text, choices.TEXTS, "--text"),
+        "text": None if options.text is None else choices.one_of(options.text, choices.TEXTS, "--text"),
         "html": False if options.no_html else None,
         "fields": options.fields and choices.rules(options.fields),
         "dedupe": options.dedupe or None,
         "noindex": options.noindex or None,
         "hosts": options.host and tuple(options.host),
         "status": options.status and tuple(map(choices.status, options.status)),
-        "since": options.since and choices.since(options.since, datetime.now(UTC)),
+        "since": None if options.since is None else choices.since(options.since, datetime.now(UTC)),
+        "since_said": options.since,
         "include": options.include and tuple(choices.expression(each, "--include") for each in options.include),
         "exclude": options.exclude and tuple(choices.expression(each, "--exclude") for each in options.exclude),
         "limit": options.limit,

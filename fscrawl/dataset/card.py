@@ -34,12 +34,18 @@ def manifest(job: Job, old: dict[str, Any] | None, run: dict[str, Any]) -> dict[
         "made_by": f"fscrawl {__version__}",
         "crawl": job.crawl,
         "options": job.options.values(),
-        "counts": _sum(each["counts"] for each in runs) | {"errors": _rows(files, "errors")},
-        "left_out": _sum(each["left_out"] for each in runs),
+        "counts": _sum(each["counts"] for each in runs) | _failures(files),
+        "left_out": _left_out(runs),
         "fields": _add_up(old["fields"] if old else {}, run["fields"]),
         "runs": runs,
         "files": sorted(files, key=lambda each: str(each["path"])),
     }
+
+
+def _left_out(runs: list[dict[str, Any]]) -> dict[str, int]:
+    """Add up what runs left out; but each tries what is broken again, so the last one knows how much that is."""
+    total = _sum(each["left_out"] for each in runs) | {"broken": runs[-1]["left_out"].get("broken", 0)}
+    return {reason: number for reason, number in total.items() if number}
 
 
 def is_of_failures(path: str) -> bool:
@@ -63,13 +69,17 @@ def _add_up(old: dict[str, dict[str, int]], run: dict[str, list[int]]) -> dict[s
     return {name: _sum(each[name] for each in (old, new) if name in each) for name in {**old, **new}}
 
 
-def _rows(files: list[dict[str, Any]], table: str) -> int:
-    """Give the rows of a table, of whichever format it is in."""
+def _failures(files: list[dict[str, Any]]) -> dict[str, int]:
+    """Give the number of failures, where there is a table of them: an archive has none."""
+    found = [each for each in files if is_of_failures(each["path"])]
+    return {"errors": _rows(found)} if found else {}
+
+
+def _rows(files: list[dict[str, Any]]) -> int:
+    """Give the rows of files that may be the same in several formats."""
     totals: Counter[str] = Counter()
     for each in files:
-        room, _, name = each["path"].rpartition("/")
-        if room.rpartition("/")[2] == table:
-            totals[name.partition(".")[2]] += each["rows"]
+        totals[each["path"].rpartition("/")[2].partition(".")[2]] += each["rows"]
     return max(totals.values(), default=0)
 
 
@@ -79,7 +89,7 @@ def report(facts: dict[str, Any]) -> Iterator[str]:
     text = f"pages: {counts.get('pages', 0)}"
     if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
         text += f", {counts['duplicates']} of them duplicates, {counts['near_duplicates']} near-duplicates"
-    yield f"{text}; failures: {counts['errors']}"
+    yield f"{text}; failures: {counts['errors']}" if "errors" in counts else text
     for reason, words in _LEFT_OUT.items():
         if left_out.get(reason):
             yield f"left out: {left_out[reason]} {words}"
@@ -87,15 +97,14 @@ def report(facts: dict[str, Any]) -> Iterator[str]:
         covered = each["found"] + each["missing"]
         bad = f", {each['bad']} with a value of another type" if each["bad"] else ""
         yield f"field {plain(name)}: found on {each['found']} of {covered} pages{bad}"
-    for room, each in _by_room(facts["files"]).items():
-        yield f"{room:12} {each['files']} files, {each['bytes'] / 1e6:.1f} MB, {each['rows']} rows"
+    for room, files in _by_room(facts["files"]).items():
+        yield f"{room:12} {len(files)} files, {sum(each['bytes'] for each in files) / 1e6:.1f} MB, {_rows(files)} rows"
 
 
-def _by_room(files: list[dict[str, Any]]) -> dict[str, Counter[str]]:
-    rooms: dict[str, Counter[str]] = {}
+def _by_room(files: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    rooms: dict[str, list[dict[str, Any]]] = {}
     for each in files:
-        room = rooms.setdefault(each["path"].rpartition("/")[0] + "/", Counter())
-        room.update(files=1, bytes=each["bytes"], rows=each["rows"])
+        rooms.setdefault(each["path"].rpartition("/")[0] + "/", []).append(each)
     return rooms
 
 
@@ -120,12 +129,14 @@ def card(job: Job, facts: dict[str, Any]) -> str:
         lines += ["", f"## {table}", "", "| column | type | meaning |", "|---|---|---|"]
         for column in schema:
             meaning = (column.metadata or {}).get(b"comment", b"by the rules given with --fields").decode()
+            meaning = meaning.replace("<", "&lt;")  # Markdown would take <title> for a tag
             lines.append(f"| `{column.name}` | {column.type} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 
 def _is_in(facts: dict[str, Any], table: str) -> bool:
-    return str(facts["path"]).startswith(f"{table}/")
+    """Tell a Parquet part of a table that has rows: an empty one is an error to Hugging Face's tools."""
+    return str(facts["path"]).startswith(f"{table}/") and facts["rows"] > 0
 
 
 def _configs(tables: list[str]) -> list[str]:

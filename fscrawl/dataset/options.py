@@ -34,7 +34,7 @@ class Options:
     noindex   keep pages that ask not to be indexed
     hosts     shell patterns on the host name; any of them
     status    "200" or "2xx"; any of them
-    since     RFC 3339 in UTC with milliseconds: fetched then or later
+    since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: as the user wrote it, perhaps an age
     include   regular expressions on the URL, any of them; exclude: none of them
     limit     rows in all
     """
@@ -48,6 +48,7 @@ class Options:
     hosts: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     since: str | None = None
+    since_said: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     limit: int | None = None
@@ -81,9 +82,10 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
     """
     if kept is None:
         return Options(**given)
+    same_since = given.get("since_said") is not None and given["since_said"] == kept.since_said
     for name, value in given.items():
         old = getattr(kept, name)
-        if old != value:
+        if old != value and name != "since_said" and not (name == "since" and same_since):
             was, now = ("other rules", "these") if name == "fields" else (json.dumps(old), json.dumps(value))
             raise UsageError(
                 f"{where} was made with {name} = {was}, not {now}; leave it out, or start over by --rebuild"

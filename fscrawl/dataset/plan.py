@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import json
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from fscrawl.dataset.options import Filters
 from fscrawl.dataset.shelf import STATE, Shelf
+from fscrawl.errors import UsageError
 from fscrawl.store import Tree
 
 BATCH_PAGES = 500
@@ -46,10 +48,22 @@ def seen_name(run: int) -> str:
     return f"{STATE}/seen-{run:04}.parquet"
 
 
+@contextlib.contextmanager
+def seen(shelf: Shelf, run: int) -> Iterator[pq.ParquetFile]:
+    """Open what a run has seen."""
+    path = shelf.path(seen_name(run))
+    try:
+        file = pq.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: it cannot be read ({error}); start over by --rebuild") from error
+    with file:
+        yield file
+
+
 def make(shelf: Shelf, tree: Tree, filters: Filters, earlier: Iterable[int], run: int) -> int:
     """Write the plan of `run`; give its number of pages."""
-    seen = heapq.merge(*(_seen(shelf, number) for number in earlier))
-    new = _subtract(_listed(tree, filters), seen)
+    known = heapq.merge(*(_seen(shelf, number) for number in earlier))
+    new = _subtract(_listed(tree, filters), known)
     pages = 0
     with shelf.publish(f"{directory(run)}/plan.jsonl") as temporary, temporary.open("w", encoding="ascii") as file:
         while names := list(itertools.islice(new, BATCH_PAGES)):
@@ -72,14 +86,20 @@ def batches(shelf: Shelf, run: int) -> Iterator[Batch]:
             yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
 
 
+def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
+    """List the host directories that may be wanted, in order; a file that somebody put beside them is none."""
+    names = (name for name, kind in tree.entries(room) if kind == "directory" and not name.startswith("."))
+    return sorted(filter(filters.may_take_host, names))
+
+
 def _listed(tree: Tree, filters: Filters) -> Iterator[Name]:
-    for host in sorted(filter(filters.may_take_host, tree.hosts("links"))):
+    for host in hosts_of(tree, "links", filters):
         for key in sorted(tree.keys("links", host)):
             yield host, key
 
 
 def _seen(shelf: Shelf, run: int) -> Iterator[Name]:
-    with pq.ParquetFile(shelf.path(seen_name(run))) as file:
+    with seen(shelf, run) as file:
         for rows in file.iter_batches(columns=["host", "key"]):
             yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
 

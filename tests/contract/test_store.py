@@ -17,8 +17,9 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.publish import claim, publish
 from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.store import Tree, claim, create, publish
+from fscrawl.store import Tree, create
 
 ROOT = Path(__file__).parents[2]
 PLACES = ["tmp_path", "/dev/shm", *filter(None, os.environ.get("FSCRAWL_STORE_DIRS", "").split(":"))]
@@ -163,6 +164,19 @@ def test_empty_body(tree):
     """A body of no bytes is a body."""
     tree.put_page(HOST, page(body=b""), b"")
     assert tree.body(HOST, KEY) == b""
+
+
+def test_record_race(tree):
+    """A record that is replaced again and again is whole for every reader, and its body stays."""
+    records = [page(checked_at="t" * 1000, checked_status=n) for n in range(8)]
+    tree.put_page(HOST, records[0], BODY)
+    read = at_once(
+        [lambda record=record: tree.put_record(HOST, record) for record in records]
+        + [lambda: [tree.page(HOST, KEY) for _ in range(20)]] * 2
+    )
+    assert read[: len(records)] == [None] * len(records)
+    assert all(record in records for found in read[len(records) :] for record in found)
+    assert tree.body(HOST, KEY) == BODY
 
 
 def test_errors(tree):

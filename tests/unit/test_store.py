@@ -11,8 +11,9 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, RecordError, TreeBusyError, TreeError
+from fscrawl.publish import claim, publish, temporary_owner
 from fscrawl.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
-from fscrawl.store import Tree, claim, create, publish, state_of, temporary_owner
+from fscrawl.store import Tree, create, state_of
 
 KEY = "0a" * 12
 HOST = "a.example"
@@ -191,6 +192,33 @@ def test_host_made_meanwhile(tree, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", mkdir)
     tree.put_page(HOST, PAGE, b"body")
     assert tree.is_done(HOST, KEY)
+
+
+def test_record_is_replaced(tree, fault):
+    """A record is brought up to date in one step, its body untouched; where that fails, the old one stays."""
+    tree.put_page(HOST, PAGE, b"body")
+    looked_at = dataclasses.replace(PAGE, checked_at="later", checked_status=304)
+    tree.put_record(HOST, looked_at)
+    assert (tree.page(HOST, KEY), tree.body(HOST, KEY)) == (looked_at, b"body")
+    fault("rename", errno.EIO)
+    with pytest.raises(TreeError):
+        tree.put_record(HOST, PAGE)
+    assert tree.page(HOST, KEY) == looked_at
+    assert tree.temporaries("links", HOST) == []
+
+
+def test_failed_at(tree, fault):
+    """When a URL failed is None if it did not, or if that cannot be told; a tree that cannot be read is a TreeError."""
+    asked = [tree.failed_at(HOST, KEY)]
+    tree.put_error(HOST, ERROR)
+    asked.append(tree.failed_at(HOST, KEY))
+    path = Path(tree.path_of("errs", HOST, KEY))
+    path.write_bytes(path.read_bytes()[:30])
+    asked.append(tree.failed_at(HOST, KEY))
+    assert asked == [None, "t", None]
+    fault("open", errno.EACCES, within="errs")
+    with pytest.raises(TreeError, match="permission denied"):
+        tree.failed_at(HOST, KEY)
 
 
 def test_layout(tree):
