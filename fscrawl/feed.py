@@ -157,7 +157,9 @@ class Reader:
                 if note:
                     self.needed.add(shard)
                 if shard in shards:
-                    _, depth, referrer, url, *mark = line.decode("ascii").split(" ", 4)
+                    _, depth, referrer, url, *mark = line.decode("ascii").split(" ")
+                    if len(mark) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
+                        raise ValueError(line)
                     yield Found(shard, int(depth), referrer, url, *mark)
             except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
                 self.unreadable += 1

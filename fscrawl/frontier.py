@@ -87,12 +87,14 @@ class _Host:
         "ready_at",
         "robots_attempt",
         "shard",
+        "site",
         "taken_at",
         "urgent",
     )
 
-    def __init__(self, name: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
+    def __init__(self, name: str, site: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
         self.name = name
+        self.site = site  # its registrable domain
         self.shard = shard  # None: each of its URLs has its own
         self.taken_at = taken_at
         self.queue = Queue()
@@ -106,6 +108,11 @@ class _Host:
         self.opened_at = float("inf") if is_open else 0.0
         self.robots_attempt = 1
         self.pages = 0
+
+
+def _ready_at(host: _Host) -> float:
+    """Give when its turn may come; nothing is asked of one that was given up, so nothing is waited for."""
+    return 0.0 if host.gave_up else host.ready_at
 
 
 @lru_cache(maxsize=65536)  # for hosts of others' shards; those that were met know theirs
@@ -194,7 +201,8 @@ class Frontier:
             return None
         self._hosts_of_site[site] += 1
         shard = None if self._by_url else number
-        host = self._hosts[name] = _Host(name, shard, first.taken_at, is_open=not self.settings.politeness.robots)
+        is_open = not self.settings.politeness.robots
+        host = self._hosts[name] = _Host(name, site, shard, first.taken_at, is_open=is_open)
         if first.taken_at is not None:
             host.ready_at = first.taken_at + self._delay(host)
         host.ready_at = max(host.ready_at, self._rests.get(name, 0.0))
@@ -266,7 +274,11 @@ class Frontier:
             elif host.shard == shard:
                 self.pending -= host.queue.count + len(host.urgent or ())
                 host.queue, host.urgent = Queue(), None
+                self._hosts_of_site[host.site] -= 1
                 del self._hosts[host.name]
+                self._gave_up.discard(host.name)
+                self._failing.pop(host.name, None)
+                self._slow.pop(host.name, None)
         for due in [each for each in self._later if not self._holds(each[2])]:
             self._later.remove(due)
             self.pending -= 1
@@ -302,7 +314,7 @@ class Frontier:
             host.in_heap = False
             if self._is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
-            task = self._next_of(host, now) if host.ready_at <= now else None
+            task = self._next_of(host, now) if _ready_at(host) <= now else None
             if task is not None:
                 host.in_flight += 1
                 self.in_flight += 1
@@ -318,7 +330,10 @@ class Frontier:
         return None
 
     def _is_paused(self, host: _Host) -> bool:
-        return bool(self.paused) and (host.name in self.paused or host.name.rpartition("_")[0] in self.paused)
+        if not self.paused or host.name in self.paused:
+            return bool(self.paused)
+        name, _, port = host.name.rpartition("_")  # a host name itself may have one
+        return port.isdecimal() and name in self.paused
 
     def _wake(self, now: float) -> None:
         """Bring retries that are due to the front of their hosts' queues."""
@@ -488,7 +503,7 @@ class Frontier:
         if host is not None:
             host.gave_up = class_
             self._gave_up.add(name)
-            self._hasten(host)
+            self._reschedule(host)
 
     def forgive(self, names: Iterable[str]) -> None:
         """The failures of these hosts were not theirs: the network was gone."""
@@ -497,6 +512,7 @@ class Frontier:
             if host is not None:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
+                self._failing.pop(name, None)
 
     def _hope(self, host: _Host) -> None:
         """Somebody asks for another try."""
@@ -506,10 +522,8 @@ class Frontier:
             host.pace.forget_failures()
             host.robots_attempt = 1
 
-    def _hasten(self, host: _Host) -> None:
-        """Let a host's turn come at once."""
-        host.ready_at = 0.0
-        self._rests.pop(host.name, None)
+    def _reschedule(self, host: _Host) -> None:
+        """Let a host's turn come earlier than it was to."""
         if host.in_heap:
             self._ready = [entry for entry in self._ready if entry[2] is not host]
             heapq.heapify(self._ready)
@@ -549,5 +563,5 @@ class Frontier:
         if host.in_heap or host.in_flight >= self.settings.politeness.per_host:
             return
         if host.queue.count or host.urgent:
-            heapq.heappush(self._ready, (host.ready_at, next(self._turn), host))
+            heapq.heappush(self._ready, (_ready_at(host), next(self._turn), host))
             host.in_heap = True

@@ -212,7 +212,7 @@ class Peer:
         for line in data.splitlines():
             try:
                 facts = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 facts = None
             if not isinstance(facts, dict):
                 self.unreadable += 1  # NULs of a crashed server, a torn line

@@ -34,6 +34,7 @@ from fscrawl.worker import Job, Outcome, error_record
 
 _LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
 _FIRST_BACKOFF_S = 1.0
+_MOST_DOUBLINGS = 30
 _KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
 
 
@@ -287,7 +288,9 @@ class Machine:
     def _collect(self, answer: Outcome | Died | Trouble) -> None:
         if isinstance(answer, Trouble):
             self._trouble = answer.error
-            if answer.task is not None and answer.task.kind != "probe":
+            if answer.task is not None and answer.task.kind == "probe":
+                self._probes -= 1
+            elif answer.task is not None:
                 self._frontier.finish(answer.task, None)
         elif isinstance(answer, Died):
             self._bury(answer.task)
@@ -325,7 +328,7 @@ class Machine:
         task = outcome.task
         if outcome.health == "answered":
             self._frontier.answered(task.host, outcome.latency_s)
-        elif outcome.health:
+        elif outcome.health and not self._outage.is_on:
             self._frontier.failed(task, outcome.class_, now)
         if outcome.health == "silent":
             if self._outage.silent(task.host, task.url, now):
@@ -337,13 +340,13 @@ class Machine:
                 )
         elif outcome.health and self._outage.answered(task.host, task.url):
             self._progress.warn("the network is back: going on")
-        if outcome.delay_s and outcome.kind in ("passing", "failed"):
+        if outcome.delay_s and outcome.kind != "robots":
             self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings.politeness.max_rest))
 
     def _next_try(self, outcome: Outcome, now: float) -> float:
         """Backoff with jitter: 1, 2, 4 … s, half of it at random; a host that was told to rest does so besides."""
         most: float = self._settings.politeness.max_delay
-        backoff = min(_FIRST_BACKOFF_S * 2.0 ** (outcome.task.attempt - 1), most)
+        backoff = min(_FIRST_BACKOFF_S * 2.0 ** min(outcome.task.attempt - 1, _MOST_DOUBLINGS), most)
         return now + backoff * self._rng.uniform(0.5, 1.0)
 
     def _bury(self, task: Task) -> None:

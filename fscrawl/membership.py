@@ -272,9 +272,22 @@ class Membership:
                 if self._frontier.holds(shard):  # it may still be arriving
                     self._frontier.let_go(shard)
             if not self._frontier.in_flight_of(shard):
+                if not self._has_told_rests(shard):
+                    self._heart.beat_now()
+                    continue
                 self._writer.flush()
                 self._releasing.discard(shard)
                 self.fleet.hand_over(shard, wanted)
+
+    def _has_told_rests(self, shard: int) -> bool:
+        """Tell whether a beat has said which hosts of a shard are to be left alone: its next holder reads it there."""
+        told = self._heart.written[-1].get("rests", {}) if self._heart.written else {}
+        rests = self._told_to_rest().get("rests", {})
+        return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
+
+    def _may_be_of(self, host: str, shards: set[int]) -> bool:
+        record = self._tree.record
+        return record.partition == "url" or urls.shard(host, record.shards) in shards
 
     def _all_needed(self) -> set[int]:
         return self._needed | self._reader.needed
@@ -324,9 +337,10 @@ class Membership:
 
     def _respect_rests(self, shards: set[int], now: float) -> None:
         """Let hosts rest that their last holder was told to leave alone: as long again, which is on the safe side."""
+        self.fleet.observe(now)  # the last holder has beaten before it handed anything over
         for peer in self.fleet.peers.values():
             for host, seconds in peer.last().get("rests", {}).items():
-                if urls.shard(host, self._tree.record.shards) in shards:
+                if self._may_be_of(host, shards):
                     self._frontier.rest(host, now + seconds)
 
     def _look_for_hosts(self) -> None:

@@ -11,7 +11,9 @@ reported, counted and left out, and tried again by the next run.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import multiprocessing
 import os
 import shutil
@@ -19,9 +21,10 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
@@ -30,6 +33,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from tqdm import tqdm
 
+from fscrawl import __version__
 from fscrawl.allocator import keep_freed_memory
 from fscrawl.dataset import card, judge, plan, warc
 from fscrawl.dataset.gather import Gathered, Job, gather
@@ -42,6 +46,8 @@ from fscrawl.turns import in_turn
 
 _OPTIONS = f"{STATE}/options.json"
 _EXAMPLES = 5  # broken pages that are named
+_CONNECT_S = 10
+_ALONE_S = 30  # a nanny brings a worker back sooner
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -96,13 +102,13 @@ def merge(
         if room == 0:
             say(f"the limit of {job.options.limit} pages is reached already; nothing was done")
             return old or {}
-        with _crew(processes, scheduler, bar=bar) as crew:
+        with _crew(job, processes, scheduler, bar=bar) as crew:
             run = _run(job, crew, [each["run"] for each in (old or {"runs": []})["runs"]], room, say)
         return _finish(job, old, run, say)
 
 
 def _refuse_inside(root: Path, out: Path) -> None:
-    here, there = out.absolute(), root.absolute()
+    here, there = (Path(os.path.realpath(each)) for each in (out, root))
     rooms = [there / room for room in ("htmls", "links", "errs", ".fscrawl")]
     if here == there or any(here == room or room in here.parents for room in rooms):
         raise UsageError(f"--out {out}: that is where the crawl lives; name another directory")
@@ -114,6 +120,10 @@ def _next_run(shelf: Shelf, old: dict[str, Any] | None) -> int:
     for path in (shelf.root / STATE).glob("run-*"):
         if path.name != Path(plan.directory(run)).name:
             shutil.rmtree(path, ignore_errors=True)
+    named = {each["path"] for each in old["files"]} if old else set()
+    for path in [*shelf.root.glob("errors/part-*"), *shelf.root.glob("*/errors/part-*")]:
+        if str(path.relative_to(shelf.root)) not in named:  # replaced, or about to be written again
+            path.unlink()
     return run
 
 
@@ -121,10 +131,7 @@ def _options(shelf: Shelf, tree: Tree, given: dict[str, Any]) -> Options:
     kept = shelf.read_json(_OPTIONS)
     if kept is not None and kept["crawl"] != tree.record.crawl:
         raise UsageError(f"{shelf.root} is of crawl {kept['crawl']}, not {tree.record.crawl}; name another directory")
-    options = choose(given, None if kept is None else Options.from_values(kept["options"]), str(shelf.root))
-    if kept is None:
-        shelf.write_json(_OPTIONS, {"crawl": tree.record.crawl, "options": options.values()})
-    return options
+    return choose(given, None if kept is None else Options.from_values(kept["options"]), str(shelf.root))
 
 
 def _room(options: Options, old: dict[str, Any] | None) -> int | None:
@@ -137,10 +144,12 @@ def _room(options: Options, old: dict[str, Any] | None) -> int | None:
 
 
 def _run(job: Job, crew: Crew, earlier: list[int], room: int | None, say: Say) -> dict[str, Any]:
-    if not plan.is_made(job.shelf, job.run):
+    if not plan.is_made(job.shelf, job.run):  # before that nothing hangs on the options, and others may be given
+        if job.shelf.read_json(_OPTIONS) is None:
+            job.shelf.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
         plan.make(job.shelf, job.tree, Filters(job.options), earlier, job.run)
     facts = _gather(job, crew, room)
-    _report_broken(facts, say)
+    _report_broken(job, facts, say)
     counts = judge.judge(job, facts, earlier, room)
     groups = judge.groups(facts)
     sizes = [sum(facts[batch].rows for batch in group) for group in groups]
@@ -168,10 +177,11 @@ def _gather(job: Job, crew: Crew, room: int | None) -> list[Gathered]:
     return facts
 
 
-def _report_broken(facts: list[Gathered], say: Say) -> None:
+def _report_broken(job: Job, facts: list[Gathered], say: Say) -> None:
     broken = [page for each in facts for page in each.broken]
     for host, key, what in broken[:_EXAMPLES]:
-        say(f"links/{host}/{key}.json: {what}; left out")
+        place = job.tree.path_of("links", host, key).removeprefix(f"{job.root}/")
+        say(f"{place}: {what}; left out")
     if len(broken) > _EXAMPLES:
         say(f"{len(broken) - _EXAMPLES} more could not be read; `fscrawl audit` tells which")
 
@@ -202,7 +212,7 @@ def _finish(job: Job, old: dict[str, Any] | None, run: dict[str, Any], say: Say)
     if old is not None and _is_nothing_new(old, run):
         for each in run["files"]:
             shelf.path(each["path"]).unlink(missing_ok=True)
-        shutil.rmtree(shelf.path(plan.directory(job.run)))
+        shelf.remove(plan.directory(job.run))
         shelf.path(plan.seen_name(job.run)).unlink(missing_ok=True)
         say("nothing new since the last run")
         return old
@@ -213,12 +223,14 @@ def _finish(job: Job, old: dict[str, Any] | None, run: dict[str, Any], say: Say)
     for each in old["files"] if old else ():
         if each["path"] not in named:
             shelf.path(each["path"]).unlink(missing_ok=True)
-    shutil.rmtree(shelf.path(plan.directory(job.run)))
+    shelf.remove(plan.directory(job.run))
     return facts
 
 
 def _is_nothing_new(old: dict[str, Any], run: dict[str, Any]) -> bool:
-    """No page, and the failures are those of before."""
+    """No page, and what is broken and what failed is that of before."""
+    if run["left_out"].get("broken", 0) != old["left_out"].get("broken", 0):
+        return False
     if run["counts"]["pages"] or any(run["left_out"].get(name) for name in ("filtered", "noindex", "dropped")):
         return False
     failures = [
@@ -231,15 +243,15 @@ def _is_nothing_new(old: dict[str, Any], run: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def _crew(processes: int | None, scheduler: str | None, *, bar: bool) -> Iterator[Crew]:
+def _crew(job: Job, processes: int | None, scheduler: str | None, *, bar: bool) -> Iterator[Crew]:
     if scheduler is not None:
-        with _dask(scheduler) as (executor, width):
+        with _dask(scheduler, job) as (executor, width):
             yield Crew(executor, width, bar=bar)
         return
     width = processes or len(os.sched_getaffinity(0))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fscrawl.merge"])
-    pool = ProcessPoolExecutor(width, context, _start, (os.getpid(),))
+    pool = ProcessPoolExecutor(width, context, _start)
     try:
         yield Crew(pool, width, bar=bar)
     except BrokenProcessPool:
@@ -253,15 +265,17 @@ def _crew(processes: int | None, scheduler: str | None, *, bar: bool) -> Iterato
         pool.shutdown(cancel_futures=True)
 
 
-def _start(parent: int) -> None:
+def _start() -> None:
     """Set a process of the pool up; it ends when the merge does, for nobody would end it if that is killed."""
     keep_freed_memory()
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own keeps a third more of what was freed
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
 
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
     def watch() -> None:
-        while Path(f"/proc/{parent}").exists():
-            time.sleep(1)
+        parent.join()  # by a pipe that its death closes, be it a zombie or its number another's by now
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -274,22 +288,84 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 
 
 @contextlib.contextmanager
-def _dask(scheduler: str) -> Iterator[tuple[Executor, int]]:
+def _dask(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
+    """Use a cluster. Its workers speak in their own logs; here, what goes wrong is one line."""
     try:
         import distributed  # noqa: PLC0415 - an extra
     except ImportError:
         raise UsageError("--scheduler needs Dask: pip install 'fscrawl[dask]'") from None
-    connect: Any = distributed.Client  # which has no types
-    try:
-        client = connect(scheduler, timeout=10)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there: {error}") from error
-    with client:
+    with _connect(distributed, scheduler) as client:
         width = sum(client.ncores().values())
         if not width:
             raise UsageError(f"--scheduler {scheduler}: it has no workers")
+        for worker, trouble in client.run(_trouble, job.root, job.out, __version__, on_error="return").items():
+            if trouble:
+                raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {trouble}")
         executor = client.get_executor(pure=False)
+        watch = _watch(client, executor)
         try:
             yield executor, width
+        except (CancelledError, distributed.comm.core.CommClosedError, distributed.scheduler.KilledWorker):
+            raise FscrawlError(
+                f"--scheduler {scheduler}: it or its workers are gone; the same command goes on from here"
+            ) from None
         finally:
-            executor.shutdown(wait=False)
+            watch.set()
+            if client.status == "running":
+                executor.shutdown(wait=False)
+
+
+@contextlib.contextmanager
+def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
+    for name in ("distributed", "distributed.client"):  # which write to standard error
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        asyncio.run(_ask_who(distributed, scheduler))  # a client that is refused says so at length, or waits for ever
+        with warnings.catch_warnings(action="ignore"):  # of other versions of what a merge does not need
+            client = distributed.Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error) or f"nothing came within {_CONNECT_S} s"
+        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there: {reason}") from None
+    try:
+        yield client
+    finally:
+        client.close(timeout=_CONNECT_S)
+
+
+async def _ask_who(distributed: Any, scheduler: str) -> None:
+    """Have a scheduler answer; OSError if it does not, ValueError if it is none."""
+    async with asyncio.timeout(_CONNECT_S):
+        security = distributed.Security().get_connection_args("client")
+        comm = await distributed.comm.connect(scheduler, timeout=_CONNECT_S, **security)
+        try:
+            await comm.write({"op": "identity", "reply": True})
+            who = await comm.read()
+        finally:
+            comm.abort()
+    if not isinstance(who, dict) or who.get("type") != "Scheduler":
+        raise ValueError("something else does")
+
+
+def _trouble(root: Path, out: Path, version: str) -> str:
+    """Tell what keeps a worker from working, "" if nothing does; it runs there."""
+    if version != __version__:
+        return f"it has fscrawl {__version__}, not {version}"
+    unseen = [path for path in (root / ".fscrawl", out / STATE / "lock") if not path.exists()]
+    return f"{unseen[0]} is not there; it must mount tree and dataset under the same paths" if unseen else ""
+
+
+def _watch(client: Any, executor: Executor) -> threading.Event:
+    """Give the work up once a cluster has had no worker for a while: Dask itself would wait for ever."""
+    over = threading.Event()
+
+    def watch() -> None:
+        last = time.monotonic()
+        while not over.wait(1):
+            if client.status != "running" or client.ncores():
+                last = time.monotonic()
+            elif time.monotonic() - last > _ALONE_S:
+                executor.shutdown(wait=False)
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    return over

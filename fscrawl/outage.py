@@ -6,7 +6,8 @@ Vocabulary:
   outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
 
 Promise: failures during an outage are nobody's: what failed is tried again as if it had not been. An outage ends with
-the first answer; where no host ever answered it ends after five minutes, for then the hosts may well be dead.
+the first answer; where no host ever answered it ends after five minutes, for then the hosts may well be dead. One that
+the first probe ends was a false alarm, and the next takes twice as many failures: so dead hosts are given up at last.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Outage:
         self._doubts = 1  # grows with false alarms
         self._since: float | None = None
         self._next_probe = 0.0
+        self._probes = 0  # since it began
         self._pause_s = _FIRST_PAUSE_S
         self._ever_answered = False
 
@@ -50,7 +52,9 @@ class Outage:
         if not self._proven or self._proven[-1][0] != host:
             self._proven.append((host, url))
         was_on = self.is_on
-        if self._failures >= _FAILURES and not was_on:
+        if was_on and self._probes <= 1:  # the network was there all the time
+            self._doubts *= 2
+        elif self._failures >= _FAILURES and not was_on:
             self._doubts += 1
         self._over()
         return was_on
@@ -72,6 +76,7 @@ class Outage:
             self._doubts += 10
             self._over()
             return None
+        self._probes += 1
         self._next_probe = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         if self._proven:
@@ -83,4 +88,5 @@ class Outage:
         self._silent = {}
         self._failures = 0
         self._since = None
+        self._probes = 0
         self._pause_s = _FIRST_PAUSE_S

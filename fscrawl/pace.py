@@ -20,6 +20,7 @@ _FIRST_PAUSE_S = 10.0
 _SMOOTHING = 0.2  # weight of the latest answer
 _MOST_TROUBLE = 6.0  # 64 times the delay
 _RELIEF = 0.25  # four answers for one failure
+_MOST_DOUBLINGS = 30  # a float has an end, and a host may be waited for for ever
 
 
 class Pace:
@@ -66,7 +67,7 @@ class Pace:
         if self._failures < _BREAK_AFTER and not self._pauses and not at_once:
             return 0.0
         self._pauses += 1
-        pause: float = min(_FIRST_PAUSE_S * 2.0 ** (self._pauses - 1), settings.max_rest)
+        pause: float = min(_FIRST_PAUSE_S * 2.0 ** min(self._pauses - 1, _MOST_DOUBLINGS), settings.max_rest)
         return min(pause, max(0.0, self._failing_since + settings.give_up_after - now))
 
     def is_hopeless(self, now: float, settings: PolitenessSettings) -> bool:

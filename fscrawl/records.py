@@ -20,6 +20,7 @@ from typing import Any, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 
+_MAX_NUMBER = 1e300  # "1e999" is JSON, and Python reads it as infinity, which is not
 SITEMAP = "sitemap"  # what `skipped` says of one
 FORMAT = 1  # of the tree; raised when an older program would misread a newer tree
 
@@ -204,6 +205,12 @@ def _exactly(*types: type) -> Callable[[Any], Any]:
     return convert
 
 
+def _number(value: Any) -> float:
+    if type(value) not in (float, int) or not -_MAX_NUMBER < value < _MAX_NUMBER:
+        raise _WrongTypeError
+    return value  # type: ignore[no-any-return]
+
+
 def _strings(value: Any) -> tuple[str, ...]:
     if type(value) is not list or not all(type(item) is str for item in value):
         raise _WrongTypeError
@@ -222,7 +229,7 @@ _CONVERT: dict[Any, Callable[[Any], Any]] = {
     int: _exactly(int),
     int | None: _exactly(int),
     bool | None: _exactly(bool),
-    float: _exactly(float, int),
+    float: _number,
     tuple[str, ...]: _strings,
     tuple[str, ...] | None: _strings,
     dict[str, str]: _string_map,

@@ -8,6 +8,7 @@ not tried again by it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,8 @@ from fscrawl.store import Tree
 from fscrawl.turns import READERS, in_turn
 
 _FLUSH_EVERY = 10_000  # lines
+_MOMENT = re.compile(r"[!-~]*")
+_REFERRER = re.compile(r"(?:[0-9a-f]{24})?")
 
 
 def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
@@ -76,5 +79,11 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
         if isinstance(error.__cause__, FileNotFoundError):  # stored meanwhile
             return None
         raise
-    sound = urls.normalise(record.url) == record.url and record.key == key and " " not in record.failed_at
-    return record if sound else None
+    return record if _is_sound(record, key) else None
+
+
+def _is_sound(record: ErrorRecord, key: str) -> bool:
+    """Tell whether it can be a line of a feed: somebody may have edited the file."""
+    if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
+        return False
+    return record.key == key and urls.normalise(record.url) == record.url

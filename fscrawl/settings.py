@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -311,7 +310,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
     "int | None": ("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool), int),
     "float": (
         "a number below 1e9",
-        lambda v: isinstance(v, int | float) and not isinstance(v, bool) and -math.inf < v < 1e9,
+        lambda v: isinstance(v, int | float) and not isinstance(v, bool) and -1e9 < v < 1e9,  # no more fits a float
         float,
     ),
     "str": ("a string", _is_text, str),
@@ -355,15 +354,20 @@ def _one_line(name: str) -> str:
     return name if name.isprintable() else _toml(name)
 
 
-def _toml(value: Any) -> str:
+_SHOWN_LEVELS = 8  # of tables and lists in each other: TOML may nest deeper than Python calls
+
+
+def _toml(value: Any, levels: int = _SHOWN_LEVELS) -> str:
+    if isinstance(value, list | tuple | dict) and not levels:
+        return "…"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value) + '"'
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+        return "[" + ", ".join(_toml(item, levels - 1) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(name)} = {_toml(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(name)} = {_toml(item, levels - 1)}" for name, item in value.items()) + "}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         return str(int(value))
     return hex(value) if isinstance(value, int) and value.bit_length() > 64 else str(value)

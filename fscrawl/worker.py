@@ -103,7 +103,7 @@ class Worker:
         if task.kind == "probe":
             return self._probe(task)
         if task.mark.startswith("gave-up="):
-            return self._failed(task, Failed(task.mark[8:], "given up: the host answers nothing", retry=False), None)
+            return self._give_up(task)
         if task.check and self._is_settled(task):
             return Outcome(task, "known")
         if task.mark == "refresh":
@@ -124,6 +124,12 @@ class Worker:
             return False
         failed_at = self._tree.failed_at(task.host, task.key)
         return failed_at is not None and failed_at != task.mark.removeprefix("again=")
+
+    def _give_up(self, task: Task) -> Outcome:
+        """Write down that nothing is hoped for of the host; a page of it that is stored stays as it is."""
+        if self._tree.is_done(task.host, task.key):
+            return Outcome(task, "known")
+        return self._failed(task, Failed(task.mark[8:], "given up: the host answers nothing", retry=False), None)
 
     # -- a page
 
@@ -151,7 +157,7 @@ class Worker:
     def _take(self, task: Task, answer: Fetched | Failed, asked_at: float) -> Outcome:
         if isinstance(answer, Failed):
             return self._failed(task, answer, asked_at)
-        if answer.status in REDIRECTS and "location" in answer.headers:
+        if _is_redirect(answer):
             return self._redirect(task, answer)
         if not 200 <= answer.status < 300:
             return self._failed(task, _bad_status(answer), asked_at, answer)
@@ -282,8 +288,14 @@ class Worker:
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():
             return Outcome(task, "returned", asked_at)
-        if isinstance(answer, Fetched) and (200 <= answer.status < 300 or answer.status in REDIRECTS):
-            return self._take(task, answer, asked_at)
+        if isinstance(answer, Fetched) and (200 <= answer.status < 300 or _is_redirect(answer)):
+            outcome = self._take(task, answer, asked_at)
+            if old.sha256 and outcome.kind != "stored":
+                self._tree.drop_body(task.host, task.key)
+            return outcome
+        return self._unchanged(task, old, answer, asked_at)
+
+    def _unchanged(self, task: Task, old: PageRecord, answer: Fetched | Failed, asked_at: float) -> Outcome:
         failure = answer if isinstance(answer, Failed) else _bad_status(answer)
         unchanged = isinstance(answer, Fetched) and answer.status == 304
         if not unchanged and failure.retry and task.attempt <= self._settings.fetch.retries:
@@ -292,8 +304,18 @@ class Worker:
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)
         fresh, cut = self._fresh(old.links)
-        health = "answered" if unchanged else _health(failure)
-        return Outcome(task, "unchanged", asked_at, fresh, status=status, health=health, cut=cut)
+        return Outcome(
+            task,
+            "unchanged",
+            asked_at,
+            fresh,
+            class_="" if unchanged else failure.class_,
+            status=status,
+            health="answered" if unchanged else _health(failure),
+            latency_s=answer.elapsed_s if isinstance(answer, Fetched) else 0.0,
+            delay_s=_pause_s(failure.headers),
+            cut=cut,
+        )
 
     def _stored_record(self, task: Task) -> PageRecord | None:
         try:
@@ -372,6 +394,10 @@ def error_record(task: Task, failure: Failed, machine: str) -> ErrorRecord:
 
 def _media_type(headers: dict[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_redirect(answer: Fetched) -> bool:
+    return answer.status in REDIRECTS and "location" in answer.headers
 
 
 def _bad_status(answer: Fetched) -> Failed:

@@ -1,9 +1,11 @@
 """A batch: its records and bodies read from the tree, checked, filtered, understood, and put into a file of rows.
 
-    .merge/run-<run>/batch-<n>.arrow    ROWS, in record batches of some 16 MiB of bodies
+    .merge/run-<run>/batch-<n>.arrow    ROWS, in record batches of some 4 MiB of bodies and texts
     .merge/run-<run>/batch-<n>.json     how many rows, what was left out and why; its existence means "gathered"
 
 A row has all that parts are made of, so that the tree is read once whatever is exported.
+
+Promise: what is in memory does not grow with the batch: bodies are read ahead, and rows kept, by their bytes.
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ import base64
 import hashlib
 import json
 import time
-from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -31,15 +34,17 @@ from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import Batch, Name, directory
 from fscrawl.dataset.schema import TIME
 from fscrawl.dataset.shelf import Shelf
-from fscrawl.errors import RecordError, TreeBusyError
-from fscrawl.records import PageRecord
+from fscrawl.errors import RecordError, TreeBusyError, TreeError
+from fscrawl.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from fscrawl.turns import READERS, in_turn
 
-_FLUSH_BYTES = 16 << 20
+_FLUSH_BYTES = 4 << 20
+_AHEAD_BYTES = 8 << 20  # of bodies, read before their turn; one more may come on top
+_CHUNK_PAGES = 8  # that a thread reads in one go: to hand over each by itself costs as much as to read it
+_CHUNK_BYTES = 1 << 20
 _BUSY_TRIES = 4
 _BUSY_S = 0.25
-_EXAMPLES = 20  # broken pages that a batch names
 
 ROWS = pa.schema(
     [
@@ -162,12 +167,14 @@ def gather(job: Job, batch: Batch) -> Gathered:
         ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool,
     ):
         rows = _Rows(job)
-        for page in in_turn(pool, (partial(_read, job, each) for each in batch.names())):
+        for page in _pages(job, batch.names(), pool):
             _take(job, page, rows, facts)
-            if rows.raw_bytes >= _FLUSH_BYTES:
+            if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
         if len(rows):
             writer.write_batch(rows.flush())
+    if facts.broken:
+        job.tree.check_there()
     job.shelf.write_json(job.scratch(f"{name(batch.index)}.json"), vars(facts))
     return facts
 
@@ -182,7 +189,7 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
             yield reader.get_batch(number)
 
 
-# -- one page
+# -- reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,26 +203,70 @@ class _Page:
     broken: str = ""
 
 
-def _read(job: Job, name: Name) -> _Page:
+def _pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[_Page]:
+    """Read pages, in their order: their records ahead of their bodies, since they tell how large these are."""
+    cut = iter(lambda: list(islice(names, _CHUNK_PAGES)), [])
+    records = in_turn(pool, (partial(_read_records, job, each) for each in cut), READERS)
+    waiting: deque[tuple[Future[list[_Page]], int]] = deque()
+    ahead_bytes = 0
+    for pages, size in _chunks(chain.from_iterable(records)):
+        waiting.append((pool.submit(_read_bodies, job, pages), size))
+        ahead_bytes += size
+        while ahead_bytes > _AHEAD_BYTES or len(waiting) > READERS:
+            future, size_of_first = waiting.popleft()
+            yield from future.result()
+            ahead_bytes -= size_of_first
+    for future, _ in waiting:
+        yield from future.result()
+
+
+def _chunks(pages: Iterable[_Page]) -> Iterator[tuple[list[_Page], int]]:
+    """Cut pages whose bodies are to be read into chunks, each with the bytes of its bodies."""
+    chunk: list[_Page] = []
+    size = 0
+    for page in pages:
+        chunk.append(page)
+        size += page.record.bytes if page.record is not None else 0
+        if len(chunk) == _CHUNK_PAGES or size >= _CHUNK_BYTES:
+            yield chunk, size
+            chunk, size = [], 0
+    if chunk:
+        yield chunk, size
+
+
+def _read_records(job: Job, names: list[Name]) -> list[_Page]:
+    return [_read_record(job, name) for name in names]
+
+
+def _read_bodies(job: Job, pages: list[_Page]) -> list[_Page]:
+    return [_read_body(job, page.name, page.record) if page.record is not None else page for page in pages]
+
+
+def _read_record(job: Job, name: Name) -> _Page:
     host, key = name
-    data = _patiently(job, "links", host, key)
-    if data is None:
-        return _Page(name, why="broken", broken="its record is gone")
     try:
-        record = PageRecord.from_json(data)
+        data = patiently(job, "links", host, key)
+        record = None if data is None else encodable(PageRecord.from_json(data), data)
     except RecordError as error:
         return _Page(name, why="broken", broken=f"its record cannot be read: {error}")
-    if record.key != key or not _is_sound(record):
+    if record is None:
+        return _Page(name, why="broken", broken="its record is gone")
+    if not is_sound(record, name) or not _fits(record):
         return _Page(name, why="broken", broken="its record does not say what a record should")
-    if b"\\u" in data:  # perhaps half a surrogate pair, which no dataset can hold
-        record = PageRecord.from_json(record.to_json())
     if not job.filters.takes(record):
         return _Page(name, why="filtered")
     if not job.options.noindex and is_noindex(record):
         return _Page(name, why="noindex")
+    return _Page(name, record)
+
+
+def _read_body(job: Job, name: Name, record: PageRecord) -> _Page:
     if not record.sha256:
         return _Page(name, record)
-    body = _patiently(job, "htmls", host, key)
+    try:
+        body = patiently(job, "htmls", *name)
+    except RecordError as error:
+        return _Page(name, why="broken", broken=f"its body cannot be read: {error}")
     if body is None:
         return _Page(name, why="broken", broken="its body is missing")
     if len(body) != record.bytes or hashlib.sha256(body).hexdigest() != record.sha256:
@@ -223,23 +274,61 @@ def _read(job: Job, name: Name) -> _Page:
     return _Page(name, record, body)
 
 
-def _patiently(job: Job, room: str, host: str, key: str) -> bytes | None:
+def patiently(job: Job, room: str, host: str, key: str) -> bytes | None:
+    """Read a page's file in spite of passing faults; None if it is not there, RecordError if it is no file."""
     place = job.tree.path_of(room, host, key).removeprefix(f"{job.root}/")
     for _ in range(_BUSY_TRIES - 1):
         try:
             return job.tree.read(place)
         except TreeBusyError:
             time.sleep(_BUSY_S)
+        except TreeError as error:
+            if isinstance(error.__cause__, IsADirectoryError | PermissionError):  # this one alone, not the share
+                raise RecordError(str(error.__cause__.strerror).lower()) from error
+            raise
     return job.tree.read(place)
 
 
-def _is_sound(record: PageRecord) -> bool:
-    """Whether numbers and times fit the columns, and the URL is one."""
+R = TypeVar("R", PageRecord, ErrorRecord)
+
+
+def encodable(record: R, data: bytes) -> R:
+    """Give a record that was read from `data` without halves of surrogate pairs, which no dataset can hold."""
     try:
-        datetime.fromisoformat(record.fetched_at)
-    except ValueError:
+        suspect = b"\\u" in data or b"\0" in data or not data.decode()  # json reads UTF-16, and encoded halves, too
+    except UnicodeDecodeError:
+        suspect = True
+    return type(record).from_json(record.to_json()) if suspect else record
+
+
+def is_sound(record: PageRecord | ErrorRecord, name: Name) -> bool:
+    """Tell whether a record is of the place where it was found, and what both kinds have fits the columns."""
+    moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
+    status = record.status or 0
+    return (
+        urls.normalise(record.url) == record.url
+        and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
+        and is_time(moment)
+        and 0 <= record.depth < 2**31
+        and 0 <= status < 2**31
+    )
+
+
+def _fits(record: PageRecord) -> bool:
+    return 0 <= record.bytes < 2**63 and 0 <= record.elapsed < 2**31  # which no infinity is
+
+
+def is_time(text: str) -> bool:
+    """Tell whether a text is a time, in any zone, of the years that all calendars of computers know.
+
+    >>> is_time("2026-11-21T10:00:00.000Z"), is_time("0001-01-01T00:00:00+14:00"), is_time("today")
+    (True, False, False)
+    """
+    try:
+        datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         return False
-    return urls.normalise(record.url) == record.url and 0 <= record.depth < 2**31 and 0 <= record.status < 2**31
+    return True
 
 
 def is_noindex(record: PageRecord) -> bool:
@@ -248,6 +337,9 @@ def is_noindex(record: PageRecord) -> bool:
     https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
     """
     return not {"noindex", "none"}.isdisjoint(record.robots or ())
+
+
+# -- one page
 
 
 def _take(job: Job, page: _Page, rows: _Rows, facts: Gathered) -> None:
@@ -264,7 +356,7 @@ def _take(job: Job, page: _Page, rows: _Rows, facts: Gathered) -> None:
 def _understand(job: Job, record: PageRecord, body: bytes | None, facts: Gathered) -> dict[str, Any]:
     """Give what only the body tells: text, language, signature, fields."""
     if body is None or not job.options.reads_text:
-        return {}
+        return {"language": _header_language(record)}
     html = links.readable(body, record.encoding or "utf-8")
     read = page_text.read(html, main=job.options.text == "main")
     found: dict[str, Any] = {"language": read.language or _header_language(record)}
@@ -296,7 +388,7 @@ class _Rows:
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
         self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
-        self.raw_bytes = 0
+        self.held_bytes = 0
 
     def __len__(self) -> int:
         return len(self._columns["key"])
@@ -316,12 +408,12 @@ class _Rows:
         }
         for name, column in self._columns.items():
             column.append(values[name] if name in values else getattr(record, name, None))
-        self.raw_bytes += len(body or b"") + 200 * len(record.links)
+        self.held_bytes += len(body or b"") + len(values.get("text") or "") + 200 * len(record.links)
 
     def flush(self) -> pa.RecordBatch:
         arrays = [pa.array(self._columns[each.name], each.type) for each in self._schema]
         self._columns = {name: [] for name in self._schema.names}
-        self.raw_bytes = 0
+        self.held_bytes = 0
         return pa.record_batch(arrays, schema=self._schema)
 
 

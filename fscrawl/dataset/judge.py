@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from fscrawl.dataset import similar
 from fscrawl.dataset.gather import Gathered, Job, rows_of
-from fscrawl.dataset.plan import Batch, batches, seen_name
+from fscrawl.dataset.plan import Batch, batches, seen, seen_name
 from fscrawl.dataset.schema import TIME
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class _Known:
 
     def _seen(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         for run in self._earlier:
-            with pq.ParquetFile(self._job.shelf.path(seen_name(run))) as file:
+            with seen(self._job.shelf, run) as file:
                 yield from file.iter_batches(columns=columns)
 
     def originals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -232,11 +232,11 @@ def _seen_batch(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Reco
         for row in part.to_pylist():
             rows[row["key"]] = row
     nothing = dict.fromkeys(("sha256", "signature", "url", "fetched_at"))
-    seen = [
+    remembered = [
         {**(row := rows.get(key, nothing)), "host": host, "key": key, "digest": row["sha256"]}
         for host, key in batch.names()
         if (host, key) not in broken
     ]
-    for row in seen:
+    for row in remembered:
         row["digest"] = row["digest"] and bytes.fromhex(row["digest"][:32])
-    return pa.RecordBatch.from_pylist(seen, schema=SEEN)
+    return pa.RecordBatch.from_pylist(remembered, schema=SEEN)

@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,7 @@ class Shelf:
     def publish(self, name: str) -> Iterator[Path]:
         """Give a temporary path to write to; it gets its name when the block ends well, else it is removed."""
         path = self.root / name
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")  # pids recur on a cluster
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
@@ -78,6 +79,16 @@ class Shelf:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest}
+
+    def remove(self, name: str) -> None:
+        """Remove a directory; by another name, so that nothing that is half removed has this one."""
+        path = self.root / name
+        going = path.with_name(f"{path.name}.going")
+        try:
+            path.rename(going)
+            shutil.rmtree(going)
+        except OSError as error:
+            raise tree_error(error, path) from error
 
     # -- the whole
 

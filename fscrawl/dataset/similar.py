@@ -12,6 +12,8 @@ Promise: the answer depends on the order of the pages alone, and takes some 100 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,15 +40,25 @@ def signature(text: str) -> bytes | None:
     words = text.split()
     if not words:
         return None
-    shingles = [" ".join(words[start : start + 3]) for start in range(max(1, len(words) - 2))]
     hashes = RMinHash(num_perm=_PERMUTATIONS, seed=_SEED)
-    hashes.update(shingles)
+    hashes.update(_shingles(words))
     values = np.array(hashes.digest(), dtype=np.uint64).reshape(BANDS, -1)
     mixed = np.zeros(BANDS, dtype=np.uint64)
-    for column in range(values.shape[1]):
-        mixed = (mixed ^ values[:, column]) * _MIX
+    for column in np.ascontiguousarray(values.T):
+        mixed = (mixed ^ column) * _MIX
         mixed ^= mixed >> np.uint64(29)
     return (mixed >> np.uint64(32)).astype("<u4").tobytes()
+
+
+def _shingles(words: list[str]) -> Iterator[str]:
+    """Give the shingles of a text; of one with fewer than three words, all of it.
+
+    >>> [*_shingles(["a", "b", "c", "d"])], [*_shingles(["a", "b"])]
+    (['a b c', 'b c d'], ['a b'])
+    """
+    if len(words) < 3:
+        return iter([" ".join(words)])
+    return map(" ".join, zip(words, islice(words, 1, None), islice(words, 2, None), strict=False))
 
 
 def exact_originals(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -82,7 +94,27 @@ def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> 
         pool[open_rows[sure]] = False
         if settled.all():
             break
+    else:  # a row of pages, each near to the next
+        _one_by_one(signatures, nearest, np.flatnonzero(~settled), np.flatnonzero(settled & valid & (nearest < 0)))
     return nearest
+
+
+def _one_by_one(
+    signatures: NDArray[np.uint32], nearest: NDArray[np.int64], rows: NDArray[np.int64], originals: NDArray[np.int64]
+) -> None:
+    """Settle `rows` in their order, beside the originals that are known: what rounds would take too many for."""
+    first: list[dict[int, int]] = []  # for each band, value → first original that has it
+    for band in range(BANDS):
+        mine = originals[np.isin(signatures[originals, band], signatures[rows, band])]
+        first.append(dict(zip(signatures[mine[::-1], band].tolist(), mine[::-1].tolist(), strict=True)))
+    for row in rows.tolist():
+        values = signatures[row].tolist()
+        candidates = sorted({each.get(value, row) for each, value in zip(first, values, strict=True)})
+        near = (n for n in candidates if n < row and (signatures[n] == signatures[row]).sum() >= _SHARED)
+        nearest[row] = next(near, -1)
+        if nearest[row] < 0:
+            for each, value in zip(first, values, strict=True):
+                each[value] = min(row, each.get(value, row))
 
 
 def _candidates(signatures: NDArray[np.uint32], pool: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.int64]:

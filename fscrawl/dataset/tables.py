@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from fscrawl import urls
 from fscrawl.dataset import schema
-from fscrawl.dataset.gather import Job
+from fscrawl.dataset.gather import Job, encodable, is_sound, patiently
+from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.records import ErrorRecord
@@ -109,21 +110,19 @@ def errors(job: Job) -> Iterator[pa.RecordBatch]:
 
 
 def _failed(job: Job) -> Iterator[tuple[str, str]]:
-    for host in sorted(filter(job.filters.may_take_host, job.tree.hosts("errs"))):
+    for host in hosts_of(job.tree, "errs", job.filters):
         stored = frozenset(job.tree.keys("links", host))
         yield from ((host, key) for key in sorted(job.tree.keys("errs", host)) if key not in stored)
 
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
-    data = job.tree.read(job.tree.path_of("errs", host, key).removeprefix(f"{job.root}/"))
     try:
-        record = ErrorRecord.from_json(data or b"")
-        datetime.fromisoformat(record.failed_at)
-        if b"\\u" in (data or b""):
-            record = ErrorRecord.from_json(record.to_json())
-    except (RecordError, ValueError):
+        data = patiently(job, "errs", host, key) or b""
+        record = encodable(ErrorRecord.from_json(data), data)
+    except RecordError:
         return None
-    return record if job.filters.takes_failure(record) else None
+    sound = is_sound(record, (host, key)) and 0 <= record.attempts < 2**31
+    return record if sound and job.filters.takes_failure(record) else None
 
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:

@@ -14,8 +14,8 @@ hold are named `X-Crawl-…`. Record ids follow from crawl, key and time: the sa
 from __future__ import annotations
 
 import http
-import io
 import json
+import re
 import shutil
 import uuid
 import zlib
@@ -27,11 +27,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
 from fscrawl import __version__
 from fscrawl.dataset.formats import rfc3339
-from fscrawl.dataset.gather import Job
+from fscrawl.dataset.gather import Job, base32_sha1
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 
@@ -39,6 +38,8 @@ PART_BYTES = 1_000_000_000
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
 _PASSED = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # no longer true of the stored body
+_NO_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header is called
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HTTP = "application/http; msgtype=response"
 _FIELDS = "application/warc-fields"
 
@@ -73,7 +74,7 @@ class Segment:
                 "warc_record_length": self._offset - begin,
             }
         )
-        self._append(_metadata(self._crawl, row))
+        self._append(_metadata(self._crawl, row, "revisit" if duplicate else "response"))
 
     def _append(self, record: bytes) -> None:
         data = _compress(record)
@@ -119,7 +120,7 @@ def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
     return _record("revisit", row["url"], b"", headers, _http_head(row, len(row["html"])))
 
 
-def _metadata(crawl: str, row: dict[str, Any]) -> bytes:
+def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     """Give what is known beyond the exchange, in the field names of Heritrix where it has one."""
     fields = [("pathFromSeed", "L" * min(row["depth"], 1000)), ("fscrawl-key", row["key"])]
     if row["referrer"]:
@@ -129,10 +130,10 @@ def _metadata(crawl: str, row: dict[str, Any]) -> bytes:
     kind = "R" if row["redirect"] else "L a/@href"
     fields += [("outlink", f"{url} {kind}") for url in row["links"] or ()]
     fields += [("nofollow", url) for url in row["nofollow"] or ()]
-    text = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # a line each, whatever it is
     headers = {
         "WARC-Record-ID": _id(crawl, row, "metadata"),
-        "WARC-Concurrent-To": _id(crawl, row, "response"),
+        "WARC-Concurrent-To": _id(crawl, row, beside),
         "WARC-Date": rfc3339(row["fetched_at"]),
         "Content-Type": _FIELDS,
     }
@@ -157,22 +158,22 @@ def _warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
     return _record("warcinfo", None, text.encode(), headers)
 
 
-def _record(
-    kind: str, url: str | None, payload: bytes, headers: dict[str, str], http_head: StatusAndHeaders | None = None
-) -> bytes:
-    buffer = io.BytesIO()
-    writer = WARCWriter(buffer, gzip=False, warc_version="WARC/1.1")
-    record = writer.create_warc_record(
-        url,
-        kind,
-        payload=io.BytesIO(payload),
-        length=len(payload),
-        warc_content_type=_HTTP if http_head else headers.pop("Content-Type"),
-        warc_headers_dict=headers,
-        http_headers=http_head,
-    )
-    writer.write_record(record)
-    return buffer.getvalue()
+def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str], head: bytes = b"") -> bytes:
+    """Give a record, byte for byte as warcio's writer would, which takes half as long again.
+
+    `head`: status line and headers of an exchange; `headers`: Content-Type where there is none.
+    """
+    content_type = _HTTP if head else headers.pop("Content-Type")
+    lines = headers | {"WARC-Type": kind}
+    if url is not None:
+        lines["WARC-Target-URI"] = url
+    if kind not in ("warcinfo", "revisit") and "WARC-Payload-Digest" not in lines:
+        lines["WARC-Payload-Digest"] = f"sha1:{base32_sha1(payload)}"
+    block = head + payload
+    lines["WARC-Block-Digest"] = f"sha1:{base32_sha1(block)}"
+    lines |= {"Content-Type": content_type, "Content-Length": str(len(block))}
+    text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return b"".join((b"WARC/1.1\r\n", text.encode(), b"\r\n", block, b"\r\n\r\n"))
 
 
 def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
@@ -180,13 +181,14 @@ def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}>"
 
 
-def _http_head(row: dict[str, Any], length: int) -> StatusAndHeaders:
+def _http_head(row: dict[str, Any], length: int) -> bytes:
     headers = []
     for name, value in json.loads(row["headers"]).items():
-        clean = " ".join(value.split())
-        headers.append((f"X-Crawl-{name}" if name in _PASSED else name, clean))
+        clean = _CONTROL.sub("", " ".join(value.split()))
+        headers.append((f"X-Crawl-{name}" if name in _PASSED else _NO_TOKEN.sub("_", name) or "_", clean))
     headers.append(("Content-Length", str(length)))
-    return StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1")
+    head: bytes = StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1").to_ascii_bytes()
+    return head
 
 
 def _status_line(status: int) -> str:
@@ -228,7 +230,7 @@ def bind(job: Job, part: str, segments: list[str]) -> list[dict[str, Any]]:
             rows += (_placed(row, archive, offset) for row in index.to_pylist())
             offset += _copy(job.shelf.path(job.scratch(f"{segment}.warc.gz")), file)
     rows.sort(key=lambda row: (row["url_surtkey"], row["fetch_time"], row["warc_record_offset"]))
-    job.shelf.write(cdxj, "".join(map(_cdxj_line, rows)))
+    job.shelf.write(cdxj, "".join(sorted(map(_cdxj_line, rows))))
     with job.shelf.publish(table) as temporary:
         pq.write_table(pa.Table.from_pylist(rows, schema=WARC_INDEX), temporary, compression="zstd")
     return [job.shelf.facts(name, len(rows)) for name in (archive, cdxj, table)]

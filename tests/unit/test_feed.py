@@ -7,6 +7,7 @@ from fscrawl.feed import Found, Reader, Writer
 A = Found(3, 1, "ab" * 12, "http://a.example/?x=1")
 B = Found(4, 0, "", "http://b.example/")
 C = Found(3, 2, "", "http://a.example/c")
+MARKED = Found(3, 0, "", "https://a.example/d", "again=2026-01-02T03:04:05.678Z")
 
 
 class Log:
@@ -76,6 +77,23 @@ def test_round_trip(shared, reader):
     write(shared, A, B, C)
     assert list(reader.read({3})) == [A, C]
     assert list(reader.read({3, 4})) == []
+
+
+def test_mark(shared, reader):
+    """A line's mark comes along, also for those who read it later."""
+    write(shared, A, MARKED, C._replace(mark="sitemap"))
+    assert list(reader.read({3})) == [A, MARKED, C._replace(mark="sitemap")]
+    assert list(reader.read_again({3})) == [A, MARKED, C._replace(mark="sitemap")]
+    assert shared.files["b", 0].splitlines()[1] == b"3 0  https://a.example/d again=2026-01-02T03:04:05.678Z"
+
+
+def test_lines_that_ran_together(shared, reader):
+    """A line that was cut, with the next one behind it, is counted and skipped, wherever the cut is."""
+    cuts = range(2, len(line(A)) - 1)
+    for cut in cuts:
+        shared.files[f"m{cut}", 0] = line(A)[:cut] + line(B)
+    assert list(reader.read(range(100))) == []
+    assert reader.unreadable == len(cuts)
 
 
 def test_writer(shared):
@@ -158,9 +176,10 @@ def test_needed(shared, reader):
 def test_unreadable(shared, reader):
     """NULs, torn lines and what is no line are counted and skipped; the lines around them are read."""
     bad = b"\0\0\0\0\n3 1 http://cut\nnonsense\n3 x  http://a.example/\n3 0  http://\xff/\n\n"
+    bad += b"3 0  nonsense\n3 0  ftp://a.example/ mark\n3 0  http://a.example/ two marks\n"
     shared.files["b", 0] = line(A) + bad + line(C)
     assert list(reader.read({3})) == [A, C]
-    assert reader.unreadable == 6
+    assert reader.unreadable == 9
 
 
 def test_read_again(shared, reader):

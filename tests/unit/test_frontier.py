@@ -494,6 +494,313 @@ def test_taken_on_again(make):
         frontier.hold(frontier.shard_of(A))
 
 
+# -- pace, breaker and giving up
+
+
+def take_and_finish(frontier, now, *, asked=True):
+    task = frontier.take(now)
+    assert task is not None
+    frontier.finish(task, now if asked else None)
+    return task
+
+
+def fail(frontier, now, class_="timeout", *, kind="page", attempt=1, name="a.example"):
+    frontier.failed(Task(A, name, "", 0, "", attempt, kind), class_, now)
+
+
+def test_failures_slow_a_host_down(make):
+    """A host that fails is asked half as often, and as often as before once it has answered for a while."""
+    frontier = make("politeness.delay=1")
+    fill(frontier, *(A + str(n) for n in range(9)))
+    fail(frontier, 0)
+    take_and_finish(frontier, 0)
+    assert (frontier.take(1.9), frontier.next_at()) == (None, 2)
+    for _ in range(4):
+        frontier.answered("a.example", 0.1)
+    take_and_finish(frontier, 2)
+    assert frontier.next_at() == 3
+    frontier.answered("b.example", 9)  # nobody knows it
+    fail(frontier, 0, name="b.example")
+
+
+def test_breaker(make):
+    """After ten failures in a row a host rests for ten seconds, while others have their turns."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", B)
+    for _ in range(10):
+        fail(frontier, 5)
+    assert take_and_finish(frontier, 14.9).host == "b.example"
+    assert (frontier.take(14.9), frontier.next_at()) == (None, 15)
+    assert frontier.take(15).host == "a.example"
+
+
+def test_robots_that_cannot_be_had(make):
+    """A host whose robots.txt cannot be had rests as soon as the attempts for it are used up."""
+    frontier = make("politeness.robots=true", "politeness.delay=0", "fetch.retries=1")
+    fill(frontier, A)
+    fail(frontier, 0, kind="robots", attempt=1)
+    assert frontier.rests(0) == {}
+    fail(frontier, 0, kind="robots", attempt=2)
+    assert frontier.rests(0) == {"a.example": 10}
+
+
+def give_up(frontier, class_="timeout", since=0.0):
+    """Let A's host fail until it is given up."""
+    for now in (since, since + 60):
+        for _ in range(10):
+            fail(frontier, now, class_)
+
+
+def test_given_up(make):
+    """What is pending of a host that was given up is handed out to be written down: all of it, at once, unasked."""
+    frontier = make("politeness.robots=true", "politeness.delay=50")
+    fill(frontier, A + "1", A + "2")
+    frontier.rest("a.example", 1000)
+    give_up(frontier, "dns")
+    tasks = [take_and_finish(frontier, 60, asked=False) for _ in range(2)]
+    assert [(task.kind, task.mark, task.check) for task in tasks] == [("page", "gave-up=dns", True)] * 2
+    assert sorted(paths(tasks)) == ["1", "2"]
+    assert frontier.take(60) is None
+    fill(frontier, A + "3")
+    assert frontier.take(60).mark == "gave-up=dns"
+
+
+def test_given_up_and_rest(make):
+    """Neither a delay nor a Retry-After holds up what is only written down."""
+    frontier = make("politeness.delay=50", "politeness.robots=true")
+    fill(frontier, A + "1", A + "2")
+    task = frontier.take(0)
+    frontier.give_up("a.example", "http-5xx")
+    frontier.rest("a.example", 3600)
+    frontier.retry(task, at=99)
+    frontier.finish(task, 0)
+    assert frontier.next_at() == 0
+    assert [each.mark for each in drain(frontier, 1)] == ["gave-up=http-5xx"] * 2
+    assert frontier.idle
+
+
+def test_retry_of_what_was_given_up(make):
+    """A page that waits for another attempt when its host is given up is handed out in its turn."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.retry(task, at=9)
+    frontier.finish(task, 0)
+    frontier.give_up("a.example", "connect")
+    frontier.give_up("b.example", "connect")  # nobody knows it
+    assert frontier.take(8) is None
+    assert (again := frontier.take(9)).mark == "gave-up=connect"
+    assert again.attempt == 2
+
+
+def test_answer_resets_the_breaker(make):
+    """A host that answers once between failures is not given up."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    for now in range(0, 600, 6):
+        fail(frontier, now)
+        if now % 48 == 0:
+            frontier.answered("a.example", 0.1)
+    assert frontier.take(9999).mark == ""
+
+
+def test_forgive(make):
+    """Failures that were the network's count for nothing: neither for the breaker nor for robots.txt's attempts."""
+    frontier = make("politeness.robots=true", "politeness.delay=0")
+    fill(frontier, A)
+    for now in range(9):
+        fail(frontier, now)
+    task = frontier.take(9)
+    frontier.retry(task, at=9)
+    frontier.finish(task, 9)
+    frontier.forgive(["a.example", "unknown.example"])
+    fail(frontier, 100)
+    assert frontier.rests(100) == {}
+    assert frontier.take(100).attempt == 1
+
+
+# -- rests
+
+
+def test_rest_before_meeting(make):
+    """A host that was told to rest before it was met rests when it is."""
+    frontier = make("politeness.delay=0")
+    frontier.rest("a.example", 70)
+    frontier.rest("a.example", 50)
+    fill(frontier, A, B)
+    assert [frontier.take(0).host, frontier.take(69), frontier.next_at()] == ["b.example", None, 70]
+    assert frontier.take(70).host == "a.example"
+
+
+def test_rests(make):
+    """Hosts that rest are told of with the seconds that are left; those whose time is over are forgotten."""
+    frontier = make()
+    fill(frontier, A)
+    frontier.rest("a.example", 100)
+    frontier.rest("b.example", 130)
+    assert frontier.rests(40) == {"a.example": 60, "b.example": 90}
+    assert frontier.rests(100) == {"b.example": 30}
+    frontier.tidy(99)
+    assert frontier.rests(0) == {"a.example": 100, "b.example": 130}
+    frontier.tidy(110)
+    assert frontier.rests(0) == {"b.example": 130}
+
+
+def test_told_to_rest_while_in_the_heap(make):
+    """A host that is told to rest when its turn had been set keeps its place among the others afterwards."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A, B, C)
+    frontier.rest("a.example", 10)
+    frontier.rest("b.example", 5)
+    assert [frontier.take(0).host, frontier.take(0)] == ["c.example", None]
+    assert frontier.next_at() == 5
+    assert [frontier.take(5).host, frontier.take(9), frontier.take(10).host] == ["b.example", None, "a.example"]
+
+
+# -- marks
+
+
+def test_again(make):
+    """A URL that is known is handed out once more when somebody asks for another try, and its mark says so."""
+    frontier = make("politeness.delay=0", done_keys=lambda host: [urls.key(A)])
+    assert not frontier.add(A, 0, "")
+    assert frontier.add(A, 2, "ref", mark="again=t")
+    task = frontier.take(0)
+    assert (task.url, task.depth, task.mark, task.attempt, task.check) == (A, 2, "again=t", 1, True)
+    frontier.retry(task, at=0)
+    frontier.finish(task, 0)
+    assert frontier.take(0) == task._replace(attempt=2)
+    assert frontier.known == 1
+
+
+def test_refresh(make):
+    """So it is when a stored page is to be looked at again; what has any other mark is known once and for all."""
+    frontier = make("politeness.delay=0", done_keys=lambda host: [urls.key(A)])
+    marks = ["refresh", "sitemap", "sitemap-part"]
+    assert [frontier.add(A, 0, "", mark=mark) for mark in marks] == [True, False, False]
+    assert [frontier.add(B, 0, "", mark=mark) for mark in marks[::-1]] == [True, False, True]
+    assert sorted(task.mark for task in drain(frontier)) == ["refresh", "refresh", "sitemap-part"]
+
+
+def test_marks_obey_the_limits(make):
+    """What is too deep stays out, asked for again or not."""
+    frontier = make("crawl.max_depth=1")
+    assert not frontier.add(A, 2, "", mark="again=t")
+
+
+def test_mark_of_a_sitemap(make):
+    """A sitemap's task is checked against the tree: another machine may have read it."""
+    frontier = make("politeness.delay=0")
+    frontier.add(A + "sitemap.xml", 0, "", mark="sitemap")
+    task = frontier.take(0)
+    assert (task.mark, task.check) == ("sitemap", True)
+
+
+def test_marks_survive_a_spill_and_a_move(make, monkeypatch):
+    """Marks come back from the scratch file, and stay when other shards of a host are let go."""
+    monkeypatch.setattr(module, "_MEMORY_BYTES", 100)
+    frontier = make("crawl.partition=url", "politeness.delay=0", shards=2)
+    for number in range(20):
+        frontier.add(f"{A}{number}", 0, "", mark=f"again={number}")
+    frontier.let_go(0)
+    tasks = drain(frontier)
+    assert 0 < len(tasks) < 20
+    assert all(task.mark == f"again={task.url.rpartition('/')[2]}" for task in tasks)
+
+
+def test_hope(make):
+    """A host that was given up is asked again when somebody asks for another try: robots.txt first, then all of it."""
+    frontier = make("politeness.robots=true", "politeness.delay=0")
+    fill(frontier, A + "1")
+    give_up(frontier)
+    frontier.rest("a.example", 100)
+    assert take_and_finish(frontier, 60, asked=False).mark == "gave-up=timeout"
+    frontier.add(A + "2", 0, "", mark="again=t")
+    fill(frontier, A + "3")
+    assert frontier.take(99) is None, "what it asked for holds"
+    robots = frontier.take(100)
+    assert (robots.kind, robots.attempt) == ("robots", 1)
+    frontier.open("a.example", 0, 100)
+    frontier.finish(robots, 100)
+    assert [task.mark for task in drain(frontier, 100)] == ["again=t", ""]
+
+
+def test_hope_where_there_was_no_doubt(make):
+    """Asking for another try forgives nothing to a host that was not given up."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    for _ in range(9):
+        fail(frontier, 0)
+    frontier.add(A, 0, "", mark="again=t")
+    fail(frontier, 0)
+    assert frontier.rests(0) == {"a.example": 10}
+
+
+# -- robots.txt after a day
+
+
+def test_robots_after_a_day(make):
+    """When its robots.txt is a day old a host is asked for it again, once nothing is in flight, before any page."""
+    frontier = make("politeness.robots=true", "politeness.delay=0", "politeness.per_host=2")
+    fill(frontier, *(A + str(n) for n in range(4)))
+    frontier.finish(frontier.take(0), 0)
+    frontier.open("a.example", 0, 0)
+    flying = frontier.take(86_400)
+    assert flying.kind == "page"
+    assert frontier.take(86_401) is None
+    assert not frontier.is_open("a.example")
+    frontier.finish(flying, 86_401)
+    robots = frontier.take(86_401)
+    assert (robots.kind, robots.attempt) == ("robots", 1)
+    frontier.open("a.example", 0, 86_402)
+    frontier.finish(robots, 86_402)
+    assert [task.kind for task in drain(frontier, 86_402)] == ["page"] * 3
+
+
+def test_unknown_host(make):
+    """What comes of a task whose host was let go meanwhile is nobody's business."""
+    frontier = make()
+    frontier.answered("a.example", 1)
+    frontier.failed(Task(A, "a.example", "", 0, "", 1), "dns", 0)
+    frontier.give_up("a.example", "dns")
+    frontier.forgive(["a.example"])
+    assert (frontier.hosts, frontier.idle) == (0, True)
+
+
+def test_no_robots_after_a_day(make):
+    """Without robots.txt a day changes nothing."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    assert frontier.take(1e9).kind == "page"
+
+
+# -- hosts of a domain
+
+
+def test_max_hosts_per_domain(make):
+    """Of one registrable domain so many hosts are met; the URLs of further ones are left out, counted and not known."""
+    frontier = make("crawl.max_hosts_per_domain=2", "politeness.delay=0")
+    names = [f"http://{n}.example.co.uk/" for n in range(4)]
+    assert fill(frontier, *names, A, names[0] + "x") == [True, True, False, False, True, True]
+    assert (frontier.cut, frontier.hosts, frontier.known) == ({"max_hosts_per_domain": 2}, 3, 4)
+    assert len(drain(frontier)) == 4
+
+
+def test_max_hosts_per_domain_and_ports(make):
+    """A port makes a host of its own, and an address is its own domain."""
+    frontier = make("crawl.max_hosts_per_domain=2")
+    links = ["http://10.0.0.1/", "http://10.0.0.1:81/", "http://10.0.0.1:82/", "http://10.0.0.2/"]
+    assert fill(frontier, *links) == [True, True, False, True]
+
+
+def test_hosts_that_were_let_go_make_room(make):
+    """Hosts of a shard that moves away, and comes back, are not counted twice."""
+    frontier = make("crawl.max_hosts_per_domain=1")
+    for _ in range(3):
+        assert fill(frontier, A) == [True]
+        frontier.let_go(frontier.shard_of(A))
+
+
 class FrontierModel(RuleBasedStateMachine):
     """The frontier beside a model of plain sets: every URL once for each attempt, and manners kept."""
 
@@ -521,6 +828,7 @@ class FrontierModel(RuleBasedStateMachine):
         self.met, self.due, self.flying = set(), {}, []  # due: url → (attempt, not before)
         self.not_before: dict[str, float] = {}
         self.open = set()
+        self.given_up = set()
 
     @rule(host=st.sampled_from("ab"), page=st.integers(0, 30))
     def add(self, host, page):
@@ -542,16 +850,17 @@ class FrontierModel(RuleBasedStateMachine):
             assert later is None or later > self.now
             assert later is not None or self.flying or not self.due
             return
-        assert self.now >= self.not_before.get(task.host, 0)
+        assert self.now >= self.not_before.get(task.host, 0) or task.host in self.given_up
         assert sum(flying.host == task.host for flying in self.flying) < self.settings.politeness.per_host
         self.flying.append(task)
         if self.settings.politeness.per_host > 1:
             self._rest(task.host, self.now + self.settings.politeness.delay)
         if task.kind == "robots":
-            assert task.host not in self.open
+            assert task.host not in self.open | self.given_up
             assert [flying.host for flying in self.flying].count(task.host) == 1
             return
-        assert task.host in self.open or not self.settings.politeness.robots
+        assert task.host in self.open | self.given_up or not self.settings.politeness.robots
+        assert task.mark == "gave-up=dns" or task.host not in self.given_up
         attempt, at = self.due.pop(task.url)
         assert (task.attempt, task.key, str(task.depth)) == (attempt, urls.key(task.url), task.url.rpartition("/")[2])
         assert at <= self.now
@@ -600,6 +909,23 @@ class FrontierModel(RuleBasedStateMachine):
         host = urls.host(sorted(self.met)[which % len(self.met)])
         self.frontier.rest(host, self.now + wait)
         self._rest(host, self.now + wait)
+
+    @precondition(lambda self: self.met)
+    @rule(which=st.integers(0, 99))
+    def give_up(self, which):
+        host = urls.host(sorted(self.met)[which % len(self.met)])
+        self.frontier.give_up(host, "dns")
+        self.given_up.add(host)
+
+    @precondition(lambda self: self.met)
+    @rule(which=st.integers(0, 99))
+    def again(self, which):
+        url = sorted(self.met)[which % len(self.met)]
+        if url in self.due or any(task.url == url for task in self.flying):
+            return
+        assert self.frontier.add(url, int(url.rpartition("/")[2]), "", mark="again=t")
+        self.due[url] = (1, 0.0)
+        self.given_up.discard(urls.host(url))
 
     @invariant()
     def counts(self):

@@ -48,6 +48,22 @@ def test_line(scratch):
     assert queue.count == 0
 
 
+def test_mark(scratch):
+    """A line may bear a mark, through memory and scratch file, and beside lines without."""
+    queue, rng = Queue(), random.Random(1)
+    assert queue.push(1, "", "http://a.example/", "again=2026-01-02T03:04:05Z") == len(
+        "1  http://a.example/ again=2026-01-02T03:04:05Z\n"
+    )
+    queue.push(2, "ab", "http://a.example/b")
+    queue.spill("breadth", scratch)
+    queue.push(3, "", "http://a.example/c", "refresh")
+    assert [queue.pop("breadth", scratch, rng) for _ in range(3)] == [
+        Line(1, "", "http://a.example/", "again=2026-01-02T03:04:05Z"),
+        Line(2, "ab", "http://a.example/b"),
+        Line(3, "", "http://a.example/c", "refresh"),
+    ]
+
+
 def test_breadth(numbers):
     """Breadth gives the oldest first, across blocks, what is being handed out and what came since."""
     numbers.push(1, 2, 3)

@@ -51,3 +51,17 @@ def test_deep_nesting_is_flattened():
     flat = tame(page)
     assert b"<div>" not in flat
     assert b"<a href=/x>b</a>" in flat
+
+
+def test_elements_that_nobody_closes_are_not_deep():
+    """A thousand paragraphs and lists without end tags nest no deeper than their names do, and stay as they are."""
+    page = b"<ul>" + b"<li><p>a<br><b>c</b></i>" * 1000 + b"</ul><!--" + b"<div>" * 1000 + b"-->"
+    assert tame(page) == page
+
+
+def test_depth_counts_what_is_open():
+    """What is closed again does not count: a page deep in one place, and shallow in all others, is flattened."""
+    shallow = b"<p>" * 600 + b"<div><b>a</b></div>" * 100
+    assert tame(shallow) == shallow
+    deep = shallow + b"<i>" * 513
+    assert b"<div>" not in tame(deep)

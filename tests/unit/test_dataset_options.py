@@ -1,0 +1,197 @@
+"""What a dataset is made of, as the user said it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fscrawl.dataset import options as room
+from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, rules, since, status
+from fscrawl.errors import UsageError
+from fscrawl.records import ErrorRecord, PageRecord
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CHANGED = {
+    "formats": ("csv",),
+    "text": "main",
+    "html": False,
+    "fields": "x",
+    "dedupe": True,
+    "noindex": True,
+    "hosts": ("a",),
+    "status": ("200",),
+    "since": "2026-01-01T00:00:00.000Z",
+    "include": ("a",),
+    "exclude": ("b",),
+    "limit": 3,
+}
+
+
+def page(url="http://a.example/x", status=200, fetched_at="2026-11-01T00:00:00.000Z"):
+    return PageRecord(url, "k", 0, "", fetched_at, "m", status, {}, 0, "", 0.0, ())
+
+
+def failure(url="http://a.example/x", failed_at="2026-11-01T00:00:00.000Z"):
+    return ErrorRecord(url, "k", 0, "", failed_at, "m", "dns", "", 1)
+
+
+def test_values():
+    """Options come back from JSON as they went in, whatever they are."""
+    assert Options.from_values(Options().values()) == Options()
+    assert Options.from_values(Options(**CHANGED).values()) == Options(**CHANGED)
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_another_option(name):
+    """Each option is held to what the dataset was made with; the same one may be said again."""
+    assert {*CHANGED, "since_said"} == set(Options().values())
+    with pytest.raises(UsageError, match="--rebuild"):
+        choose({name: CHANGED[name]}, Options(), "out")
+    kept = Options(**{name: CHANGED[name]})
+    assert choose({name: CHANGED[name]}, kept, "out") == kept
+    assert choose({}, kept, "out") == kept
+
+
+def test_rules_are_not_printed():
+    """Other rules for fields are refused without printing a file of them."""
+    with pytest.raises(UsageError) as caught:
+        choose({"fields": "long\nfile"}, Options(fields="other\nfile"), "out")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-01", "2026-11-01T00:00:00.000Z"),
+        ("2026-11-01T12:00:00Z", "2026-11-01T12:00:00.000Z"),
+        ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00.000Z"),
+        ("2026-11-01 12:00", "2026-11-01T12:00:00.000Z"),
+        ("2026-11-01T12:00:00.5", "2026-11-01T12:00:00.500Z"),
+        ("30m", "2026-11-21T11:30:00.000Z"),
+        ("12h", "2026-11-21T00:00:00.000Z"),
+        ("7d", "2026-11-14T12:00:00.000Z"),
+        ("2w", "2026-11-07T12:00:00.000Z"),
+    ],
+)
+def test_since(text, expected):
+    """--since takes dates, times in any zone, in UTC without one, and ages."""
+    assert since(text, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "7", "d", "-7d", "7y", "1.5d", "2026-13-01", "999999w", "9999999d", "2026-11-01x"]
+)
+def test_bad_since(text):
+    """Whatever else is given for --since is refused with examples."""
+    with pytest.raises(UsageError, match=r"--since .*2026-11-01.*7d"):
+        since(text, NOW)
+
+
+def test_bad_texts(tmp_path):
+    """Expressions, choices and statuses are checked, and named with their flag."""
+    with pytest.raises(UsageError, match=r"--include \(: it takes a regular expression"):
+        expression("(", "--include")
+    assert expression("a+", "--include") == "a+"
+    with pytest.raises(UsageError, match="--format x: it takes one of parquet"):
+        one_of("x", FORMATS, "--format")
+    assert one_of("csv", FORMATS, "--format") == "csv"
+    for text in ("", "20", "2000", "6xx", "xxx", "2XX", "200\n", "٢٠٠", "0xx"):
+        with pytest.raises(UsageError, match="--status"):
+            status(text)
+    for text in ("200", "5xx", "199"):
+        assert status(text) == text
+
+
+def test_rules(tmp_path):
+    """A file of rules is read with or without a byte order mark; one that is no text is refused."""
+    path = tmp_path / "fields.toml"
+    path.write_text('[hosts."*"]\nx = { css = "b" }\n', encoding="utf-8-sig")
+    assert rules(path).startswith("[hosts")
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="cannot be read"):
+        rules(path)
+
+
+@pytest.mark.parametrize("name", sorted(room.TAKEN))
+def test_taken_names(tmp_path, name):
+    """No field may be called like a column."""
+    path = tmp_path / "fields.toml"
+    path.write_text(f'[hosts."*"]\n{name} = {{ css = "b" }}\n')
+    with pytest.raises(UsageError, match=name):
+        rules(path)
+
+
+def test_reads_text():
+    """Pages are parsed where anything needs their text."""
+    assert Options().reads_text
+    assert not Options(text="none").reads_text
+    assert not Options(formats=("warc",)).reads_text
+    assert Options(formats=("warc", "csv")).reads_text
+    assert Options(formats=("warc",), dedupe=True).reads_text
+    assert Options(text="none", fields="x").reads_text
+
+
+def test_no_filter():
+    """Without filters everything is taken."""
+    filters = Filters(Options())
+    assert filters.takes(page(status=0))
+    assert filters.takes(page(status=999))
+    assert filters.takes_failure(failure())
+    assert filters.may_take_host("anything")
+
+
+@pytest.mark.parametrize(
+    ("directory", "url"),
+    [
+        ("a.example", "http://a.example/"),
+        ("a.example_81", "http://a.example:81/"),
+        ("a_b.example", "http://a_b.example/"),
+        ("a_b.example_81", "http://a_b.example:81/"),
+        ("a_81", "http://a_81/"),
+        ("h-0123456789abcdef0123456789abcdef", "http://[::1]/"),
+        ("h-shop.example", "http://h-shop.example/"),
+    ],
+)
+def test_sieve(directory, url):
+    """A host directory passes the sieve whenever a page in it can pass the filter."""
+    name = url.split("/")[2].rpartition(":81")[0] or url.split("/")[2]
+    for glob in (name, name.upper(), "*", f"{name[:2]}*", f"*{name[-3:]}"):
+        filters = Filters(Options(hosts=(glob,)))
+        assert filters.takes(page(url)), glob
+        assert filters.takes_failure(failure(url)), glob
+        assert filters.may_take_host(directory), glob
+
+
+def test_sieve_saves_reading():
+    """Directories of other hosts do not pass the sieve."""
+    filters = Filters(Options(hosts=("*.example", "b")))
+    assert [name for name in ("a.example_80", "b", "c", "a.example.org", "b_1x") if filters.may_take_host(name)] == [
+        "a.example_80",
+        "b",
+    ]
+
+
+def test_time_filter():
+    """The moment itself is since."""
+    filters = Filters(Options(since="2026-11-01T00:00:00.000Z"))
+    assert filters.takes(page())
+    assert filters.takes_failure(failure())
+    assert not filters.takes(page(fetched_at="2026-10-31T23:59:59.999Z"))
+    assert not filters.takes_failure(failure(failed_at="2026-10-31T23:59:59.999Z"))
+
+
+def test_status_is_whole():
+    """A status is compared as a whole, a class by its first digit."""
+    assert not Filters(Options(status=("200",))).takes(page(status=2001))
+    assert Filters(Options(status=("404", "2xx"))).takes(page(status=299))
+    assert not Filters(Options(status=("404", "2xx"))).takes(page(status=400))
+
+
+def test_expressions():
+    """Expressions are searched in the whole URL; exclude wins."""
+    filters = Filters(Options(include=("x$", "^https:"), exclude=("secret",)))
+    assert [filters.takes(page(url)) for url in ("http://a/x", "https://a/", "http://a/y", "https://a/secret")] == [
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -1,0 +1,311 @@
+"""Archives: records, indexes, and what other tools make of them."""
+
+import csv
+import gzip
+import json
+import re
+import subprocess
+import sys
+import uuid
+import zlib
+
+import pyarrow.parquet as pq
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from fscrawl.dataset import surt, warc
+from fscrawl.dataset.gather import base32_sha1
+from tests.trees import Grown, check
+
+A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    grown = Grown(tmp_path / "tree")
+    grown.page(A, b"<title>A</title><a href=b?y=1&x>b</a><a rel=nofollow href=/c>c</a>", depth=0)
+    grown.page(
+        B,
+        b"<p>\xe4",
+        depth=3,
+        referrer="f" * 24,
+        headers={
+            "content-type": "text/html; charset=windows-1252",
+            "content-encoding": "gzip",
+            "transfer-encoding": "chunked",
+            "content-length": "7",
+            "x-wild": "a\r\n b\x00\x1b\x7f\tc",
+            "x-latin": "caf\xe9",
+            "ä b:c\r\nset-cookie: evil": "v",
+            "": "nameless",
+        },
+    )
+    grown.page(COPY, grown.bodies[A], status=299)
+    grown.redirect("http://a.example/old", A)
+    grown.skipped("http://a.example/pdf")
+    grown.page("http://a.example/empty", b"")
+    return grown
+
+
+@pytest.fixture
+def made(tree, tmp_path):
+    return tree.merge(tmp_path / "out", formats=("parquet", "warc"))
+
+
+def read(made):
+    """Give all records: (type, WARC headers, HTTP head, body)."""
+    found = []
+    for path in made.files("warc/*.warc.gz"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                head = record.http_headers
+                found.append((record.rec_type, dict(record.rec_headers.headers), head, record.raw_stream.read()))
+    return found
+
+
+def of(made, url, kind):
+    (record,) = (each for each in read(made) if each[0] == kind and each[1].get("WARC-Target-URI") == url)
+    return record
+
+
+def test_order(made):
+    """An archive begins with a warcinfo record; each page is a response or a revisit, and then its metadata."""
+    kinds = [kind for kind, _, _, _ in read(made)]
+    assert kinds[0] == "warcinfo"
+    assert kinds[1::2] == ["response"] * 5 + ["revisit"]
+    assert kinds[2::2] == ["metadata"] * 6
+
+
+def test_response(made, tree):
+    """A response has the body, its digest, the moment and the URL; what the head says of its length holds."""
+    _, headers, head, body = of(made, B, "response")
+    assert body == tree.bodies[B]
+    assert headers["WARC-Payload-Digest"] == f"sha1:{base32_sha1(body)}"
+    assert headers["WARC-Date"] == tree.records[B].fetched_at
+    assert headers["Content-Type"] == "application/http; msgtype=response"
+    assert (head.protocol, head.statusline) == ("HTTP/1.1", "200 OK")
+    names = [name for name, _ in head.headers]
+    assert {"X-Crawl-content-encoding", "X-Crawl-transfer-encoding", "X-Crawl-content-length"} <= set(names)
+    assert {"content-encoding", "transfer-encoding"}.isdisjoint(names)
+    assert [value for name, value in head.headers if name.lower() == "content-length"] == [str(len(body))]
+
+
+def test_hostile_head(made):
+    """No header of a page makes another header, or has a control character; what is beyond ASCII is encoded."""
+    _, _, head, _ = of(made, B, "response")
+    found = dict(head.headers)
+    assert found["x-wild"] == "a b c"
+    assert found["x-latin"] == "caf%C3%A9"
+    assert found["__b_c__set-cookie__evil"] == "v"
+    assert found["_"] == "nameless"
+    assert "set-cookie" not in found
+
+
+def test_bodiless(made):
+    """A redirect or an unwanted type is a response without body that says so, and without a digest of it."""
+    for url, status in (("http://a.example/old", "301 Moved Permanently"), ("http://a.example/pdf", "200 OK")):
+        _, headers, head, body = of(made, url, "response")
+        assert (head.statusline, body) == (status, b"")
+        assert headers["WARC-Truncated"] == "unspecified"
+    _, headers, _, body = of(made, "http://a.example/empty", "response")
+    assert body == b""
+    assert "WARC-Truncated" not in headers
+    assert headers["WARC-Payload-Digest"] == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+
+
+def test_revisit(made, tree):
+    """An exact duplicate is a revisit record that refers to the first page by URL and moment, and has no body."""
+    _, headers, head, body = of(made, COPY, "revisit")
+    assert headers["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    assert headers["WARC-Refers-To-Target-URI"] == A
+    assert headers["WARC-Refers-To-Date"] == tree.records[A].fetched_at
+    assert headers["WARC-Payload-Digest"] == f"sha1:{base32_sha1(tree.bodies[A])}"
+    assert body == b""
+    assert head.statusline == "299"
+    assert dict(head.headers)["Content-Length"] == str(len(tree.bodies[A]))
+    _, metadata, _, _ = of(made, COPY, "metadata")
+    assert metadata["WARC-Concurrent-To"] == headers["WARC-Record-ID"]
+
+
+def test_revisit_of_an_earlier_run(tree, tmp_path):
+    """A revisit may refer to a page of an earlier run's archive."""
+    tree.merge(tmp_path / "out", formats=("warc",))
+    tree.page("http://0.example/", tree.bodies[B])
+    made = tree.merge(tmp_path / "out")
+    _, headers, _, _ = of(made, "http://0.example/", "revisit")
+    assert headers["WARC-Refers-To-Target-URI"] == B
+    assert headers["WARC-Refers-To-Date"] == tree.records[B].fetched_at
+
+
+def fields(body):
+    return [tuple(line.split(": ", 1)) for line in body.decode().split("\r\n") if line]
+
+
+def test_metadata(made, tree):
+    """Metadata has the way from the seed, the key, and all links."""
+    assert fields(of(made, A, "metadata")[3]) == [
+        ("pathFromSeed", ""),
+        ("fscrawl-key", tree.records[A].key),
+        ("charset-detected", tree.records[A].encoding),
+        ("outlink", f"{B} L a/@href"),
+        ("nofollow", "http://a.example/c"),
+    ]
+    assert dict(fields(of(made, B, "metadata")[3]))["pathFromSeed"] == "LLL"
+    assert dict(fields(of(made, B, "metadata")[3]))["fscrawl-referrer-key"] == "f" * 24
+    assert dict(fields(of(made, "http://a.example/old", "metadata")[3]))["outlink"] == f"{A} R"
+
+
+def test_metadata_of_a_foreign_record(tree, tmp_path):
+    """No link and no referrer of somebody's record makes a field of its own."""
+    tree.page("http://a.example/x", links=("http://a.example/\r\nfscrawl-key: evil",), referrer="x\r\npathFromSeed: LL")
+    found = fields(of(tree.merge(tmp_path / "out", formats=("warc",)), "http://a.example/x", "metadata")[3])
+    assert [name for name, _ in found].count("fscrawl-key") == 1
+    assert [name for name, _ in found].count("pathFromSeed") == 1
+
+
+def test_ids(made, tree, tmp_path):
+    """Record ids are unique, and the same whenever the same page is exported."""
+    ids = [headers["WARC-Record-ID"] for _, headers, _, _ in read(made)]
+    assert len(set(ids)) == len(ids)
+    assert all(uuid.UUID(each.removeprefix("<urn:uuid:").removesuffix(">")) for each in ids)
+    again = tree.merge(tmp_path / "again", formats=("warc",))
+    assert [headers["WARC-Record-ID"] for _, headers, _, _ in read(again)] == ids
+
+
+def test_warcio_check(made):
+    """The checker of warcio finds every digest right."""
+    for path in made.files("warc/*.warc.gz"):
+        done = subprocess.run(
+            [sys.executable, "-m", "warcio.cli", "check", "-v", str(path)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done
+        assert "digest pass" in done.stdout
+        assert "fail" not in done.stdout
+
+
+def member(path, offset, length):
+    """Read one member of a gzip file; it must end where it is said to."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        data = file.read(length)
+    unpacker = zlib.decompressobj(31)
+    found = unpacker.decompress(data)
+    assert unpacker.eof
+    assert unpacker.unused_data == b""
+    return found
+
+
+def test_offsets(made, tree):
+    """An index tells where each record is: the member there, read alone, is that URL's response or revisit."""
+    rows = made.rows("warc-index")
+    assert {row["key"] for row in rows} == tree.keys()
+    for row in rows:
+        record = member(made.out / row["warc_filename"], row["warc_record_offset"], row["warc_record_length"])
+        assert f"\r\nWARC-Target-URI: {row['url']}\r\n".encode() in record
+        kind = "revisit" if row["content_mime_type"] == "warc/revisit" else "response"
+        assert f"\r\nWARC-Type: {kind}\r\n".encode() in record
+
+
+def lines(made):
+    for path in made.files("warc/*.cdxj"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            key, moment, values = line.split(" ", 2)
+            yield path, key, moment, json.loads(values)
+
+
+def test_cdxj(made, tree):
+    """The index for web archives is sorted by its bytes, and tells the same as the table."""
+    (path,) = made.files("warc/*.cdxj")
+    text = path.read_bytes().splitlines()
+    assert text == sorted(text)
+    for path, key, moment, values in lines(made):
+        assert key == surt.surt(values["url"])
+        assert re.fullmatch(r"2026\d{10}", moment)
+        record = member(path.with_name(values["filename"]), int(values["offset"]), int(values["length"]))
+        assert f"\r\nWARC-Target-URI: {values['url']}\r\n".encode() in record
+        if values["url"] in tree.bodies:
+            assert values["digest"] == f"sha1:{base32_sha1(tree.bodies[values['url']])}"
+        else:
+            assert values["digest"] == "-"
+    assert {values["status"] for _, _, _, values in lines(made)} == {"200", "299", "301"}
+
+
+def test_cdxj_within_a_second(tree, tmp_path):
+    """Lines of one key and one second are sorted by their bytes, too."""
+    for number, name in enumerate(["x/", "X", "x"]):
+        tree.page(f"http://www.z.example/{name}", fetched_at=f"2026-11-05T00:00:00.{9 - number}00Z")
+    (path,) = tree.merge(tmp_path / "out", formats=("warc",)).files("warc/*.cdxj")
+    text = path.read_bytes().splitlines()
+    assert text == sorted(text)
+
+
+def test_every_record_is_a_member(made):
+    """Each record is compressed on its own, without a time, and all of them make the file."""
+    (path,) = made.files("warc/*.warc.gz")
+    data, count = path.read_bytes(), 0
+    while data:
+        assert data[4:8] == bytes(4)
+        unpacker = zlib.decompressobj(31)
+        assert unpacker.decompress(data).startswith(b"WARC/1.1\r\n")
+        data = unpacker.unused_data
+        count += 1
+    assert count == len(read(made))
+    assert gzip.decompress(path.read_bytes()).count(b"\r\nWARC-Type: metadata\r\n") == 6
+
+
+def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
+    """Offsets are right in later segments and later parts, too."""
+    monkeypatch.setattr(warc, "PART_BYTES", 9000)
+    monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 3)
+    monkeypatch.setattr("fscrawl.dataset.judge._GROUP_ROWS", 4)
+    tree.many(2, 15)
+    made = tree.merge(tmp_path / "out", formats=("warc",))
+    check(made)
+    assert len(made.files("warc/*.warc.gz")) > 2
+    test_offsets(made, tree)
+    infos = [headers["WARC-Filename"] for kind, headers, _, _ in read(made) if kind == "warcinfo"]
+    assert infos == [path.name for path in made.files("warc/*.warc.gz")]
+    for path in made.files("warc/*.cdxj"):
+        assert path.read_bytes().splitlines() == sorted(path.read_bytes().splitlines())
+
+
+def test_parts_by_size():
+    """A segment larger than a part is a part of its own."""
+    limit = warc.PART_BYTES
+    assert warc.parts([]) == []
+    assert warc.parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
+    assert warc.parts([limit, 1]) == [range(1), range(1, 2)]
+    assert warc.parts([limit - 1, 1]) == [range(2)]
+
+
+def test_table_is_readable(made):
+    """The index is a table with its columns explained."""
+    (path,) = made.files("warc-index/*.parquet")
+    schema = pq.read_schema(path)
+    assert all(b"comment" in (schema.field(name).metadata or {}) for name in schema.names)
+
+
+def test_csv_of_the_same(tree, tmp_path):
+    """Formats of one dataset have the same pages in the same order."""
+    made = tree.merge(tmp_path / "all", formats=("parquet", "csv", "jsonl"))
+    (path,) = made.files("csv/pages/*.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        named = [row["url"] for row in csv.DictReader(file)]
+    assert named == [row["url"] for row in made.rows()] == [row["url"] for row in made.json_lines()]
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://a.example//x///Y//", "example,a)/x/y"),
+        ("https://WWW2.a.example/?b&a=1&a", "example,a)/?a&a=1&b"),
+        ("http://[2001:db8::1]:81/", "2001:db8::1:81)/"),
+    ],
+)
+def test_surt(url, key):
+    """Keys fold what archives take for one page: repeated slashes, the order of a query, `www.`, case."""
+    assert surt.surt(url) == key

@@ -1,0 +1,155 @@
+"""Whether it is the hosts or the network. Time is an argument, so no test waits."""
+
+import pytest
+
+from fscrawl.outage import Outage
+
+
+def url(host):
+    return f"http://{host}/"
+
+
+def silence(outage, failures, hosts, now=0.0):
+    """Let so many exchanges of so many hosts get no answer; give at which of them an outage began (from 1), or None."""
+    for n in range(failures):
+        name = f"dead{n % hosts}"
+        if outage.silent(name, url(name), now):
+            return n + 1
+    return None
+
+
+def answered(outage, host="live"):
+    return outage.answered(host, url(host))
+
+
+@pytest.mark.parametrize(("failures", "hosts", "began"), [(9, 9, None), (99, 4, None), (10, 5, 10), (99, 20, 10)])
+def test_beginning(failures, hosts, began):
+    """An outage begins with the tenth failure in a row, if five hosts or more are silent."""
+    outage = Outage()
+    assert silence(outage, failures, hosts) == began
+    assert outage.is_on == (began is not None)
+
+
+def test_five_hosts():
+    """Where the fifth host falls silent late, the outage begins with it."""
+    outage = Outage()
+    assert silence(outage, 50, 4) is None
+    assert outage.silent("dead5", url("dead5"), 0.0)
+    assert sorted(outage.silent_hosts) == ["dead0", "dead1", "dead2", "dead3", "dead5"]
+
+
+def test_an_answer_in_between():
+    """Failures with an answer in between are the hosts' own."""
+    outage = Outage()
+    for _ in range(20):
+        assert silence(outage, 9, 9) is None
+        assert answered(outage) is False
+        assert outage.silent_hosts == []
+
+
+def test_end():
+    """The first answer ends an outage, whoever gives it, and says so once."""
+    outage = Outage()
+    silence(outage, 10, 5)
+    assert answered(outage, "dead3") is True
+    assert (outage.is_on, outage.silent_hosts, outage.probe(1e9)) == (False, [], None)
+    assert answered(outage, "dead3") is False
+
+
+def test_it_begins_once():
+    """Failures during an outage do not begin another."""
+    outage = Outage()
+    silence(outage, 10, 5)
+    assert silence(outage, 30, 10) is None
+
+
+def test_probes():
+    """The first probe is due at once, the others 2, 4, 8 … s apart, at most a minute."""
+    outage = Outage()
+    answered(outage)
+    silence(outage, 10, 5, now=100.0)
+    due = [now for now in range(100, 400) if outage.probe(float(now))]
+    assert [b - a for a, b in zip(due, due[1:], strict=False)] == [2, 4, 8, 16, 32, 60, 60, 60]
+    assert due[0] == 100
+
+
+def test_next_outage_is_probed_as_often():
+    """The pauses between probes begin anew with each outage."""
+    outage = Outage()
+    for start in (0.0, 1000.0):
+        answered(outage)
+        silence(outage, 10, 5, now=start)
+        assert [outage.probe(start + s) is not None for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
+
+
+def test_whom_a_probe_asks():
+    """Hosts that have answered are asked in turn, the latest first."""
+    outage = Outage()
+    for host in "abc":
+        answered(outage, host)
+        answered(outage, host)
+    silence(outage, 10, 5)
+    asked = [outage.probe(now) for now in (0.0, 10.0, 20.0, 40.0)]
+    assert asked == [("c", url("c")), ("b", url("b")), ("a", url("a")), ("c", url("c"))]
+
+
+def test_whom_a_probe_asks_when_nobody_ever_answered():
+    """Where no host has answered yet, a silent one is asked."""
+    outage = Outage()
+    silence(outage, 10, 5)
+    assert outage.probe(0.0) == ("dead0", url("dead0"))
+
+
+def test_unproven():
+    """Where no host ever answered, an outage ends after five minutes, and the next takes far more failures."""
+    outage = Outage()
+    silence(outage, 10, 5, now=0.0)
+    assert outage.probe(300.0) is not None
+    assert outage.probe(400.0) is None
+    assert not outage.is_on
+    assert silence(outage, 109, 100) is None
+    assert silence(outage, 1, 1) == 1
+
+
+def test_proven():
+    """Where one has, it lasts until somebody answers."""
+    outage = Outage()
+    answered(outage)
+    silence(outage, 10, 5, now=0.0)
+    outage.probe(0.0)
+    assert outage.probe(1e6) is not None
+    assert outage.is_on
+
+
+def test_false_alarm():
+    """An outage that the first probe ends was none: the next takes twice as many failures of twice as many hosts."""
+    outage = Outage()
+    answered(outage)
+    began = []
+    for _ in range(4):
+        began.append(silence(outage, 1000, 200))
+        outage.probe(0.0)
+        assert answered(outage)
+    assert began == [10, 20, 40, 80]
+    assert silence(outage, 1000, 79) is None
+
+
+def test_true_alarm():
+    """One that outlasts a probe leaves the threshold as it was."""
+    outage = Outage()
+    for _ in range(4):
+        answered(outage)
+        assert silence(outage, 1000, 200) == 10
+        outage.probe(0.0)
+        outage.silent("live", url("live"), 1.0)
+        outage.probe(2.0)
+        assert answered(outage)
+
+
+def test_dead_hosts_beside_a_live_one():
+    """Failures that would have been enough but for the number of hosts raise the threshold when an answer comes."""
+    outage = Outage()
+    assert silence(outage, 10, 4) is None
+    answered(outage)
+    assert silence(outage, 19, 10) is None
+    assert silence(outage, 1, 1) == 1

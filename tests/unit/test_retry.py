@@ -1,0 +1,190 @@
+"""Which failures go back to work, and what the feed then says."""
+
+from pathlib import Path
+
+import pytest
+
+from fscrawl import retry as module
+from fscrawl import urls
+from fscrawl.errors import TreeError
+from fscrawl.feed import Found, Reader
+from fscrawl.heartbeat import Peer
+from fscrawl.machinery import Machinery
+from fscrawl.records import ErrorRecord, PageRecord, TreeRecord
+from fscrawl.retry import retry
+from fscrawl.store import Tree, create
+
+SHARDS = 8
+MOMENT = "2026-01-02T03:04:05.678Z"
+REFERRER = "ab" * 12
+
+
+def make(root, partition="host", fanout=0):
+    record = TreeRecord(format=1, crawl="c", created_at="t", shards=SHARDS, fanout=fanout, partition=partition)
+    create(root, record, "", "")
+    return Tree(root, "retry-1-aa")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return make(tmp_path / "root")
+
+
+@pytest.fixture
+def warned():
+    return []
+
+
+def fail(tree, url, class_="timeout", **changes):
+    values = {"depth": 3, "referrer": REFERRER, "failed_at": MOMENT, **changes}
+    key = values.pop("key", urls.key(url))
+    record = ErrorRecord(url=url, key=key, machine="m", class_=class_, message="", attempts=4, **values)
+    tree.put_error(urls.host(url), record)
+    return Path(tree.path_of("errs", urls.host(url), key))
+
+
+def store(tree, url):
+    key = urls.key(url)
+    tree.put_page(urls.host(url), PageRecord(url, key, 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x"), None)
+
+
+def fed(tree):
+    """Read the lines that every machine would read."""
+    return list(Reader(Machinery(tree), "another").read(range(SHARDS)))
+
+
+def fed_urls(tree):
+    return sorted(found.url for found in fed(tree))
+
+
+def test_line(tree, warned):
+    """A failure becomes a line for its shard: depth and referrer as they were, and when it failed."""
+    url = "http://a.example/x?y=1"
+    path = fail(tree, url)
+    before = path.read_bytes()
+    assert retry(tree, [], [], warned.append) == {"timeout": 1}
+    assert fed(tree) == [Found(urls.shard("a.example", SHARDS), 3, REFERRER, url, f"again={MOMENT}")]
+    assert (path.read_bytes(), warned) == (before, [])
+
+
+def test_line_by_url(tmp_path, warned):
+    """With partition = "url", and with fanout, the shard is that of the key."""
+    tree = make(tmp_path / "by-url", "url", 1)
+    links = [f"http://a.example/{n}" for n in range(9)]
+    for url in links:
+        fail(tree, url)
+    assert retry(tree, [], [], warned.append).total() == 9
+    assert {found.url: found.shard for found in fed(tree)} == {url: urls.shard(urls.key(url), SHARDS) for url in links}
+
+
+def test_classes(tree, warned):
+    """Only failures of the wanted classes go back; without any, all do."""
+    for class_ in ("timeout", "dns", "robots", "http-4xx"):
+        fail(tree, f"http://a.example/{class_}", class_)
+    assert retry(tree, ["dns", "timeout", "tls"], [], warned.append) == {"dns": 1, "timeout": 1}
+    assert fed_urls(tree) == ["http://a.example/dns", "http://a.example/timeout"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"),
+    [("a.example", 2), ("*.example", 3), ("a.example:8000", 1), ("a.example_8000", 1), ("a", 0), ("[ab].*", 3)],
+)
+def test_hosts(tree, warned, pattern, count):
+    """A host is named with its port, or without; a pattern is a shell's."""
+    for url in ("http://a.example/", "http://a.example:8000/", "https://b.example/"):
+        fail(tree, url)
+    assert retry(tree, [], [pattern], warned.append).total() == count
+
+
+def test_several_hosts(tree, warned):
+    """A host that one of several patterns names goes back, once."""
+    for host in "abc":
+        fail(tree, f"http://{host}.example/")
+    assert retry(tree, [], ["a.*", "*.example", "a.example"], warned.append).total() == 3
+
+
+def test_nothing(tree, warned):
+    """Where nothing has failed, nothing is written: neither a feed nor a log."""
+    assert not retry(tree, [], [], warned.append)
+    assert Machinery(tree).feeds() == {}
+    assert Machinery(tree).machines() == []
+
+
+def test_stored_pages(tree, warned):
+    """A failure beside a stored page is a stale one."""
+    fail(tree, "http://a.example/")
+    store(tree, "http://a.example/")
+    assert not retry(tree, [], [], warned.append)
+
+
+def test_log(tree, warned):
+    """The command leaves a log that says goodbye: nobody takes it for a machine, and its feed for a damaged one."""
+    fail(tree, "http://a.example/")
+    retry(tree, [], [], warned.append)
+    machinery = Machinery(tree)
+    peer = Peer(tree.machine, 0.0)
+    peer.take(machinery.read_heartbeats(tree.machine, 0), 1.0)
+    reader = Reader(machinery, "another")
+    list(reader.read(()))
+    assert peer.left
+    assert (peer.last()["finished"], peer.last()["sent"]) == (False, reader.consumed)
+
+
+def test_many(tree, warned, monkeypatch):
+    """Many failures are written as they are found, and none is lost."""
+    monkeypatch.setattr(module, "_FLUSH_EVERY", 3)
+    links = [f"http://a.example/{n}" for n in range(10)]
+    for url in links:
+        fail(tree, url)
+    assert retry(tree, [], [], warned.append).total() == 10
+    assert fed_urls(tree) == sorted(links)
+
+
+def test_torn_record(tree, warned):
+    """A failure that cannot be read is told of, with what mends it, and the others go back."""
+    torn = fail(tree, "http://a.example/1")
+    torn.write_bytes(torn.read_bytes()[:30])
+    fail(tree, "http://a.example/2")
+    assert retry(tree, [], [], warned.append).total() == 1
+    assert len(warned) == 1
+    assert str(torn) in warned[0]
+    assert "audit --repair" in warned[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"failed_at": "2026-01-02 03:04:05"},
+        {"failed_at": "x\n0 0  http://evil.example/"},
+        {"failed_at": "gestern früh"},
+        {"referrer": "a b"},
+        {"referrer": "x\n0 0  http://evil.example/ "},
+        {"key": "0a" * 12},
+    ],
+)
+def test_edited_record(tree, warned, changes):
+    """What somebody wrote into a record by hand never becomes more than a line, nor another one."""
+    path = fail(tree, "http://a.example/1", **changes)
+    if "key" in changes:
+        path.rename(path.with_name("0b" * 12 + ".json"))
+    fail(tree, "http://a.example/2", depth=-7)
+    assert retry(tree, [], [], warned.append).total() == 1
+    assert [(found.url, found.depth) for found in fed(tree)] == [("http://a.example/2", 0)]
+
+
+def test_url_that_is_none(tree, warned):
+    """A record whose URL is no normal form is passed by."""
+    fail(tree, "http://a.example/a b")
+    assert not retry(tree, [], [], warned.append)
+
+
+def test_stored_meanwhile(tree, warned, monkeypatch):
+    """A failure that heals while the command reads is no failure; a tree that is gone is a TreeError."""
+    fail(tree, "http://a.example/")
+    monkeypatch.setattr(tree, "error", lambda host, key: Tree.error(tree, host, "0c" * 12))
+    assert not retry(tree, [], [], warned.append)
+    monkeypatch.setattr(tree, "error", lambda host, key: Tree.error(tree, f"{host}/{key}.json", key))
+    path = Path(tree.path_of("errs", "a.example", urls.key("http://a.example/")))
+    assert path.exists()
+    with pytest.raises(TreeError, match="a part of the path is a file"):
+        retry(tree, [], [], warned.append)
