@@ -386,7 +386,8 @@ class Membership:
             remove_temporaries_of_the_dead(self._tree.all_temporaries(host), self.fleet, self._tree.machine)
             for record in records_of(self._tree, host, shards, self._warn):
                 if record is not None:
-                    inside = [url for url in record.links if self.scope.refuses(url) is None]
+                    links = record.links_to(nofollow=self._watch.settings.crawl.follow_nofollow)
+                    inside = [url for url in links if self.scope.refuses(url) is None]
                     self.discover(inside, record.depth_of_links, record.key)
                     self.discover(record.sitemaps or (), record.depth, record.key, "sitemap-part")
                     self._refresh(record)

@@ -110,6 +110,10 @@ class PageRecord(_Record):
     checked_at: str | None = None
     checked_status: int | None = None
 
+    def links_to(self, *, nofollow: bool) -> tuple[str, ...]:
+        """Give the outlinks to follow; with `nofollow` those, too, that the page asks not to be followed."""
+        return (*self.links, *self.nofollow) if nofollow and self.nofollow else self.links
+
     @property
     def depth_of_links(self) -> int:
         """What its links' depth is: those of a sitemap are as near as itself."""

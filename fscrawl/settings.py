@@ -93,6 +93,7 @@ class CrawlSettings:
     max_repeats: int = _setting(
         3, "times that up to three segments of a path may repeat in a row, as in /a/b/a/b/a/b", _at_least(1)
     )
+    follow_nofollow: bool = _setting(False, "follow links marked rel=nofollow, and those of pages that ask for none")
     sitemaps: bool = _setting(True, "take the sitemaps that robots.txt names for seeds, within the scope")
     order: str = _setting(
         "breadth", 'within a host: "breadth", "depth" or "random"', _one_of("breadth", "depth", "random")

@@ -231,7 +231,7 @@ class Worker:
     def _stored(self, task: Task, kind: str, answer: Fetched, record: PageRecord) -> Outcome:
         if task.check:  # whoever had the shard before, or an earlier try, may have written a failure down
             self._tree.drop_error(task.host, task.key)
-        fresh, cut = self._fresh(record.links)
+        fresh, cut = self._fresh(record.links_to(nofollow=self._settings.crawl.follow_nofollow))
         return Outcome(
             task,
             kind,
@@ -303,7 +303,7 @@ class Worker:
         status = answer.status if isinstance(answer, Fetched) else 0
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)
-        fresh, cut = self._fresh(old.links)
+        fresh, cut = self._fresh(old.links_to(nofollow=self._settings.crawl.follow_nofollow))
         return Outcome(
             task,
             "unchanged",

@@ -150,3 +150,11 @@ def test_no_number_of_json(number):
     """What Python takes for a number and JSON does not is a RecordError."""
     with pytest.raises(RecordError, match="no number of JSON"):
         RobotsRecord.from_json(b'{"url":"u","fetched_at":"t","status":' + number + b',"text":""}')
+
+
+def test_links_to_follow():
+    """Links that a page asks not to be followed are given only where that was asked for."""
+    record = dataclasses.replace(PAGE, links=("http://a.example/1",), nofollow=("http://a.example/2",))
+    assert record.links_to(nofollow=False) == ("http://a.example/1",)
+    assert record.links_to(nofollow=True) == ("http://a.example/1", "http://a.example/2")
+    assert dataclasses.replace(record, nofollow=None).links_to(nofollow=True) == ("http://a.example/1",)
