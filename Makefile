@@ -2,14 +2,14 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-corpus test-fleet test-kills \
-	bench bench-corpus bench-fleet bench-frontier bench-latency bench-parts clean
+.PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-browser test-corpus test-fleet test-kills test-merge-kills \
+	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-status dist test-dist clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 # the corpora are for test-corpus; tests that need root skip themselves without it
-FAST := -m "not corpus and not fleet"
+FAST := -m "not corpus and not fleet and not dist and not browser"
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
@@ -83,8 +83,17 @@ test-fleet: .venv/.dev  ## eight machines on one tree, undisturbed and under cha
 test-kills: .venv/.dev  ## fifty kills at random moments, and the crawl whole after each
 	FSCRAWL_KILLS=50 $(BIN)/python -m pytest tests/integration/test_kill.py -s --timeout 600
 
+test-merge-kills: .venv/.dev  ## twenty kills of a merge, and the same dataset at the end
+	FSCRAWL_KILLS=20 $(BIN)/python -m pytest tests/integration/test_merge_kill.py -s --timeout 330
+
+test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 draws docs/images anew
+	$(BIN)/python -m pytest -m browser
+
 test-corpus: .venv/.dev  ## tests against Debian's nginx, wget2, python3-doc and rust-doc
 	$(BIN)/python -m pytest -m corpus
+
+fuzz: .venv/.dev  ## hostile bytes for the pure rooms; SECONDS (60) for each TARGET (all)
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
 
 bench: .venv/.dev  ## pages per second of one machine
 	$(BIN)/python -m benchmarks.speed
@@ -101,8 +110,20 @@ bench-frontier: .venv/.dev  ## memory and speed of a frontier of 1 and 10 millio
 bench-latency: .venv/.dev  ## pages per second when answers take their time
 	$(BIN)/python -m benchmarks.latency
 
+bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops with Beautiful Soup and trafilatura
+	$(BIN)/python -m benchmarks.merge
+
 bench-parts: .venv/.dev  ## what each part of a page costs
 	$(BIN)/python -m benchmarks.parts
+
+bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
+	$(BIN)/python -m benchmarks.status
+
+dist: .venv/.dev  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
+	$(BIN)/python tools/build_pyz.py dist
+
+test-dist: .venv/.dev  ## build both, and crawl with a Python that has nothing else; needs the package index
+	$(BIN)/python -m pytest -m dist
 
 clean:  ## remove .venv and what tools left behind; never a tree
 	rm -rf .venv dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,6 +6,9 @@ Promise: every process that the command starts is counted, also those that outli
 forkserver does, and the workers' CPU is accounted to it). So the command runs under a small process of its own that
 adopts orphans (PR_SET_CHILD_SUBREAPER) and waits for all of them; its RUSAGE_CHILDREN is then the tree and nothing
 else.
+
+Memory of all processes together can only be sampled. It is their PSS (proportional set size: what several processes
+share is counted once); a peak that is shorter than the time between two samples is missed.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -31,27 +35,34 @@ _ORPHANS_S = 20  # for what is still running when the command has ended
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`wall_s`: from process start to exit. `cpu_s`: user and system. `peak_bytes`: RSS of the largest process."""
+    """`wall_s`: from process start to exit. `cpu_s`: user and system. `peak_bytes`: RSS of the largest process.
+
+    `sum_peak_bytes`: PSS of all processes together, at its sampled most; 0 where nobody asked for it.
+    """
 
     wall_s: float
     cpu_s: float
     peak_bytes: int
     exit_code: int
     message: str = ""
-
-    def plus(self, message: str) -> Cost:
-        return Cost(self.wall_s, self.cpu_s, self.peak_bytes, self.exit_code, message)
+    sum_peak_bytes: int = 0
 
 
-def run(command: Sequence[str | os.PathLike[str]], *, cwd: Path = PROJECT, limit_s: float = 3600) -> Cost:
-    """Run a command and give its cost; after `limit_s` it is stopped. `message`: the end of what it printed."""
+def run(
+    command: Sequence[str | os.PathLike[str]], *, cwd: Path = PROJECT, limit_s: float = 3600, sample_s: float = 0
+) -> Cost:
+    """Run a command and give its cost; after `limit_s` it is stopped. `message`: the end of what it printed.
+
+    `sample_s`: how often to add up the memory of all processes, which takes a core some 2 ms for each; 0: never.
+    """
     with tempfile.TemporaryFile() as printed:
-        wrapped = [sys.executable, str(PROJECT / "benchmarks" / "measure.py"), str(limit_s), *map(os.fspath, command)]
+        itself = str(PROJECT / "benchmarks" / "measure.py")
+        wrapped = [sys.executable, itself, str(limit_s), str(sample_s), *map(os.fspath, command)]
         done = subprocess.run(
             wrapped, check=True, cwd=cwd, env=_environment(), stdin=subprocess.DEVNULL, stdout=-1, stderr=printed
         )
         printed.seek(max(0, printed.tell() - 2000))
-        return Cost(**json.loads(done.stdout)).plus(printed.read().decode(errors="replace"))
+        return replace(Cost(**json.loads(done.stdout)), message=printed.read().decode(errors="replace"))
 
 
 def _environment() -> dict[str, str]:
@@ -59,19 +70,22 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
-def _measure(command: list[str], limit_s: float) -> Cost:
+def _measure(command: list[str], limit_s: float, sample_s: float) -> Cost:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     start = time.monotonic()
     child = subprocess.Popen(command, stdout=2, start_new_session=True)
+    sampler = _Sampler(sample_s)
     try:
         code = child.wait(limit_s)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         code = child.wait()
     wall_s = time.monotonic() - start
+    sampler.stop()
     _reap(child.pid)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Cost(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, code)
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return Cost(wall_s, cpu_s, usage.ru_maxrss * 1024, code, sum_peak_bytes=sampler.peak_bytes)
 
 
 def _reap(session: int) -> None:
@@ -87,5 +101,44 @@ def _reap(session: int) -> None:
                 time.sleep(0.01)
 
 
+class _Sampler:
+    """Looks at the memory of this process's descendants every `every_s` seconds, until it is stopped; 0: never."""
+
+    def __init__(self, every_s: float) -> None:
+        self.peak_bytes = 0
+        self._every_s = every_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        if every_s:
+            self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(self._every_s):
+            self.peak_bytes = max(self.peak_bytes, sum(map(_pss_bytes, _descendants(os.getpid()))))
+
+    def stop(self) -> None:
+        self._over.set()
+        if self._every_s:
+            self._thread.join()
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it has just ended
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, path.read_text(encoding="ascii").split()):
+                found += [child, *_descendants(child)]
+    return found
+
+
+def _pss_bytes(pid: int) -> int:
+    """Give the proportional set size of a process, see proc(5); 0 if it has just ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
 if __name__ == "__main__":
-    print(json.dumps(asdict(_measure(sys.argv[2:], float(sys.argv[1])))))
+    print(json.dumps(asdict(_measure(sys.argv[3:], float(sys.argv[1]), float(sys.argv[2])))))

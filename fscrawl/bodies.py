@@ -75,6 +75,20 @@ def codings(headers: dict[str, str]) -> list[str]:
     return names[::-1]
 
 
+def read_beginning(raw: Any, headers: dict[str, str], most: int) -> bytes:
+    """Read the first `most` bytes of a body, which may go on for ever; its connection is not used again."""
+    pieces: Iterable[bytes] = raw.stream(_PIECE, decode_content=False)
+    for name in codings(headers):
+        pieces = _decoded(pieces, name)
+    body = io.BytesIO()
+    for piece in pieces:
+        body.write(piece)
+        if body.tell() >= most:
+            break
+    raw.close()
+    return body.getvalue()[:most]
+
+
 def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) -> bytes:
     """Read the body of `raw`, urllib3's response, and give its connection back.
 

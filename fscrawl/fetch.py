@@ -36,7 +36,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from fscrawl import addresses, credentials, proxies, urls
 from fscrawl.addresses import is_public
 from fscrawl.answers import CLASSES, BlockedAddressError, Failed, Fetched, ProxyFailedError, failure
-from fscrawl.bodies import ACCEPT_ENCODING, TooLargeError, leave_body, read_body
+from fscrawl.bodies import ACCEPT_ENCODING, TooLargeError, content_length, leave_body, read_beginning, read_body
 from fscrawl.cookies import Jar
 from fscrawl.errors import SettingsError
 from fscrawl.proxies import Proxy, Rotation
@@ -282,18 +282,17 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         *,
         wants: Callable[[int, dict[str, str]], bool] = lambda status, headers: True,  # noqa: ARG005
-        max_bytes: int | None = None,
+        beginning: int | None = None,
     ) -> Fetched | Failed:
-        """Fetch a normal form. The body is read only if `wants(status, headers)`; at most `max_bytes` of it.
+        """Fetch a normal form. The body is read only if `wants(status, headers)`: all of it, or its `beginning`.
 
         `headers` go with this request besides the others, e.g. If-None-Match; a 304 comes back without a body.
         """
         _exchange.deadline = time.monotonic() + self._fetch.timeout
         request = self._prepared(url, headers)
-        limit = max_bytes or self._fetch.max_bytes
         if self._fetch.proxies:
-            return self._by_proxy(request, url, wants, limit)
-        return self._once(self._adapters[0], request, url, wants, limit)
+            return self._by_proxy(request, url, wants, beginning)
+        return self._once(self._adapters[0], request, url, wants, beginning)
 
     def _prepared(self, url: str, headers: Mapping[str, str] | None) -> Any:
         request: Any = self._request.copy()
@@ -308,7 +307,7 @@ class Fetcher:
             request.headers[name] = _sendable(text)
         return request
 
-    def _by_proxy(self, request: Any, url: str, wants: Callable[..., bool], max_bytes: int) -> Fetched | Failed:
+    def _by_proxy(self, request: Any, url: str, wants: Callable[..., bool], beginning: int | None) -> Fetched | Failed:
         """Ask the proxies in turn until one takes the request; who resolves the name is the proxy."""
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
@@ -318,7 +317,7 @@ class Fetcher:
             place = self._rotation.take(urls.host(url))
             if place is None:
                 break
-            answer = self._once(self._adapters[place], request, url, wants, max_bytes)
+            answer = self._once(self._adapters[place], request, url, wants, beginning)
             if isinstance(answer, Fetched) and not (answer.status == 407 and self._adapters[place].forwards(url)):
                 self._rotation.worked(place)
                 return answer
@@ -332,16 +331,16 @@ class Fetcher:
         return failed
 
     def _once(
-        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], max_bytes: int
+        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], beginning: int | None
     ) -> Fetched | Failed:
         _exchange.allowance_bytes = _HEAD_BYTES
         try:
-            return self._exchange(adapter, request, url, wants, max_bytes)
+            return self._exchange(adapter, request, url, wants, beginning)
         except (requests.RequestException, urllib3.exceptions.HTTPError, TooLargeError, OSError, ValueError) as error:
             return failure(error)
 
     def _exchange(
-        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], max_bytes: int
+        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], beginning: int | None
     ) -> Fetched:
         began = time.monotonic()
         answer = adapter.send(request, stream=True, timeout=self._timeouts)
@@ -351,10 +350,12 @@ class Fetcher:
             head_at = time.monotonic()
             if self._jar is not None and "set-cookie" in headers:
                 self._jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
-            _exchange.allowance_bytes += max_bytes + max_bytes // 8 + _CHUNK_LINES_BYTES
+            limit = self._fetch.max_bytes
+            _exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
             if status != 304 and wants(status, headers):
-                body = read_body(raw, status, headers, max_bytes)
+                whole = beginning is None or (content_length(headers) or beginning + 1) <= beginning
+                body = read_body(raw, status, headers, limit) if whole else read_beginning(raw, headers, beginning or 0)
             else:
                 leave_body(raw, status, headers)
             return Fetched(status, headers, body, head_at, time.monotonic() - began)

@@ -180,7 +180,7 @@ class _Field:
 
 _KEYS = ("css", "xpath", "type", "many", "regex")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_BARE_PATTERN = re.compile(r"^\s*\[\s*hosts\s*\.\s*[^\"'\s\]]*[*?]", re.MULTILINE)
+_BARE_PATTERN = re.compile(r"^[ \t]*\[[ \t]*hosts[ \t]*\.[ \t]*[^\"'\s\]]*[*?]", re.MULTILINE)
 _SECTION = '[hosts."docs.python.org"]'
 
 

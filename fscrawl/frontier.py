@@ -321,7 +321,7 @@ class Frontier:
                 shard = self._shard_of_task(task)
                 self._in_flight_of[shard] += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for this one's answer
-                    host.ready_at = now + self._delay(host)
+                    host.ready_at = max(host.ready_at, now + self._delay(host))
                 self._schedule(host)
                 check = bool(task.mark) or now < self._shards[shard].check_until
                 return task if task.check == check else task._replace(check=check)
@@ -471,6 +471,17 @@ class Frontier:
     def tidy(self, now: float) -> None:
         """Forget rests that are over."""
         self._rests = {name: until for name, until in self._rests.items() if until > now}
+
+    def ask_out_of_turn(self, name: str, now: float) -> bool:
+        """Tell whether a host may be asked for something that is no task; then its delay counts from now."""
+        host = self._hosts.get(name)
+        if self._rests.get(name, 0.0) > now:
+            return False
+        if host is not None:
+            if host.in_flight or host.ready_at > now:
+                return False
+            host.ready_at = now + self._delay(host)
+        return True
 
     def answered(self, name: str, latency_s: float) -> None:
         """A host answered a request."""

@@ -23,11 +23,12 @@ import webencodings
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from fscrawl.encoding import decode, sniff_encoding
-from fscrawl.taming import tame
+from fscrawl.taming import is_gentle, tame
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 MAX_LINKS = 100_000
 MAX_TITLE_CHARS = 1000
+_MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
 _SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -77,7 +78,7 @@ def extract(
     encoding = sniff_encoding(body, content_type)
     body = readable(body, encoding)
     # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
-    title, elements = _read_html5lib(body) if parser == "html5lib" else _read_lexbor(body)
+    title, elements = _read_html5lib(body) if parser == "html5lib" and is_gentle(body) else _read_lexbor(body)
     found = _collect(elements)
     base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is no page is none
     robots = _directives(found.robots, robots_tag)
@@ -138,10 +139,21 @@ def _title(tree: LexborHTMLParser) -> str | None:
     return next((node.text() for node in tree.css("title") if _is_html(node)), None)
 
 
+_FOREIGN = frozenset({"svg", "math"})
+# Where foreign elements have HTML in them again: https://html.spec.whatwg.org/#html-integration-point
+_INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"})
+
+
 def _is_html(node: LexborNode) -> bool:
-    """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace in no other way."""
-    shown = node.html_pretty(tag_with_ns=True) or ""
-    return ":" not in shown[: len(node.tag or "") + 2]
+    """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace only by serialising it."""
+    ancestor = node.parent
+    while ancestor is not None:
+        if ancestor.tag in _FOREIGN:
+            return False
+        if ancestor.tag in _INTEGRATION:
+            return True
+        ancestor = ancestor.parent
+    return True
 
 
 def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
@@ -250,6 +262,7 @@ def _resolve(
     if base == url:
         references.pop("", None)
     links: dict[str, None] = {}
+    chars = 0
     join = joiner.join
     for reference in references:
         if len(reference) > MAX_URL_CHARS:  # an image in a data: URL; the joiner would remember it whole
@@ -257,7 +270,8 @@ def _resolve(
         link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
         if link is None or link == url or link in links:
             continue
-        if len(links) == limit:
+        chars += len(link)
+        if len(links) == limit or chars > _MAX_CHARS:
             return links, True
         links[link] = None
     return links, False

@@ -267,8 +267,10 @@ class Machine:
 
     def _probe(self, now: float) -> None:
         """During an outage: ask a host now and then whether the network is back."""
-        target = self._outage.probe(now)
-        if target is not None and self._pool.has_room:
+        if not self._pool.has_room:  # what is asked for now would be lost
+            return
+        target = self._outage.probe(now, lambda host: self._frontier.ask_out_of_turn(host, now))
+        if target is not None:
             self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
             self._probes += 1
         elif not self._outage.is_on:
@@ -305,6 +307,7 @@ class Machine:
         self._judge(outcome, now)
         if task.kind == "probe":
             self._probes -= 1
+            self._frontier.rest(task.host, now + self._settings.politeness.delay)
             return
         if outcome.kind == "robots":
             self._frontier.open(task.host, outcome.delay_s, now)

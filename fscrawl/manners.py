@@ -72,7 +72,7 @@ class Manners:
 
     def _fetch(self, url: str) -> RobotsRecord | Failed:
         now = timestamp(time.time())
-        answer = follow(self._fetcher, url)
+        answer = follow(self._fetcher, url, MAX_BYTES)
         if isinstance(answer, Failed):
             if answer.class_ in ("too-large", "decode"):  # it is there, and says nothing that can be read
                 return RobotsRecord(url, now, 200, "")
@@ -85,17 +85,17 @@ class Manners:
         return RobotsRecord(url, now, answer.status, text)
 
 
-def follow(fetcher: Fetcher, url: str) -> Fetched | Failed:
-    """Fetch with redirects followed, as robots.txt and sitemaps want it."""
+def follow(fetcher: Fetcher, url: str, beginning: int | None = None) -> Fetched | Failed:
+    """Fetch with redirects followed, as robots.txt (whose `beginning` counts) and sitemaps want it."""
     for _ in range(_HOPS):
-        answer = fetcher.get(url, wants=_is_good)
+        answer = fetcher.get(url, wants=_is_good, beginning=beginning)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return answer
         target = urls.normalise(answer.headers.get("location", ""), url)
         if target is None:
             return answer
         url = target
-    return fetcher.get(url, wants=_is_good)
+    return fetcher.get(url, wants=_is_good, beginning=beginning)
 
 
 def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - what Fetcher.get asks

@@ -6,20 +6,22 @@ Vocabulary:
   outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
 
 Promise: failures during an outage are nobody's: what failed is tried again as if it had not been. An outage ends with
-the first answer; where no host ever answered it ends after five minutes, for then the hosts may well be dead. One that
-the first probe ends was a false alarm, and the next takes twice as many failures: so dead hosts are given up at last.
+the first answer; where no host ever answered it ends after a minute, for then the hosts may well be dead. One that
+ends before a proven host was silent was a false alarm, however slow the answer to its probes, and the next takes twice
+as many failures: so dead hosts are given up at last.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 _HOSTS = 5  # silent ones, at least
 _FAILURES = 10  # at least, in a row
 _PROVEN = 8  # hosts remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
-_UNPROVEN_S = 300.0
+_UNPROVEN_S = 60.0
 
 
 class Outage:
@@ -32,7 +34,7 @@ class Outage:
         self._doubts = 1  # grows with false alarms
         self._since: float | None = None
         self._next_probe = 0.0
-        self._probes = 0  # since it began
+        self._is_confirmed = False  # a proven host is silent, too
         self._pause_s = _FIRST_PAUSE_S
         self._ever_answered = False
 
@@ -52,7 +54,7 @@ class Outage:
         if not self._proven or self._proven[-1][0] != host:
             self._proven.append((host, url))
         was_on = self.is_on
-        if was_on and self._probes <= 1:  # the network was there all the time
+        if was_on and not self._is_confirmed:  # the network was there all the time
             self._doubts *= 2
         elif self._failures >= _FAILURES and not was_on:
             self._doubts += 1
@@ -63,30 +65,35 @@ class Outage:
         """A host did not answer; tell whether that begins an outage."""
         self._failures += 1
         self._silent[host] = url
+        if self.is_on and any(host == name for name, _ in self._proven):
+            self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._doubts or len(self._silent) < _HOSTS * self._doubts:
             return False
         self._since = self._next_probe = now
         return True
 
-    def probe(self, now: float) -> tuple[str, str] | None:
-        """Give a host, and a URL of it, to ask for its robots.txt, if it is time to."""
+    def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> tuple[str, str] | None:  # noqa: ARG005
+        """Give a host, and a URL of it, to ask for its robots.txt, if it is time to.
+
+        `may_ask`: whether a host that answers may be asked now; where none may, it is one that does not answer.
+        """
         if self._since is None or now < self._next_probe:
             return None
         if not self._ever_answered and now - self._since > _UNPROVEN_S:
             self._doubts += 10
             self._over()
             return None
-        self._probes += 1
         self._next_probe = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        if self._proven:
+        for _ in range(len(self._proven)):
             self._proven.rotate(1)
-            return self._proven[0]
+            if may_ask(self._proven[0][0]):
+                return self._proven[0]
         return next(iter(self._silent.items()))
 
     def _over(self) -> None:
         self._silent = {}
         self._failures = 0
         self._since = None
-        self._probes = 0
+        self._is_confirmed = False
         self._pause_s = _FIRST_PAUSE_S

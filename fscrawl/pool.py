@@ -71,7 +71,8 @@ class Place:
 # -- inside a worker process
 
 
-STALLED_S = 2.0  # a host that takes longer is not worth a thread that others could use
+STALLED_S = 1.0  # a host that takes longer is not worth a thread that others could use
+_GLANCE_S = 0.25
 _MOST_THREADS = 5  # times `threads`, where most of them are stalled
 _DRAIN, _STOP = "drain", "stop"
 _connection: Connection
@@ -114,7 +115,7 @@ class _Inside:
     def run(self) -> None:
         for _ in range(self._place.threads):
             self._add_thread()
-        for message in iter(self._connection.recv, _STOP):
+        for message in iter(self._receive, _STOP):
             if message == _DRAIN:
                 self._return_waiting()
             elif isinstance(message, Job):
@@ -127,6 +128,12 @@ class _Inside:
             self._inbox.put(None)
         for thread in self._threads:
             thread.join()
+
+    def _receive(self) -> Any:
+        """Wait for a message, with an eye on what waits behind stalled threads: no message may come because of it."""
+        while not self._connection.poll(_GLANCE_S):
+            self._make_up_for_stalled()
+        return self._connection.recv()
 
     def _add_thread(self) -> None:
         thread = threading.Thread(target=self._work, daemon=True)

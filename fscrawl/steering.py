@@ -15,7 +15,7 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 
 def pause(tree: Tree, hosts: list[str]) -> list[str]:
-    """Pause all machines, or these hosts; give the names of the signs."""
+    """Pause all machines, or these hosts; give the names of the signs. UsageError, and no sign, if one is no host."""
     names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
     for name in names:
         tree.put_sign(name)
@@ -41,6 +41,6 @@ def directory_of(host: str) -> str:
     ('example.com', 'example.com_8080', 'example.com')
     """
     url = urls.normalise(host if "://" in host else f"http://{host}/")
-    if url is None or "/" in host.partition("://")[0]:
+    if url is None or ("://" not in host and "/" in host):
         raise UsageError(f"--host {host}: it takes a host, like example.com or example.com:8080")
     return urls.host(url)

@@ -51,7 +51,7 @@ class Watch:
         self._tree = tree
         self._warn = warn
         self._check = check
-        self._text = tree.settings_text()
+        self._text = self._used = tree.settings_text()
         self._maybe = self._text
         self._maybe_since = 0.0
         self._seed_text = tree.seeds_text()
@@ -85,6 +85,7 @@ class Watch:
         except SettingsError as error:
             self._warn(f"{error}; the last good settings stay")
             return False
+        self._used = text
         changed, self.settings = edited != self.settings, edited
         self.settings_at = timestamp(time.time())
         return changed
@@ -92,7 +93,7 @@ class Watch:
     @property
     def settings_digest(self) -> str:
         """Name the text of the settings in use, so that machines can be compared."""
-        return settings.digest_of(self._text)
+        return settings.digest_of(self._used)
 
     def look_for_signs(self) -> None:
         """See what people ask of all machines, or to leave alone."""

@@ -11,6 +11,8 @@ TreeError passes through, and a page whose outcome is "stored" is on the tree wh
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -19,6 +21,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from fscrawl import links, sitemaps, sniff, urls
+from fscrawl.answers import CLASSES
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
@@ -33,6 +36,7 @@ from fscrawl.store import Tree
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
+_LARGE_BYTES = 1_000_000  # a page's tree may take a hundred times its size: larger ones are parsed one at a time
 _SENT_MEMORY = 20_000  # URLs a worker remembers having told its parent, per generation
 
 
@@ -94,6 +98,7 @@ class Worker:
         self._accept = frozenset(job.settings.fetch.accept)
         self._sniffed = sniff.SAYS_NOTHING if "text/html" in self._accept else frozenset({""})
         self._sent: Recent[str] = Recent(_SENT_MEMORY)
+        self._large = threading.Lock()
 
     def do(self, task: Task) -> Outcome:
         if not self._permitted():
@@ -129,7 +134,9 @@ class Worker:
         """Write down that nothing is hoped for of the host; a page of it that is stored stays as it is."""
         if self._tree.is_done(task.host, task.key):
             return Outcome(task, "known")
-        return self._failed(task, Failed(task.mark[8:], "given up: the host answers nothing", retry=False), None)
+        class_ = task.mark.removeprefix("gave-up=")
+        message = f"the host was given up: {CLASSES.get(class_, class_)}"
+        return self._failed(task, Failed(class_, message, retry=False), None)
 
     # -- a page
 
@@ -175,14 +182,15 @@ class Worker:
         return 200 <= status < 300 and (media_type in self._accept or media_type in self._sniffed)
 
     def _store(self, task: Task, answer: Fetched, body: bytes) -> Outcome:
-        page = links.extract(
-            body,
-            task.url,
-            self._joiner,
-            content_type=answer.headers.get("content-type"),
-            robots_tag=answer.headers.get("x-robots-tag"),
-            parser=self._settings.parse.parser,
-        )
+        with self._large if len(body) > _LARGE_BYTES else contextlib.nullcontext():
+            page = links.extract(
+                body,
+                task.url,
+                self._joiner,
+                content_type=answer.headers.get("content-type"),
+                robots_tag=answer.headers.get("x-robots-tag"),
+                parser=self._settings.parse.parser,
+            )
         record = self._record(
             task,
             answer,

@@ -1,7 +1,7 @@
 """What all tests share: the checkout on the import path, and no silent skips where everything is there.
 
-In CI (environment CI=true) a skipped test marked `root` or `corpus` fails: there, root and the corpora are a given,
-and a skip means that a test has been lost.
+In CI (environment CI=true) a skipped test marked `root`, `corpus` or `browser` fails: there, root, the corpora and
+chromium are a given, and a skip means that a test has been lost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # `from tests.web import Web`, `from demo.server import Server`
 
-NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet")
+NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser")
 
 
 @pytest.hookimpl(wrapper=True)

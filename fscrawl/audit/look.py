@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -63,6 +64,9 @@ class Look:
         self._bar = bar
         self._sleep = sleep
         self._max_depth = settings.crawl.max_depth
+        self._max_hosts = settings.crawl.max_hosts_per_domain
+        self._known_hosts: frozenset[str] = frozenset()
+        self._hosts_of_site: Counter[str] = Counter()
         self._scope = Scope(settings.crawl, seeds)
         self._feeds = Reader(Machinery(tree), tree.machine)
         self._done = Known()  # stored or failed
@@ -83,6 +87,8 @@ class Look:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             hosts = {host for room in _ROOMS for host in self._sort(room)[1]}
             self._hosts = sorted(hosts)
+            self._known_hosts = frozenset(hosts)
+            self._hosts_of_site = Counter(urls.site(host.partition("_")[0]) for host in hosts)
             self.report.hosts = len(hosts)
             expected = self._learn_done(pool)
             self._learn_waiting()
@@ -222,7 +228,10 @@ class Look:
         number = fingerprint(url)
         if number in self._done or number in self._waiting:
             return True
-        return urls.normalise(url) != url or self._scope.refuses(url) is not None
+        if urls.normalise(url) != url or self._scope.refuses(url) is not None:
+            return True
+        site = urls.site(urls.hostname(url))  # of one that has too many hosts, further ones are left out
+        return self._hosts_of_site[site] >= self._max_hosts and urls.host(url) not in self._known_hosts
 
     # -- the machinery
 

@@ -3,6 +3,6 @@
 What a command needs is loaded when it runs, so that a crawl begins at once.
 """
 
-from fscrawl.commands import audit, crawl, merge, retry, steer
+from fscrawl.commands import audit, completion, crawl, dashboard, doctor, merge, report, retry, show, status, steer
 
-ALL = (crawl, steer, retry, merge, audit)
+ALL = (crawl, status, steer, retry, merge, report, dashboard, audit, show, doctor, completion)

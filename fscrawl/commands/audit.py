@@ -12,13 +12,21 @@ from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 from fscrawl.progress import Progress
 from fscrawl.watch import read_seeds
 
+_EXAMPLES = """\
+examples:
+  fscrawl audit --root /mnt/shared             is everything whole? Machines may be at work
+  fscrawl audit --root /mnt/shared --repair    better while no machine is
+exit codes: 0 nothing is wrong (any more), 1 something is
+"""
+
 
 def add(commands: Commands[Parser]) -> None:
     audit = commands.add_parser(
         "audit",
         help="check every file of a tree, and mend it",
-        description="Check every file of the tree at --root, and that every linked URL is stored, failed or waiting."
-        " Exit code 0: nothing is wrong (any more), 1: something is.",
+        description="Check every file of the tree, and that every linked URL is stored, failed or waiting.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     audit.set_defaults(run=run)

@@ -19,12 +19,13 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
@@ -35,6 +36,8 @@ from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 
 PART_BYTES = 1_000_000_000
+_ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
+_LINES = 1000
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
 _PASSED = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # no longer true of the stored body
@@ -221,18 +224,19 @@ def bind(job: Job, part: str, segments: list[str]) -> list[dict[str, Any]]:
     """Make a part of segments (names of groups, in order); give the facts of its files."""
     archive, cdxj, table = f"warc/{part}.warc.gz", f"warc/{part}.cdxj", f"warc-index/{part}.parquet"
     indexes = [_read_index(job, segment) for segment in segments]
-    latest = max(index["fetch_time"][row].as_py() for index in indexes for row in range(len(index)))
+    latest = max(pc.max(index["fetch_time"]).as_py() for index in indexes)
     offset = 0
-    rows: list[dict[str, Any]] = []
+    placed = []
     with job.shelf.publish(archive) as temporary, temporary.open("wb") as file:
         offset += file.write(_compress(_warcinfo(job.crawl, archive.rpartition("/")[2], latest)))
         for segment, index in zip(segments, indexes, strict=True):
-            rows += (_placed(row, archive, offset) for row in index.to_pylist())
+            placed.append(_placed(index, archive, offset))
             offset += _copy(job.shelf.path(job.scratch(f"{segment}.warc.gz")), file)
-    rows.sort(key=lambda row: (row["url_surtkey"], row["fetch_time"], row["warc_record_offset"]))
-    job.shelf.write(cdxj, "".join(sorted(map(_cdxj_line, rows))))
+    rows = pa.concat_tables(placed).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
+    with job.shelf.publish(cdxj) as temporary, temporary.open("w", encoding="utf-8") as lines:
+        lines.writelines(sorted(_cdxj_lines(rows)))
     with job.shelf.publish(table) as temporary:
-        pq.write_table(pa.Table.from_pylist(rows, schema=WARC_INDEX), temporary, compression="zstd")
+        pq.write_table(rows, temporary, compression="zstd")
     return [job.shelf.facts(name, len(rows)) for name in (archive, cdxj, table)]
 
 
@@ -241,14 +245,24 @@ def _read_index(job: Job, segment: str) -> pa.Table:
         return pa.ipc.open_file(source).read_all()
 
 
-def _placed(row: dict[str, Any], archive: str, offset: int) -> dict[str, Any]:
-    return {**row, "warc_filename": archive, "warc_record_offset": row["warc_record_offset"] + offset}
+def _placed(index: pa.Table, archive: str, offset: int) -> pa.Table:
+    """Give a segment's index as that of its archive, in which it begins at `offset`."""
+    made = {
+        "warc_filename": pa.repeat(pa.scalar(archive), len(index)),
+        "warc_record_offset": pc.add(index["warc_record_offset"], offset),
+    }
+    return pa.table([made.get(name, index[name]) for name in WARC_INDEX.names], schema=WARC_INDEX)
 
 
 def _copy(path: Path, file: BinaryIO) -> int:
     with path.open("rb") as source:
         shutil.copyfileobj(source, file, 1 << 20)
         return source.tell()
+
+
+def _cdxj_lines(rows: pa.Table) -> Iterator[str]:
+    """Give the lines of an index, a thousand rows at a time: all of them as values of Python would fill the memory."""
+    return (_cdxj_line(row) for batch in rows.to_batches(_LINES) for row in batch.to_pylist())
 
 
 def _cdxj_line(row: dict[str, Any]) -> str:

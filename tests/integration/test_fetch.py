@@ -243,7 +243,20 @@ def test_content_length_over_the_limit(make: Make) -> None:
         answer = failed(fetcher.get(web.url(HOST)))
         assert (answer.class_, answer.retry) == ("too-large", False)
         assert "2001" in answer.message
-        assert fetched(fetcher.get(web.url(HOST), max_bytes=2001)).body == b"." * 2001
+        assert fetched(make(max_bytes=2001).get(web.url(HOST))).body == b"." * 2001
+
+
+@pytest.mark.parametrize(("size", "read"), [(10, 10), (1000, 1000), (1001, 1000), (5000, 1000)])
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_beginning(make: Make, size: int, read: int, coding: str) -> None:
+    """Where the beginning of a body is enough no more of it is read, however long it is."""
+    body, headers = b"." * size, HTML
+    if coding:
+        body, headers = gzip.compress(body, mtime=0), {**HTML, "Content-Encoding": coding}
+    with Web(lambda _: Response(200, headers, body), [HOST]) as web:
+        fetcher = make(max_bytes=2000)
+        for _ in range(2):  # the connection of the first is not used again, or is whole
+            assert fetched(fetcher.get(web.url(HOST), beginning=1000)).body == b"." * read
 
 
 def _chunked(connection: socket.socket) -> None:

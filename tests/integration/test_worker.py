@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from email.utils import formatdate
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fscrawl import store, urls
 from fscrawl.errors import TreeError
 from fscrawl.frontier import Task
-from fscrawl.records import FORMAT, TreeRecord, timestamp
+from fscrawl.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
 from fscrawl.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.worker import Job, Outcome, Worker
 from tests.crawling import USER_AGENT, check_tree, errors, pages
@@ -414,3 +418,414 @@ def test_deleted_robots_is_fetched_again(work: Work, root: Path) -> None:
         for path in (root / ".fscrawl" / "robots").iterdir():
             path.unlink()
         assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"
+
+
+@pytest.mark.parametrize("ahead_s", [40, -40])
+def test_retry_after_as_a_date(work: Work, ahead_s: int) -> None:
+    """Retry-After may be a date; one that is past asks for nothing."""
+    date = formatdate(time.time() + ahead_s, usegmt=True)
+    with Web(site({"/": Response(429, {"Retry-After": date})}), [HOST]) as web:
+        delay_s = work().do(task(web.url(HOST))).delay_s
+    assert 30 < delay_s <= 40 if ahead_s > 0 else delay_s == 0
+
+
+def test_robots_that_says_when(work: Work) -> None:
+    """A robots.txt that cannot be had now tells by Retry-After when it may be asked for again."""
+    with Web(site({}, Response(503, {"Retry-After": "7"})), [HOST]) as web:
+        outcome = opened(work(), web.url(HOST))
+    assert (outcome.kind, outcome.health, outcome.delay_s) == ("passing", "failing", 7.0)
+
+
+@pytest.mark.parametrize(
+    ("status", "health"), [(200, "answered"), (404, "answered"), (500, "failing"), (503, "failing"), (429, "failing")]
+)
+def test_health(work: Work, status: int, health: str) -> None:
+    """An outcome tells how the host does: it answers, or it says "not now"."""
+    with Web(site({"/": Response(status, HTML)}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).health == health
+
+
+def dead_url() -> str:
+    """Give a URL whose host answers nothing."""
+    with Web(site({}), [HOST]) as web:
+        return web.url(HOST)
+
+
+def test_health_of_a_dead_host(work: Work) -> None:
+    """A host that answers nothing is silent."""
+    assert opened(work(), dead_url()).health == "silent"
+
+
+def test_probe(work: Work, root: Path) -> None:
+    """A probe asks for robots.txt, takes any answer for one, and stores nothing."""
+    with Web(site({}, Response(503)), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/a"), kind="probe"))
+        assert (outcome.kind, outcome.health, set(web.counts())) == ("robots", "answered", {(HOST, "/robots.txt")})
+    outcome = work().do(task(dead_url(), kind="probe"))
+    assert (outcome.kind, outcome.health) == ("passing", "silent")
+    assert (pages(root), errors(root), list((root / ".fscrawl" / "robots").iterdir())) == ({}, {}, [])
+
+
+class Expired:
+    """The permit of a machine that cannot beat, after `answers` more looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def holds(self) -> bool:
+        self.looks -= 1
+        return self.looks >= 0
+
+
+@pytest.mark.parametrize("mark", ["", "refresh", SITEMAP])
+def test_without_permit(tree: store.Tree, root: Path, mark: str) -> None:
+    """A machine that cannot beat asks for nothing; what comes back when it could not any more is not stored."""
+    with Web(site({"/a": page("new")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(mark=mark, check=False)
+        tree.put_page(asked.host, stored_record(asked.url), b"old")
+        for looks in (0, 1):
+            before = (tree.page(asked.host, asked.key), web.count(path="/a"))
+            worker = Worker(tree, Job(SETTINGS, frozenset({web.url(HOST)})), 1, Expired(looks))
+            assert worker.do(asked).kind == "returned"
+            assert (tree.page(asked.host, asked.key), web.count(path="/a")) == (before[0], looks)
+
+
+# -- hosts that were given up, and further tries
+
+
+def test_given_up(work: Work, root: Path) -> None:
+    """What is given up is written down without asking; a page that is stored is left as it is."""
+    url = dead_url()
+    gone = task(url)._replace(mark="gave-up=dns")
+    outcome = work().do(gone)
+    assert (outcome.kind, outcome.class_, outcome.asked_at, outcome.health) == ("failed", "dns", None, "")
+    assert errors(root)[url].class_ == "dns"
+    store.Tree(root, "m").drop_error(gone.host, gone.key)
+    store.Tree(root, "m").put_page(gone.host, stored_record(url), b"old")
+    assert work().do(gone).kind == "known"
+    assert errors(root) == {}
+    check_tree(root)
+
+
+def test_again(tree: store.Tree, work: Work, root: Path) -> None:
+    """A failure that is asked about again is tried again: stored, it is gone; failing, it is replaced."""
+    answers = {"/a": Response(500)}
+    with Web(site(answers), [HOST]) as web:
+        url = web.url(HOST, "/a")
+        worker = work()
+        worker.do(task(url, attempt=3))
+        first = replace(errors(root)[url], failed_at="2001-01-01T00:00:00.000Z")
+        tree.put_error(HOST + f"_{web.port}", first)
+        again = task(url)._replace(mark=f"again={first.failed_at}")
+        assert worker.do(again._replace(attempt=3)).kind == "failed"
+        second = errors(root)[url]
+        assert (second.failed_at > first.failed_at, second.class_) == (True, "http-5xx")
+        asked = web.count(path="/a")
+        assert worker.do(again).kind == "known", "it has failed since"
+        assert web.count(path="/a") == asked
+        answers["/a"] = page("healed")
+        again = again._replace(mark=f"again={second.failed_at}")
+        assert [worker.do(again).kind, worker.do(again).kind] == ["stored", "known"]
+    assert errors(root) == {}
+    check_tree(root)
+
+
+def test_again_without_a_failure(work: Work) -> None:
+    """Where the failure's record is gone, and no page is there, the URL is fetched."""
+    with Web(site({"/a": page("")}), [HOST]) as web:
+        assert work().do(task(web.url(HOST, "/a"))._replace(mark="again=t")).kind == "stored"
+
+
+# -- a page that is stored, once more
+
+ETAG = {"etag": '"1"', "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"}
+
+
+def stored_record(url: str, body: bytes = b"old", headers: Mapping[str, str] = ETAG, **changes: Any) -> PageRecord:
+    values: dict[str, Any] = {
+        "url": url,
+        "key": urls.key(url),
+        "depth": 3,
+        "referrer": "",
+        "fetched_at": "2001-01-01T00:00:00.000Z",
+        "machine": "m",
+        "status": 200,
+        "headers": dict(headers),
+        "bytes": len(body),
+        "sha256": sha256(body).hexdigest(),
+        "elapsed": 0.1,
+        "links": (url + "?old",),
+    }
+    return PageRecord(**values | changes)
+
+
+@dataclass
+class Refreshed:
+    """A stored page that was looked at again: what the worker says of it, and the tree."""
+
+    outcome: Outcome
+    old: PageRecord
+    new: PageRecord
+    body: bytes | None
+    asked: list[Mapping[str, str]]  # headers of the requests for it
+
+
+Refresh = Callable[..., Refreshed]
+
+
+@pytest.fixture
+def refresh(tree: store.Tree, work: Work) -> Refresh:
+    """Refresh a page of HOST, stored with `record`, that answers `answer` now."""
+
+    def refresh(answer: Response, *, attempt: int = 3, robots: Response | None = None, **record: Any) -> Refreshed:
+        body = record.pop("body", b"old")
+        with Web(site({"/a": answer}, robots), [HOST]) as web:
+            asked = task(web.url(HOST, "/a"), attempt=attempt)._replace(mark="refresh")
+            old = stored_record(asked.url, body or b"", **record)
+            tree.put_page(asked.host, old, body)
+            outcome = work().do(asked)
+            heads = [exchange.headers for exchange in web.requests(path="/a")]
+        path = Path(tree.path_of("htmls", asked.host, asked.key))
+        assert tree.keys("errs", asked.host) == []
+        check_tree(tree.root)
+        new = tree.page(asked.host, asked.key)
+        return Refreshed(outcome, old, new, path.read_bytes() if path.exists() else None, heads)
+
+    return refresh
+
+
+def test_unchanged_page(refresh: Refresh) -> None:
+    """A page that has not changed keeps body and record, says when it was looked at, and its links count again."""
+    found = refresh(Response(304))
+    assert [found.asked[0][name] for name in ("if-none-match", "if-modified-since")] == list(ETAG.values())
+    assert (found.outcome.kind, found.outcome.status, found.outcome.health) == ("unchanged", 304, "answered")
+    assert found.outcome.links == found.old.links
+    assert (found.new.checked_status, found.body) == (304, b"old")
+    assert re.fullmatch(r"20[2-9]\d-.*Z", found.new.checked_at or "")
+    assert replace(found.new, checked_at=None, checked_status=None) == found.old
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent"),
+    [
+        ({"etag": 'W/"x"'}, {"if-none-match": 'W/"x"'}),
+        ({"last-modified": "yesterday"}, {"if-modified-since": "yesterday"}),
+        ({"etag": "caf\u00e9"}, {}),
+        ({"etag": "a\tb", "last-modified": ""}, {}),
+        ({}, {}),
+    ],
+)
+def test_conditions(refresh: Refresh, headers: dict[str, str], sent: dict[str, str]) -> None:
+    """What the page came with is sent back as it was, unless no header can carry it."""
+    found = refresh(page("new"), headers=headers)
+    conditions = {name: text for name, text in found.asked[0].items() if name.startswith("if-")}
+    assert (conditions, found.body) == (sent, b"new")
+
+
+def test_changed_page(refresh: Refresh) -> None:
+    """A page that has changed replaces body and record, and its new links are told."""
+    found = refresh(page('<a href="/new">'), checked_at="t", checked_status=304)
+    assert (found.outcome.kind, found.body) == ("stored", b'<a href="/new">')
+    assert found.outcome.links == found.new.links
+    assert found.new.links[0].endswith("/new")
+    assert found.new.fetched_at > found.old.fetched_at
+    assert (found.new.checked_at, found.new.checked_status) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "body"),
+    [
+        (Response(301, {"Location": "/b"}), "redirect", None),
+        (Response(200, {"Content-Type": "image/png"}, b"x"), "skipped", None),
+        (page("now a page"), "stored", b"now a page"),
+    ],
+)
+@pytest.mark.parametrize("before", ["page", "redirect", "skipped"])
+def test_page_that_is_something_else_now(
+    refresh: Refresh, answer: Response, kind: str, body: bytes | None, before: str
+) -> None:
+    """A page may become a redirect or another type, and the other way round: what it has no more is removed."""
+    record: dict[str, Any] = {"body": b"old"}
+    if before != "page":
+        record = {"body": None, "sha256": "", before: "x", "status": 301}
+    found = refresh(answer, **record)
+    assert (found.outcome.kind, found.body) == (kind, body)
+    conditional = any(name.startswith("if-") for name in found.asked[0])
+    assert conditional == (before == "page"), "what has no body has nothing to keep"
+
+
+@pytest.mark.parametrize(
+    "answer", [Response(404), Response(410), Response(500), Response(503), Response(302), Response(401)]
+)
+def test_page_that_cannot_be_had_any_more(refresh: Refresh, answer: Response) -> None:
+    """A page that is stored stays, whatever the server says now, and its record says what that was."""
+    found = refresh(answer)
+    assert (found.outcome.kind, found.outcome.status, found.body) == ("unchanged", answer.status, b"old")
+    assert (found.new.checked_status, found.new.fetched_at) == (answer.status, found.old.fetched_at)
+
+
+def test_page_that_cannot_be_had_now(refresh: Refresh) -> None:
+    """A failure that may pass is tried again first; the last one says how the host does, and when it may be asked."""
+    busy = Response(503, {"Retry-After": "9"})
+    assert [refresh(busy, attempt=n).outcome.kind for n in (1, 2)] == ["passing"] * 2
+    outcome = refresh(busy).outcome
+    assert (outcome.kind, outcome.class_, outcome.health, outcome.delay_s) == ("unchanged", "http-5xx", "failing", 9.0)
+
+
+def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
+    """Where nobody answers the page stays, too, and its record says so with a 0."""
+    url = dead_url()
+    asked = task(url, attempt=3)._replace(mark="refresh")
+    tree.put_page(asked.host, stored_record(url), b"old")
+    settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
+    outcome = work(settings).do(asked)
+    assert (outcome.kind, outcome.health, outcome.class_) == ("unchanged", "silent", "connect")
+    assert tree.page(asked.host, asked.key).checked_status == 0
+    assert tree.keys("errs", asked.host) == []
+
+
+@pytest.mark.parametrize("robots", [Response(200, {}, b"User-agent: *\nDisallow: /"), Response(503)])
+def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> None:
+    """A page that robots.txt forbids by now, or whose robots.txt cannot be had, is left alone, unasked."""
+    found = refresh(page("new"), robots=robots)
+    assert (found.outcome.kind, found.new, found.asked) == ("known", found.old, [])
+
+
+def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> None:
+    """A page whose record cannot be read is fetched anew."""
+    with Web(site({"/a": page("new")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(mark="refresh")
+        tree.put_page(asked.host, stored_record(asked.url), b"old")
+        Path(tree.path_of("links", asked.host, asked.key)).write_bytes(b"{")
+        assert work().do(asked).kind == "stored"
+    check_tree(root)
+
+
+def test_sitemaps_are_not_refreshed(refresh: Refresh) -> None:
+    """A sitemap is read once."""
+    found = refresh(page("new"), body=None, sha256="", skipped=SITEMAP)
+    assert (found.outcome.kind, found.asked) == ("known", [])
+
+
+# -- sitemaps
+
+
+def urlset(*locations: str) -> Response:
+    text = "".join(f"<url><loc>{location}</loc></url>" for location in locations)
+    return Response(200, {"Content-Type": "application/xml"}, f"<urlset>{text}</urlset>".encode())
+
+
+def index(*locations: str) -> Response:
+    text = "".join(f"<sitemap><loc>{location}</loc></sitemap>" for location in locations)
+    return Response(200, {"Content-Type": "text/xml"}, f"<sitemapindex>{text}</sitemapindex>".encode())
+
+
+def read_sitemap(work: Work, web: Web, path: str, mark: str = SITEMAP, settings: Settings = SETTINGS) -> Outcome:
+    return work(settings).do(task(web.url(HOST, path))._replace(mark=mark))
+
+
+def test_robots_names_sitemaps(work: Work) -> None:
+    """The sitemaps that robots.txt names are told, those inside the scope, each once; by setting none."""
+    lines = ["/s.xml", f"http://{HOST}/t.xml", f"http://{OTHER}/", "mailto:a@b", "/s.xml"]
+    rules = Response(200, {}, "\n".join(f"Sitemap: {line}" for line in lines).encode())
+    without = replace(SETTINGS, crawl=CrawlSettings(sitemaps=False))
+    with Web(site({}, rules), [HOST]) as web:
+        assert opened(work(), web.url(HOST)).sitemaps == (web.url(HOST, "/s.xml"), f"http://{HOST}/t.xml")
+        assert opened(work(without), web.url(HOST)).sitemaps == ()
+
+
+def test_sitemap_that_no_expression_allows(work: Work) -> None:
+    """A sitemap need not match crawl.allow, which is for pages, but crawl.deny keeps it out."""
+    rules = Response(200, {}, b"Sitemap: /s.xml\nSitemap: /private/s.xml")
+    crawl = CrawlSettings(allow=("/docs/",), deny=("private",))
+    with Web(site({}, rules), [HOST]) as web:
+        named = opened(work(replace(SETTINGS, crawl=crawl)), web.url(HOST)).sitemaps
+        assert named == (web.url(HOST, "/s.xml"),)
+
+
+def test_sitemap(work: Work, root: Path) -> None:
+    """A sitemap is a record without body whose links are its URLs; those inside the scope are told."""
+    with Web(site({"/s.xml": urlset("/a", f"http://{OTHER}/", "/b")}), [HOST]) as web:
+        outcome = read_sitemap(work, web, "/s.xml")
+        assert (outcome.kind, outcome.cut) == ("skipped", {"scope": 1})
+        assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
+        record = pages(root)[web.url(HOST, "/s.xml")]
+        assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)
+        assert read_sitemap(work, web, "/s.xml").kind == "known"
+    check_tree(root)
+
+
+def test_sitemap_index(work: Work, root: Path) -> None:
+    """An index names its parts; a part's own parts are not followed."""
+    answers = {"/i.xml": index("/p.xml", f"http://{OTHER}/p.xml"), "/p.xml": index("/i.xml", "/q.xml")}
+    with Web(site(answers), [HOST]) as web:
+        outcome = read_sitemap(work, web, "/i.xml")
+        assert (outcome.sitemaps, outcome.links) == ((web.url(HOST, "/p.xml"),), ())
+        assert pages(root)[web.url(HOST, "/i.xml")].sitemaps == outcome.sitemaps
+        assert read_sitemap(work, web, "/p.xml", f"{SITEMAP}-part").sitemaps == ()
+    check_tree(root)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/gzip"}, {"Content-Type": "text/html"}])
+def test_zipped_sitemap(work: Work, headers: dict[str, str]) -> None:
+    """A gzipped sitemap is read, whatever its type says."""
+    body = gzip.compress(urlset("/a").body)
+    with Web(site({"/s.xml.gz": Response(200, headers, body)}), [HOST]) as web:
+        assert read_sitemap(work, web, "/s.xml.gz").links == (web.url(HOST, "/a"),)
+
+
+def test_redirected_sitemap(work: Work) -> None:
+    """Redirects of a sitemap are followed, also away from its host."""
+
+    def serve(request: Request) -> Response:
+        if request.host == OTHER:
+            return urlset(f"http://{HOST}/a")
+        return Response(301, {"Location": "/t.xml" if request.path == "/s.xml" else f"http://{OTHER}:{web.port}/"})
+
+    with Web(serve, [HOST, OTHER]) as web:
+        assert read_sitemap(work, web, "/s.xml").links == (f"http://{HOST}/a",)
+
+
+def test_sitemap_that_redirects_for_ever(work: Work, root: Path) -> None:
+    """After five hops a sitemap is an ordinary redirect."""
+    with Web(site({"/s.xml": Response(302, {"Location": "/s.xml?"})}), [HOST]) as web:
+        assert read_sitemap(work, web, "/s.xml").kind == "redirect"
+        assert web.count(path="/s.xml") == 6
+    check_tree(root)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, "failed"), (403, "failed"), (503, "passing")])
+def test_sitemap_that_cannot_be_had(work: Work, root: Path, status: int, kind: str) -> None:
+    """A sitemap that cannot be had fails as a page does."""
+    with Web(site({"/s.xml": Response(status)}), [HOST]) as web:
+        assert read_sitemap(work, web, "/s.xml").kind == kind
+    assert len(errors(root)) == (kind == "failed")
+
+
+def test_broken_sitemap(work: Work, root: Path) -> None:
+    """Of a sitemap that breaks off its beginning counts, and its record says that there may be more."""
+    body = urlset("/a", "/b").body[:-20]
+    with Web(site({"/s.xml": Response(200, {}, body)}), [HOST]) as web:
+        assert read_sitemap(work, web, "/s.xml").links == (web.url(HOST, "/a"),)
+        assert pages(root)[web.url(HOST, "/s.xml")].truncated is True
+
+
+# -- the rest of a page
+
+
+def test_more_links_than_are_kept(work: Work, root: Path) -> None:
+    """The record of a page with more links than are kept says so."""
+    with Web(site({"/": page("".join(f"<a href=/{n}>" for n in range(100_001)))}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).kind == "stored"
+    record = pages(root)[web.url(HOST)]
+    assert record.truncated is True
+    assert len(record.links) == 100_000
+
+
+def test_nofollow_may_be_followed(work: Work, root: Path) -> None:
+    """With crawl.follow_nofollow, links that a page asks not to be followed are told, and recorded as such still."""
+    settings = replace(SETTINGS, crawl=replace(SETTINGS.crawl, follow_nofollow=True))
+    with Web(site({"/": page('<a href="/yes"><a rel=nofollow href="/no">')}), [HOST]) as web:
+        outcome = work(settings).do(task(web.url(HOST)))
+    assert outcome.links == (web.url(HOST, "/yes"), web.url(HOST, "/no"))
+    assert pages(root)[web.url(HOST)].nofollow == (web.url(HOST, "/no"),)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from fscrawl.dataset import schema
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTED = (CHECKOUT / "docs/reference/settings.md").read_text(encoding="utf-8")
+
+COMMAND_LINE = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8")
 
 
 def defaults() -> dict[str, str]:
@@ -38,16 +43,116 @@ def test_no_setting_is_documented_that_does_not_exist() -> None:
     assert len(re.findall(r"^\| `", DOCUMENTED, re.MULTILINE)) == len(settings.names())
 
 
-@pytest.mark.parametrize("command", ["crawl", "audit", "merge"])
-def test_every_option_is_documented(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command line reference has a row for every option that the command's --help names, and none too many."""
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    """Give the parser of each command."""
+    [choice] = [action.choices for action in cli.parser()._actions if isinstance(action.choices, dict)]
+    return dict(choice)
+
+
+def section_of(command: str) -> str:
+    """Give what the command line reference says of a command: below a heading with its name, and perhaps others'."""
+    sections = re.split(r"^## ", COMMAND_LINE, flags=re.MULTILINE)
+    found = [text for text in sections if command in text.partition("\n")[0].removeprefix("fscrawl ").split(", ")]
+    assert found, f"docs/reference/cli.md has no section '## fscrawl {command}'"
+    return found[0]
+
+
+def rows_of(section: str) -> dict[str, tuple[str, str]]:
+    """Give the rows of a section's table of options: name → (how it is written, default)."""
+    table = section.partition("| option | default | meaning |\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `((?:--)?[\w-]+)([^`]*)`[^|]*\|([^|]*)\|", table, re.MULTILINE)
+    return {name: (f"{name}{rest}", default.strip(" `")) for name, rest, default in rows}
+
+
+def written(action: argparse.Action) -> tuple[str, str]:
+    """Give an option's (or argument's) name, and how it is written with its value."""
+    name = next((each for each in action.option_strings if each.startswith("--")), "")
+    value = str(action.metavar or action.dest.upper())
+    if not name:
+        return value, value
+    return name, name if action.nargs == 0 else f"{name} {value}"
+
+
+@pytest.mark.parametrize("command", sorted(parsers()))
+def test_every_option_is_documented_with_its_default(command: str) -> None:
+    """The command line reference has a row for each option of the command, as it is written, with its default."""
+    rows = rows_of(section_of(command))
+    for action in parsers()[command]._actions:
+        name, how = written(action)
+        assert name in rows, f"{command}: {name} has no row"
+        assert rows[name][0] == how, command
+        default = rows[name][1]
+        if action.required:
+            assert default == "required", (command, name)
+        elif action.default in (False, argparse.SUPPRESS):
+            assert default == ("off" if action.default is False else ""), (command, name)
+        elif action.default not in (None, []):
+            assert default == str(action.default), (command, name)
+        else:
+            assert default not in ("", "off", "required"), (command, name)
+
+
+@pytest.mark.parametrize("command", sorted(parsers()))
+def test_no_option_is_documented_that_does_not_exist(command: str) -> None:
+    """The command line reference has no row too many; commands in one section have its rows together."""
+    section = section_of(command)
+    together = section.partition("\n")[0].removeprefix("fscrawl ").split(", ")
+    there = {written(action)[0] for each in together for action in parsers()[each]._actions}
+    assert set(rows_of(section)) <= there
+
+
+@pytest.mark.parametrize("command", sorted(parsers()))
+def test_the_synopsis_names_every_command(command: str) -> None:
+    """The beginning of the command line reference shows how the command is called."""
+    assert f"\n    fscrawl {command} " in COMMAND_LINE.partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("command", ["", *sorted(parsers())])
+def test_help_fits_a_screen(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What --help prints has at most forty lines, on a terminal of eighty columns, and examples."""
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        cli.main([command, "--help"])
-    options = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
-    assert {"--root", "--help"} <= options
-    text = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8")
-    below = text if command == "crawl" else text.partition(f"\n## fscrawl {command}\n")[2]
-    assert set(re.findall(r"^\| `(--[a-z-]+)", below.partition("\n## ")[0], re.MULTILINE)) == options
+        cli.main([*command.split(), "--help"])
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) <= 40
+    assert "example" in said or not command
+
+
+def blocks(document: str, language: str) -> list[str]:
+    """Give a document's code blocks of a language."""
+    text = (CHECKOUT / "docs" / document).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_systemd_unit_is_one(tmp_path: Path) -> None:
+    """The unit that the documents show is one with which systemd, where it is installed, finds no fault."""
+    [unit] = blocks("how-to/run-on-many-machines.md", "ini")
+    words = re.search(r"^ExecStart=\S+ \S+ (.*)$", unit, re.MULTILINE)
+    assert words is not None
+    assert cli.parser().parse_args(words[1].split()).follow
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("there is no systemd-analyze")
+    path = tmp_path / "fscrawl.service"
+    path.write_text(unit, encoding="utf-8")
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "fscrawl" in line]) == (0, [])
+
+
+def test_the_cloud_init_snippet_is_one() -> None:
+    """The cloud-init snippet is YAML of the modules it means, and starts the unit that it writes."""
+    yaml = pytest.importorskip("yaml")
+    [snippet] = blocks("how-to/run-on-many-machines.md", "yaml")
+    assert snippet.startswith("#cloud-config\n")
+    config = yaml.safe_load(snippet)
+    assert {"packages", "users", "write_files", "mounts", "runcmd"} == set(config)
+    assert all({"path", "content"} <= set(file) for file in config["write_files"])
+    assert all(len(mount) == 6 and all(isinstance(field, str) for field in mount) for mount in config["mounts"])
+    [unit] = blocks("how-to/run-on-many-machines.md", "ini")
+    short = next(file["content"] for file in config["write_files"] if file["path"].endswith(".service"))
+    assert set(filter(None, short.splitlines())) <= set(unit.splitlines())
 
 
 @pytest.mark.parametrize("table", [*schema.TABLES, "warc-index"])

@@ -26,7 +26,7 @@ class Host:
     def __init__(self, *answers):
         self.answers, self.asked, self.wanted = list(answers), [], []
 
-    def get(self, url, *, wants):
+    def get(self, url, *, wants, beginning=None):
         self.asked.append(url)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fetched):
@@ -187,21 +187,19 @@ def test_memory_ends_after_a_day(tree, clock):
     assert tree.robots(HOST).text == ""
 
 
-@pytest.mark.parametrize(
-    ("fetched_at", "is_used"),
-    [
-        (timestamp(time.time() - 23 * 3600), True),
-        (timestamp(time.time() + 3 * DAY_S), True),
-        (timestamp(time.time() - 25 * 3600), False),
-        ("2026-01-01T00:00:00", False),
-        ("yesterday", False),
-    ],
-)
-def test_age_of_what_is_stored(learn, tree, fetched_at, is_used):
-    """What another run stored is used for a day; what tells no age is asked for again."""
-    tree.put_robots(HOST, RobotsRecord(URL, fetched_at, 200, PRIVATE.decode()))
+@pytest.mark.parametrize(("age_s", "is_used"), [(23 * 3600, True), (-3 * DAY_S, True), (25 * 3600, False)])
+def test_age_of_what_is_stored(learn, tree, age_s, is_used):
+    """What another run stored is used for a day, also where its clock is ahead."""
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - age_s), 200, PRIVATE.decode()))
     found = learn(fetched(body=b""))
     assert (found.asked, found.rules.allows(TASK.url)) == (not is_used, not is_used)
+
+
+@pytest.mark.parametrize("fetched_at", ["2026-01-01T00:00:00", "yesterday", ""])
+def test_what_tells_no_age(learn, tree, fetched_at):
+    """Rules of which nobody knows how old they are, are asked for again."""
+    tree.put_robots(HOST, RobotsRecord(URL, fetched_at, 200, PRIVATE.decode()))
+    assert learn(fetched(body=b"")).asked
 
 
 def test_what_is_stored_is_used_for_the_rest_of_its_day(tree, clock):

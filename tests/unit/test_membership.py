@@ -1,5 +1,6 @@
 """Machines of one process that take turns on a real tree; hearts and clocks are in the test's hands."""
 
+import dataclasses
 import json
 import shutil
 from collections import Counter
@@ -13,7 +14,8 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet import wanted_of
 from fscrawl.frontier import Frontier
 from fscrawl.membership import Membership
-from fscrawl.records import PageRecord, TreeRecord
+from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
+from fscrawl.retry import retry
 from fscrawl.settings import Settings, apply, render
 from fscrawl.store import Tree, create
 from fscrawl.watch import Watch
@@ -76,7 +78,7 @@ def hosts_wanted(by, among, count=1):
 class Member:
     """A machine: what its main loop does, with a web that answers from a dictionary."""
 
-    def __init__(self, world, name, *, reseed=False, skew_s=0.0):
+    def __init__(self, world, name, *, reseed=False, skew_s=0.0, refresh_before=""):
         self.world, self.name, self.skew_s = world, name, skew_s
         tree = self.tree = Tree(world.root, name)
         settings = world.settings()
@@ -84,7 +86,13 @@ class Member:
         self.watch = Watch(tree, settings, frozenset(world.seeds), self.warnings.append)
         self.frontier = Frontier(settings, self._done, shards=SHARDS)
         self.membership = Membership(
-            tree, self.frontier, self.watch, reseed=reseed, counters=lambda: {"pages": 7}, warn=self.warnings.append
+            tree,
+            self.frontier,
+            self.watch,
+            reseed=reseed,
+            counters=lambda: {"pages": 7},
+            warn=self.warnings.append,
+            refresh_before=refresh_before,
         )
         world.made.append(self)
         self._turn()
@@ -105,6 +113,10 @@ class Member:
     @property
     def held(self):
         return set(self.membership.fleet.held)
+
+    def beat(self):
+        self._turn()
+        self.heart.beat()
 
     def tick(self, *, hungry=True):
         self._turn()
@@ -192,14 +204,14 @@ class World:
         """Let all machines beat and tick in turn."""
         for _ in range(count):
             for member in list(self.members):
-                member.heart.beat()
+                member.beat()
                 member.tick()
 
     def pass_time(self, seconds, *beating):
         for _ in range(int(seconds // 10)):
             self.clock.now += 10
             for member in beating:
-                member.heart.beat()
+                member.beat()
                 member.tick()
 
 
@@ -675,6 +687,277 @@ def test_adopted_while_fenced(world):
     assert b.held == {shard(HERS[0])}
     b.crawl()
     assert world.fetched == {url(HERS[0]): 1}
+
+
+# -- hosts that rest
+
+
+def test_rest_after_a_hand_over(world):
+    """A host that was told to rest does so wherever its shard goes, as long again, whatever the clocks say."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    world.assignments.append("politeness.delay=1")
+    a = world.join("a", skew_s=3 * YEAR_S)
+    a.tick()
+    a.frontier.rest(HERS[0], a.now + 1000)
+    b = world.join("b", skew_s=-500)
+    world.rounds()
+    taken_at = b.now
+    assert b.held == {shard(HERS[0])}
+    assert b.take() is None
+    world.clock.now += 990
+    assert b.take() is None
+    assert b.frontier.next_at() - taken_at == pytest.approx(1000, abs=20)
+    world.clock.now += 20
+    assert b.take().url == url(HERS[0])
+
+
+def test_rest_is_told_before_a_hand_over(world):
+    """A shard whose host was told to rest just now is handed over when a beat has said so, and that beat is read."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.tick()
+    b = world.join("b")
+    a.frontier.rest(HERS[0], a.now + 1000)
+    asked = a.heart.asked
+    a.tick()
+    assert shard(HERS[0]) in a.held
+    assert a.heart.asked > asked
+    look = b.membership.fleet.look
+
+    def late_look(now):
+        a.heart.beat()
+        a.tick()
+        return look(now)
+
+    b.membership.fleet.look = late_look
+    b.tick()
+    assert (a.held, b.held) == ({shard(MINE[0])}, {shard(HERS[0])})
+    assert b.frontier.rests(b.now).keys() == {HERS[0]}
+
+
+def test_longer_rest_is_told_before_a_hand_over(world):
+    """Neither is it handed over where the last beat told of a shorter rest; a host of another shard does not matter."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.tick()
+    a.frontier.rest(HERS[0], a.now + 100)
+    a.heart.beat()
+    world.join("b")
+    a.frontier.rest(HERS[0], a.now + 1000)
+    a.tick()
+    assert shard(HERS[0]) in a.held
+    a.heart.beat()
+    a.frontier.rest(MINE[0], a.now + 1000)
+    a.tick()
+    assert a.held == {shard(MINE[0])}
+
+
+@pytest.mark.parametrize("end", ["leave", "kill"])
+def test_rest_after_the_end_of_a_machine(world, end):
+    """A host rests after the machine that was told so has left, or was killed once it had beaten."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    b = world.join("b")
+    b.tick()
+    b.frontier.rest(HERS[0], b.now + 1000)
+    if end == "kill":
+        b.heart.beat()
+    getattr(b, end)()
+    a = world.join("a")
+    world.pass_time(80, a)
+    assert a.held == {shard(MINE[0]), shard(HERS[0])}
+    assert a.take().url == url(MINE[0])
+    assert a.take() is None
+    assert a.frontier.rests(a.now)[HERS[0]] == pytest.approx(1000, abs=100)
+
+
+def test_rest_of_a_host_not_met_yet(world):
+    """A host that its new machine meets later rests, too."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.tick()
+    a.frontier.rest(HERS[1], a.now + 1000)
+    b = world.join("b")
+    a.membership.discover([url(HERS[1])], 1, "")
+    world.rounds()
+    assert b.take().url == url(HERS[0])
+    assert b.take() is None
+    assert b.frontier.pending == 1
+
+
+def test_rest_by_url(world):
+    """With partition = "url" a rest counts for every machine that takes a shard."""
+    world.create(url("one.example"), *(url("one.example", str(n)) for n in range(20)), partition="url")
+    a = world.join("a")
+    a.tick()
+    a.frontier.rest("one.example", a.now + 1000)
+    b = world.join("b")
+    world.rounds()
+    assert b.frontier.pending
+    assert b.take() is None
+    world.clock.now += 1010
+    assert b.take() is not None
+
+
+def test_rests_that_are_told(world, monkeypatch):
+    """A beat names hosts with a long rest before them, and not too many; others are over soon, or were."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    assert "rests" not in a.membership.snapshot()
+    for host, seconds in (("short", 4), ("past", -9), ("long", 60.04), ("longer", 3600)):
+        a.frontier.rest(host, a.now + seconds)
+    assert a.membership.snapshot()["rests"] == {"long": 60.0, "longer": 3600.0}
+    monkeypatch.setattr(module, "_TOLD_RESTS", 1)
+    assert a.membership.snapshot()["rests"] == {"long": 60.0}
+    world.clock.now += 100
+    a.tick()
+    assert a.membership.snapshot()["rests"] == {"longer": pytest.approx(3500, abs=5)}
+
+
+# -- another try, another look
+
+
+def failed(world, member, task):
+    """Write a failure down, as a worker does, and take the task back."""
+    world.fetched[task.url] += 1
+    record = ErrorRecord(
+        task.url, task.key, task.depth, task.referrer, f"t{world.fetched[task.url]}", member.name, "timeout", "", 4
+    )
+    member.tree.put_error(task.host, record)
+    member.frontier.finish(task, member.now)
+
+
+def retry_all(world):
+    return retry(Tree(world.root, f"retry-{len(world.made)}-{int(world.clock.now)}"), [], [], print).total()
+
+
+def test_retry_on_a_running_crawl(world):
+    """Failures that are put back reach the machine that holds their shard, which runs."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    world.rounds()
+    for member in (a, b):
+        failed(world, member, member.take())
+        member.tick()
+    assert retry_all(world) == 2
+    world.rounds(1)
+    for member, host in ((a, MINE[0]), (b, HERS[0])):
+        task = member.take()
+        assert (task.url, task.mark, task.check) == (url(host), "again=t1", True)
+        member.finish(task)
+        assert member.take() is None
+    world.rounds(4)
+    assert a.is_over()
+
+
+def test_retry_on_a_finished_crawl(world):
+    """They reach the next machine, whether the last one left clean or not."""
+    world.create(url(MINE[0], "x"))
+    a = world.join("a")
+    failed(world, a, a.take())
+    a.leave(finished=True)
+    assert retry_all(world) == 1
+    b = world.join("b")
+    b.tick()
+    assert b.take().mark == "again=t1"
+    b.kill()
+    c = world.join("c")
+    world.pass_time(80, c)
+    assert c.take().mark == "again=t1"
+    assert c.warnings == []
+
+
+def test_refresh(world):
+    """Every page of its shards that was last looked at before then is asked for again; the others are not."""
+    world.create(url(MINE[0]))
+    world.web = {url(MINE[0]): [url(MINE[0], "old"), url(MINE[1], "young"), url(MINE[1], "looked-at")]}
+    a = world.join("a")
+    a.crawl()
+    for path, changes in (("young", {"fetched_at": "v"}), ("looked-at", {"checked_at": "v"})):
+        old = a.tree.page(MINE[1], urls.key(url(MINE[1], path)))
+        a.tree.put_record(MINE[1], dataclasses.replace(old, **changes))
+    a.leave()
+    b = world.join("b", refresh_before="u")
+    assert b.membership.reseeding
+    b.tick()
+    tasks = []
+    while task := b.take():
+        tasks.append(task)
+        b.frontier.finish(task, None)
+    assert {(task.url, task.mark) for task in tasks} == {
+        (url(MINE[0]), "refresh"),
+        (url(MINE[0], "old"), "refresh"),
+    }
+    b.tick()
+    assert b.is_over()
+
+
+def test_refresh_within_the_scope(world):
+    """What is outside the scope by now is left as it is."""
+    world.create(url(MINE[0]))
+    world.web = {url(MINE[0]): [url(MINE[0], "private")]}
+    a = world.join("a")
+    a.crawl()
+    a.leave()
+    world.assignments.append('crawl.deny=["private"]')
+    b = world.join("b", refresh_before="u")
+    b.tick()
+    assert (b.frontier.pending, b.take().url) == (1, url(MINE[0]))
+
+
+def test_refresh_of_two(world):
+    """Two machines that refresh have each its own shards' pages, and each page is asked for once."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    world.web = {url(host): [url(host, str(n)) for n in range(5)] for host in (MINE[0], HERS[0])}
+    first = world.join("first")
+    first.crawl()
+    first.leave()
+    world.fetched.clear()
+    a = world.join("a", refresh_before="u")
+    b = world.join("b", refresh_before="u")
+    world.rounds()
+    for member in (a, b):
+        while task := member.take():
+            world.fetched[task.url, member.name] += 1
+            member.frontier.finish(task, None)
+    assert len(world.fetched) == 12
+    assert set(world.fetched.values()) == {1}
+    assert all(name == ("a" if MINE[0] in link else "b") for link, name in world.fetched)
+
+
+def test_sitemaps_are_found_again(world):
+    """A re-seed feeds a sitemap's URLs and parts as its reading did: as deep as itself, the parts with their mark."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    task = a.take()
+    key = urls.key(url(MINE[0], "sitemap.xml"))
+    record = PageRecord(
+        *(url(MINE[0], "sitemap.xml"), key, 0, "", "t", "a", 200, {}, 0, "", 0.1, (url(MINE[0], "x"),)),
+        skipped=SITEMAP,
+        sitemaps=(url(MINE[1], "part.xml"),),
+    )
+    a.tree.put_page(MINE[0], record, None)
+    a.store(task)
+    a.kill()
+    b = world.join("b")
+    world.pass_time(80, b)
+    tasks = [b.take(), b.take()]
+    assert {(task.url, task.depth, task.referrer, task.mark) for task in tasks} == {
+        (url(MINE[0], "x"), 0, key, ""),
+        (url(MINE[1], "part.xml"), 0, key, "sitemap-part"),
+    }
+
+
+def test_mark_of_another_shard(world):
+    """A sitemap of a host that another machine holds is read by that machine."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    world.rounds()
+    a.membership.discover([url(HERS[0], "sitemap.xml")], 0, "", SITEMAP)
+    world.rounds()
+    first = b.take()
+    b.finish(first)
+    world.rounds(1)
+    assert [first.mark, b.take().mark] == ["", SITEMAP]
 
 
 # -- edits

@@ -1,5 +1,7 @@
 """Whether it is the hosts or the network. Time is an argument, so no test waits."""
 
+import itertools
+
 import pytest
 
 from fscrawl.outage import Outage
@@ -69,7 +71,7 @@ def test_probes():
     answered(outage)
     silence(outage, 10, 5, now=100.0)
     due = [now for now in range(100, 400) if outage.probe(float(now))]
-    assert [b - a for a, b in zip(due, due[1:], strict=False)] == [2, 4, 8, 16, 32, 60, 60, 60]
+    assert [b - a for a, b in itertools.pairwise(due)] == [2, 4, 8, 16, 32, 60, 60, 60]
     assert due[0] == 100
 
 
@@ -80,6 +82,7 @@ def test_next_outage_is_probed_as_often():
         answered(outage)
         silence(outage, 10, 5, now=start)
         assert [outage.probe(start + s) is not None for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
+        outage.silent("live", url("live"), start)
 
 
 def test_whom_a_probe_asks():
@@ -100,11 +103,21 @@ def test_whom_a_probe_asks_when_nobody_ever_answered():
     assert outage.probe(0.0) == ("dead0", url("dead0"))
 
 
+def test_hosts_that_may_not_be_asked_now():
+    """A proven host that rests is passed by; where none may be asked, a silent one is."""
+    outage = Outage()
+    for host in "abc":
+        answered(outage, host)
+    silence(outage, 10, 5)
+    assert outage.probe(0.0, lambda host: host == "a") == ("a", url("a"))
+    assert outage.probe(10.0, lambda host: False) == ("dead0", url("dead0"))
+
+
 def test_unproven():
-    """Where no host ever answered, an outage ends after five minutes, and the next takes far more failures."""
+    """Where no host ever answered, an outage ends after a minute, and the next takes far more failures."""
     outage = Outage()
     silence(outage, 10, 5, now=0.0)
-    assert outage.probe(300.0) is not None
+    assert outage.probe(60.0) is not None
     assert outage.probe(400.0) is None
     assert not outage.is_on
     assert silence(outage, 109, 100) is None
@@ -122,7 +135,7 @@ def test_proven():
 
 
 def test_false_alarm():
-    """An outage that the first probe ends was none: the next takes twice as many failures of twice as many hosts."""
+    """An outage that no proven host confirms was none: the next takes twice as many failures of twice as many hosts."""
     outage = Outage()
     answered(outage)
     began = []
@@ -135,7 +148,7 @@ def test_false_alarm():
 
 
 def test_true_alarm():
-    """One that outlasts a probe leaves the threshold as it was."""
+    """One in which a proven host is silent, too, leaves the threshold as it was."""
     outage = Outage()
     for _ in range(4):
         answered(outage)

@@ -72,8 +72,7 @@ def test_answers_bring_the_delay_back_slowly():
 
 
 def test_slow_host():
-    """A host that takes longer to answer than the delay is asked no faster than it answers; a single slow page is not
-    that much."""
+    """A host that takes longer to answer than the delay is asked no faster than it answers, on average."""
     pace = Pace()
     pace.answered(3.0)
     assert pace.delay_s(polite()) == 3.0

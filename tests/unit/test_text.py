@@ -356,5 +356,5 @@ def test_time_is_linear(unit):
 
 
 def test_a_page_of_a_thousand_tables_has_no_main_content():
-    """trafilatura's time grows with the square of the number of tables: it is not asked."""
+    """Its time grows with the square of the number of tables: it is not asked."""
     assert main_content(b"<article><p>word word word</p>" + b"<table><tr><td>x</table>" * 1001) == ""

@@ -198,5 +198,3 @@ def test_hostname(url, name):
 def test_site(name, site):
     """A site is the registrable domain; an address, a bare suffix or a single label is its own."""
     assert urls.site(name) == site
-
-

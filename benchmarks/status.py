@@ -1,0 +1,101 @@
+"""How long `fscrawl status` takes on a tree of 20 machines that have beaten for a day.
+
+    python -m benchmarks.status [DIRECTORY]
+
+The logs say that there are a million pages; a few thousand are there, for status reads none of them. Prints seconds of
+the whole command, as a user waits for them, the best and the worst of five.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from fscrawl import store
+from fscrawl.records import TreeRecord, timestamp
+from fscrawl.settings import Settings, render
+
+MACHINES = 20
+BEAT_S = 10
+DAY_S = 86_400
+PAGES = 1_000_000
+FILES = 5_000
+RUNS = 5
+
+
+def build(root: Path) -> int:
+    """Make the tree; give the bytes of its logs."""
+    record = TreeRecord(format=1, crawl="bench", created_at="t", shards=256, fanout=0, partition="host")
+    store.create(root, record, render(Settings()), "http://a.example/\n")
+    for host in range(FILES // 100):
+        directory = root / "links" / f"h{host}.example"
+        directory.mkdir()
+        for number in range(100):
+            (directory / f"{number:024x}.json").touch()
+    lines = [json.dumps(_beat(number)) for number in range(DAY_S // BEAT_S)]
+    total = 0
+    for machine in range(MACHINES):
+        name = f"machine{machine:02}-{1000 + machine}-abcdef"
+        hello = {"hello": name, "host": "far", "boot": "another", "pidns": "another", "pid": 1, "start": "1"}
+        text = "\n".join([json.dumps({**hello, "at": timestamp(time.time() - DAY_S)}), *lines, ""])
+        total += (root / ".fscrawl" / "machines" / f"{name}.log").write_text(text)
+    return total
+
+
+def _beat(number: int) -> dict[str, object]:
+    part = (number + 1) * BEAT_S / DAY_S
+    return {
+        "beat": number,
+        "idle": False,
+        "sent": number * 997,
+        "consumed": number * 1999,
+        "shards": 13,
+        "pages": int(PAGES / MACHINES * part),
+        "bytes": int(2e10 * part),
+        "errors": {"http-4xx": number // 9},
+        "pending": 50_000,
+        "in_flight": 32,
+        "hosts": 850,
+        "memory": 250_000_000,
+        "state": "",
+        "settings": "0" * 8,
+        "settings_at": timestamp(time.time()),
+        "resting": 3,
+        "gave_up": 1,
+        "slow": {f"slow-{host}.example": 2.5 for host in range(5)},
+        "failing": {f"failing-{host}.example": 9 for host in range(5)},
+        "at": timestamp(time.time() - DAY_S + (number + 1) * BEAT_S),
+    }
+
+
+def measure(root: Path, *flags: str) -> list[float]:
+    """Give the seconds of each run, ascending."""
+    taken = []
+    for _ in range(RUNS):
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "fscrawl", "status", "--root", str(root), *flags],
+            stdout=subprocess.DEVNULL,
+            check=True,
+            timeout=60,
+        )
+        taken.append(time.perf_counter() - began)
+    return sorted(taken)
+
+
+def main() -> None:
+    where = sys.argv[1] if len(sys.argv) > 1 else None
+    with tempfile.TemporaryDirectory(dir=where) as directory:
+        log_bytes = build(Path(directory) / "tree")
+        print(f"{MACHINES} machines, {PAGES:,} pages by their logs, {log_bytes / 1e6:.0f} MB of logs")
+        for flags in ((), ("--json",)):
+            taken = measure(Path(directory) / "tree", *flags)
+            print(f"status {' '.join(flags):<8} {taken[0]:.2f} to {taken[-1]:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

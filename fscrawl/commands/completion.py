@@ -1,0 +1,55 @@
+"""`fscrawl completion`: what makes a shell complete commands, options and paths."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fscrawl.commands.common import Commands, Parser
+from fscrawl.errors import EXIT_OK
+
+SHELLS = ("bash", "zsh", "fish")
+_EXAMPLES = """\
+examples:
+  fscrawl completion bash > ~/.local/share/bash-completion/completions/fscrawl
+  fscrawl completion zsh > ~/.zfunc/_fscrawl          with  fpath+=~/.zfunc  before compinit in ~/.zshrc
+  fscrawl completion fish > ~/.config/fish/completions/fscrawl.fish
+"""
+
+
+def add(commands: Commands[Parser]) -> None:
+    completion = commands.add_parser(
+        "completion",
+        help="print what makes a shell complete commands and options",
+        description="Print a script for a shell, which completes commands, options, files and directories.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    completion.set_defaults(run=run)
+    completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
+
+
+def run(options: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415 - nothing else needs it
+
+    print(shtab.complete(_parser(), options.shell))
+    return EXIT_OK
+
+
+def _parser() -> Parser:
+    """Give the parser of all commands, as `cli` has it, with what completes a path."""
+    import shtab  # noqa: PLC0415
+
+    from fscrawl import commands  # noqa: PLC0415 - it has loaded this module, among others
+
+    whole = Parser(prog="fscrawl", allow_abbrev=False)
+    whole.add_argument("--version", action="store_true", help="print the version")
+    all_ = whole.add_subparsers(metavar="COMMAND")
+    for command in commands.ALL:
+        command.add(all_)
+    for parser in all_.choices.values():
+        for action in parser._actions:  # noqa: SLF001 - it has no public name
+            if action.type is Path:
+                action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+    return whole

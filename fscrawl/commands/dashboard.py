@@ -1,0 +1,40 @@
+"""`fscrawl dashboard`: a web page that shows a crawl while it runs."""
+
+from __future__ import annotations
+
+import argparse
+
+from fscrawl.commands.common import Commands, Parser, add_root
+from fscrawl.errors import UsageError
+
+_PORT = 8712
+
+
+def add(commands: Commands[Parser]) -> None:
+    dashboard = commands.add_parser(
+        "dashboard",
+        help="a web page that shows a crawl while it runs, and its pages",
+        description="Serve a web page that shows the crawl at --root: live curves, machines, hosts, pages, failures.",
+        allow_abbrev=False,
+    )
+    dashboard.set_defaults(run=run)
+    add_root(dashboard)
+    dashboard.add_argument("--port", type=_port, default=_PORT, metavar="N", help=f"default {_PORT}; 0: any free one")
+    dashboard.add_argument("--host", default="127.0.0.1", metavar="H", help="where to listen (default 127.0.0.1)")
+    dashboard.add_argument(
+        "--control", action="store_true", help="let whoever has the printed address pause, stop and seed the crawl"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        from fscrawl.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
+    except ModuleNotFoundError as error:
+        raise UsageError(f"dashboard needs {error.name}: pip install 'fscrawl[dashboard]'") from error
+    return serve(options.root, options.host, options.port, control=options.control)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r}: it takes a number from 0 to 65535")
+    return int(text)

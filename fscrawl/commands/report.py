@@ -1,0 +1,47 @@
+"""`fscrawl report`: a crawl as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fscrawl.commands.common import Commands, Parser, add_root, open_tree
+from fscrawl.errors import EXIT_OK, UsageError
+from fscrawl.progress import Progress, plain
+
+
+def add(commands: Commands[Parser]) -> None:
+    report = commands.add_parser(
+        "report",
+        help="what a crawl has brought, as one HTML file",
+        description="Read all records, and write what they add up to as one HTML file without scripts. It changes"
+        " nothing in the tree; machines may be at work.",
+        epilog="example:  fscrawl report --root /mnt/shared --out report.html",
+        allow_abbrev=False,
+    )
+    report.set_defaults(run=run)
+    add_root(report)
+    report.add_argument(
+        "--out", required=True, type=Path, metavar="FILE", help="the file; one that is there is replaced"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from tqdm import tqdm  # noqa: PLC0415 - a crawl need not load it
+
+    from fscrawl.publish import publish  # noqa: PLC0415
+    from fscrawl.report import gather, render  # noqa: PLC0415
+
+    out: Path = options.out
+    if out.is_dir() or not out.parent.is_dir():
+        raise UsageError(f"--out {out}: it takes the name of a file, in a directory that is there")
+    progress = Progress("quiet", verbose=False)
+    tree = open_tree(options.root)
+    with tqdm(unit=" records", dynamic_ncols=True, disable=not sys.stderr.isatty()) as bar:
+        report = gather(tree, progress.warn, bar.update)
+    publish(out.absolute(), render(report).encode(), tree.machine)
+    tally = report.tally
+    sums = f"{tally.kinds['page']:,} pages of {len(tally.hosts):,} hosts, {tally.errors.total():,} errors"
+    print(f"{plain(str(out))}: {sums}")
+    return EXIT_OK

@@ -1,0 +1,85 @@
+"""Curves from beats: levels and rates at even moments. Pure.
+
+Vocabulary:
+  beat      (time, value): what a counter was when a machine wrote it down
+  moment    a multiple of the step, so that a curve moves by whole steps and its points do not wobble
+  level     a counter at a moment, on the straight line between two beats; None where the machine was not there
+  rate      how much a level grew in the step before a moment, by time
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Grid(NamedTuple):
+    """`points` moments, `step_s` apart, the last not after the time it was made for."""
+
+    since: float
+    step_s: float
+    points: int
+
+    def moments(self) -> list[float]:
+        return [self.since + number * self.step_s for number in range(self.points)]
+
+
+def grid(now: float, step_s: float, points: int) -> Grid:
+    """Lay moments over the time before `now`.
+
+    >>> grid(1003.0, 5.0, 120)
+    Grid(since=405.0, step_s=5.0, points=120)
+    """
+    return Grid((now // step_s - points + 1) * step_s, step_s, points)
+
+
+def levels(beats: Sequence[tuple[float, float]], moments: Iterable[float]) -> list[float | None]:
+    """Give the level at each moment; both in order of time.
+
+    >>> levels([(0.0, 0.0), (10.0, 100.0)], [-1.0, 0.0, 5.0, 10.0, 11.0])
+    [None, 0.0, 50.0, 100.0, None]
+    """
+    found: list[float | None] = []
+    after = 0
+    for moment in moments:
+        while after < len(beats) and beats[after][0] < moment:
+            after += 1
+        found.append(_between(beats, after, moment))
+    return found
+
+
+def _between(beats: Sequence[tuple[float, float]], after: int, moment: float) -> float | None:
+    if after == len(beats):
+        return None
+    at, value = beats[after]
+    if at == moment:
+        return value
+    if after == 0:
+        return None
+    before_at, before = beats[after - 1]
+    return before + (value - before) * (moment - before_at) / (at - before_at)
+
+
+def rates(of_levels: Sequence[float | None], step_s: float, unit_s: float = 1.0) -> list[float | None]:
+    """Give the growth from each level to the next for each `unit_s` seconds: one fewer than the levels.
+
+    >>> rates([None, 10.0, 30.0, 20.0], 5.0)
+    [None, 4.0, 0.0]
+    """
+    return [
+        None if earlier is None or later is None else max(0.0, later - earlier) * unit_s / step_s
+        for earlier, later in itertools.pairwise(of_levels)
+    ]
+
+
+def summed(curves: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """Add curves up; None where none has a value.
+
+    >>> summed([[1.0, None, None], [2.0, 3.0, None]])
+    [3.0, 3.0, None]
+    """
+    return [
+        sum(there) if (there := [value for value in values if value is not None]) else None
+        for values in zip(*curves, strict=True)
+    ]

@@ -1,0 +1,162 @@
+"""What is answered at all, and with which headers: the one door to the dashboard. `refusal` and `headers_for` are pure.
+
+Vocabulary:
+  names     the hosts by which the dashboard may be asked for; a page elsewhere that has its own name lead here (DNS
+            rebinding) sends its own name
+  token     what is known only to those whom the one who started the dashboard has shown it to
+  foreign   asked for by a page of another origin
+
+Promise: an answer tells nobody else's page anything, can be framed by nobody else, and carries a policy by which a
+browser runs the dashboard's own script and none other. Only a POST with the token, by a page of ours, changes things.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN_HEADER = "x-fscrawl-token"  # noqa: S105 - the name of the header
+CONTROL = "/control/"
+BODY = "/body/"
+_PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+# `sandbox` without a word after it: no script, no form, no window, no way to the page around it, an origin of its own
+_BODY_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+_COMMON = {
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-dns-prefetch-control": "off",  # no policy covers the names that a stored page wants looked up
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?\Z")
+_PATH = re.compile(r"/[A-Za-z0-9._/-]*\Z")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognise it
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The hosts by which the dashboard may be asked for. `any_address`: any IP address too, but no other name."""
+
+    names: frozenset[str]
+    any_address: bool = False
+
+    def allow(self, header: str) -> bool:
+        """Tell whether a Host header is one of these, with any port (it may be a tunnel's).
+
+        >>> [names_for("127.0.0.1", "box").allow(each) for each in ("localhost:9000", "evil.example:8712", "")]
+        [True, False, False]
+        """
+        found = _HOST.match(header.lower())
+        return found is not None and (found[1] in self.names or (self.any_address and _is_address(found[1])))
+
+
+def names_for(host: str, machine: str) -> Names:
+    """Give the names for what `--host` said; `machine`: this machine's name, for when it listens on every address.
+
+    >>> names_for("192.0.2.7", "box").allow("192.0.2.7:8712"), names_for("0.0.0.0", "Box").allow("box:8712")
+    (True, True)
+    """
+    if host in _EVERY_ADDRESS:
+        return Names(_LOOPBACK | {machine.lower()}, any_address=True)
+    return Names(_LOOPBACK | {f"[{host}]".lower() if ":" in host else host.lower()})
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def refusal(
+    method: str, path: str, headers: Mapping[str, str], names: Names, token: str | None
+) -> tuple[int, str] | None:
+    """Say why a request is not answered: (status, one line); None if it is. `path`: decoded; `headers`: lower case.
+
+    >>> refusal("GET", "/", {"host": "evil.example"}, names_for("127.0.0.1", ""), None)[0]
+    400
+    """
+    if not names.allow(headers.get("host", "")):
+        return 400, "this host name does not lead to a dashboard; use the address that it printed"
+    if not _PATH.match(path) or ".." in path:
+        return 404, "there is nothing here"
+    if method in {"GET", "HEAD"}:
+        # a link from elsewhere may open the page; nothing else is for other people's pages, not even to make it work
+        foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
+        return (403, "asked for by another site") if foreign and path != "/" else None
+    if method != "POST" or not path.startswith(CONTROL):
+        return 405, "only GET here"
+    return _control_refusal(headers, token)
+
+
+def _control_refusal(headers: Mapping[str, str], token: str | None) -> tuple[int, str] | None:
+    if token is None:
+        return 403, "this dashboard only looks; start it with --control"
+    if not secrets.compare_digest(headers.get(TOKEN_HEADER, "").encode(), token.encode()):
+        return 403, "the token is missing or wrong; open the address that was printed at start"
+    if not _is_ours(headers):
+        return 403, "asked for by another site"
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        return 415, "it takes JSON"
+    return None
+
+
+def _is_ours(headers: Mapping[str, str]) -> bool:
+    """Tell whether a page of this origin asks: by Origin or Sec-Fetch-Site, one of which every browser sends."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin is None and site is None:
+        return False
+    return site in {None, "same-origin"} and (origin is None or origin.partition("://")[2] == headers["host"])
+
+
+def headers_for(path: str) -> dict[str, str]:
+    """Give the headers of every answer: the policy of the page, or of a stored body in its frame.
+
+    >>> headers_for("/")["x-frame-options"], headers_for("/body/a.example/0123")["x-frame-options"]
+    ('DENY', 'SAMEORIGIN')
+    """
+    if path.startswith(BODY):
+        return {**_COMMON, "content-security-policy": _BODY_POLICY, "x-frame-options": "SAMEORIGIN"}
+    return {**_COMMON, "content-security-policy": _PAGE_POLICY, "x-frame-options": "DENY"}
+
+
+class Guard:
+    """The door in front of an application; `token` None: nothing can be changed."""
+
+    def __init__(self, app: ASGIApp, names: Names, token: str | None) -> None:
+        self._app = app
+        self._names = names
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"]
+        extra = [(name.encode(), value.encode()) for name, value in headers_for(path).items()]
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *extra]
+            await send(message)
+
+        asked = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = refusal(scope["method"], path, asked, self._names, self._token)
+        app = self._app if refused is None else PlainTextResponse(f"{refused[1]}\n", refused[0])
+        await app(scope, receive, send_guarded)

@@ -1,0 +1,42 @@
+"""Numbers as people read them: in few characters, with a unit. Pure."""
+
+from __future__ import annotations
+
+DAY_S = 86400
+
+
+def count(number: float) -> str:
+    """Give a number in few characters.
+
+    >>> count(12345), count(1234567), count(2.5e9)
+    ('12,345', '1.23M', '2.5G')
+    """
+    for scale, unit in ((1e9, "G"), (1e6, "M")):
+        if number >= scale:
+            return f"{number / scale:.3g}{unit}"
+    return f"{number:,.0f}"
+
+
+def size(number: float) -> str:
+    """Give a number of bytes.
+
+    >>> size(0), size(1234), size(120_000_000), size(1.5e13)
+    ('0 B', '1.2 kB', '120 MB', '15 TB')
+    """
+    for scale, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= scale:
+            value = number / scale
+            return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
+    return f"{number:.0f} B"
+
+
+def span(seconds: float) -> str:
+    """Give a span of time.
+
+    >>> span(30), span(200), span(7500), span(4e5)
+    ('1 min', '3 min', '2 h 5 min', '4.6 days')
+    """
+    if seconds >= DAY_S:
+        return f"{seconds / DAY_S:,.1f} days"
+    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -1,0 +1,329 @@
+"""What the dashboard makes of a view: curves, the state of the page, metrics; and whom it answers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fscrawl.dashboard.curves import grid, levels, rates, summed
+from fscrawl.dashboard.guard import Names, headers_for, names_for, refusal
+from fscrawl.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
+from fscrawl.dashboard.metrics import metrics
+from fscrawl.dashboard.summary import POINTS, condition, summary
+from fscrawl.survey import Beat, Machine, View
+
+NOW = 1_790_000_600.0
+
+
+def machine(name: str, state: str = "alive", every_s: float = 10.0, beats: int = 30, **facts: object) -> Machine:
+    """A machine that stores 20 pages a beat, and whose last beat was just now."""
+    made = Machine(name, state=state, left=state == "left")
+    for number in range(beats):
+        grown = {"pages": number * 20, "bytes": number * 2000, "pending": 50, "errors": {"dns": number}, "shards": 2}
+        made.history.append(Beat(NOW - every_s * (beats - 1 - number), {**grown, **facts}))
+    return made
+
+
+def view(*machines: Machine, signs: tuple[str, ...] = (), trouble: str = "") -> View:
+    return View(NOW, "c1", machines, signs, 10**9, "digest", trouble)
+
+
+# -- curves
+
+
+def test_levels_between_beats() -> None:
+    """A level lies on the line between two beats, and is None where a machine was not there yet or any more."""
+    beats = [(10.0, 0.0), (20.0, 10.0), (20.0, 12.0), (30.0, 12.0)]
+    assert levels(beats, [5, 10, 12.5, 20, 25, 30, 31]) == [None, 0.0, 2.5, 10.0, 12.0, 12.0, None]
+    assert levels([], [1.0]) == [None]
+
+
+def test_levels_of_a_clock_that_was_set_back() -> None:
+    """Beats out of order give levels, and no division by zero."""
+    assert levels([(10.0, 1.0), (5.0, 2.0), (5.0, 3.0), (20.0, 4.0)], [0.0, 5.0, 12.5, 20.0])[3] == 4.0
+
+
+def test_rates_never_fall_below_zero() -> None:
+    """A counter that begins anew is no negative rate, and a gap is a gap on both sides."""
+    assert rates([0.0, 10.0, 4.0, None, 5.0, 6.0], 5.0, 60.0) == [120.0, 0.0, None, None, 12.0]
+
+
+def test_grid_stands_still_within_a_step() -> None:
+    """Two looks within one step have the same moments, the last not after the look."""
+    assert grid(1000.0, 5.0, 4) == grid(1004.9, 5.0, 4) != grid(1005.0, 5.0, 4)
+    assert grid(1004.9, 5.0, 4).moments() == [985.0, 990.0, 995.0, 1000.0]
+
+
+def test_sum_of_nothing() -> None:
+    """Where no curve has a value their sum has none."""
+    assert summed([]) == []
+
+
+# -- the state
+
+
+def test_curves_of_a_summary() -> None:
+    """Each machine has a rate of two pages a second, six errors a minute, and what is pending as it was."""
+    curves = summary(view(machine("a"), machine("b")), "10min")["curves"]
+    assert [series["name"] for series in curves["series"]] == ["a", "b"]
+    series = curves["series"][0]
+    assert {value for value in series["pages"] if value is not None} == {2.0}
+    assert {value for value in series["errors"] if value is not None} == {6.0}
+    assert {value for value in series["pending"] if value is not None} == {50}
+    assert series["bytes"][-1] == 200.0
+    assert {len(values) for name, values in series.items() if name != "name"} == {curves["count"]}
+
+
+def test_curves_have_a_bounded_number_of_points() -> None:
+    """An hour of beats and a few seconds of them give 120 points at most, and 24 at least."""
+    assert summary(view(machine("a", beats=400)), "10min")["curves"]["count"] == POINTS
+    assert summary(view(machine("a", beats=400)), "1h")["curves"]["count"] == POINTS
+    assert summary(view(machine("a", beats=2)), "10min")["curves"]["count"] == 24
+    assert summary(view(), "10min")["curves"]["series"] == []
+
+
+def test_curves_end_where_all_have_spoken() -> None:
+    """A machine whose beat is still to come does not make the sum fall at its end."""
+    late = machine("b")
+    late.history.pop()
+    curves = summary(view(machine("a"), late), "10min")["curves"]
+    assert all(series["pages"][-1] is not None for series in curves["series"])
+
+
+def test_many_machines_share_a_curve() -> None:
+    """The eight with most pages have curves and colours of their own, the others one together."""
+    machines = [machine(f"m{n:02}", beats=10 + n) for n in range(11)]
+    facts = summary(view(*machines), "10min")
+    assert [series["name"] for series in facts["curves"]["series"]][-1] == "3 others"
+    assert facts["curves"]["series"][-1]["pages"][-1] == 6.0
+    assert sum(row["colour"] is not None for row in facts["machines"]) == 8
+
+
+def test_a_machine_keeps_its_colour() -> None:
+    """A machine that joins later comes after those that were there, whatever its name."""
+    first, later = machine("z", beats=30), machine("a", beats=10)
+    rows = summary(view(later, first), "10min")["machines"]
+    assert {row["name"]: row["colour"] for row in rows} == {"z": 0, "a": 1}
+
+
+def test_machines_that_are_over_are_listed_up_to_a_bound() -> None:
+    """Of a hundred and fifty machines that are over a hundred are listed, and the rest counted."""
+    facts = summary(view(machine("a"), *(machine(f"o{n}", "left", beats=1) for n in range(150))), "10min")
+    assert (len(facts["machines"]), facts["unlisted"]) == (101, 50)
+    assert facts["machines"][0]["rate"] == 2.0
+    assert facts["machines"][1]["rate"] is None
+
+
+def test_totals() -> None:
+    """Totals are of all machines that were, what is pending only of those that are alive."""
+    facts = summary(view(machine("a"), machine("b", "left")), "10min")
+    assert facts["totals"]["pages"] == 2 * 29 * 20
+    assert facts["totals"]["pending"] == 50
+    assert facts["totals"]["ends_in_s"] == 25
+    assert facts["errors"] == [["dns", 58]]
+    assert summary(view(machine("b", "left")), "10min")["totals"]["pending"] is None
+
+
+@pytest.mark.parametrize(
+    ("machines", "signs", "expected"),
+    [
+        ([], (), "not begun"),
+        (["alive"], (), "running"),
+        (["alive"], ("PAUSE",), "paused"),
+        (["alive"], ("PAUSE.a.example",), "running"),
+        (["alive"], ("STOP", "PAUSE"), "stopping"),
+        (["left"], ("STOP",), "stopped"),
+        (["dead"], (), "no machine runs"),
+        (["finished"], (), "finished"),
+    ],
+)
+def test_condition(machines: list[str], signs: tuple[str, ...], expected: str) -> None:
+    """The condition follows from signs and machines."""
+    made = [machine("m", "left" if state == "finished" else state) for state in machines]
+    for each, state in zip(made, machines, strict=True):
+        each.finished = state == "finished"
+    assert condition(view(*made, signs=signs)) == expected
+
+
+# -- metrics
+
+
+def test_metrics_are_well_formed() -> None:
+    """Each metric has its help and type before its samples, and counters end in _total."""
+    text = metrics(view(machine('q"\\'), machine("b", "left"), signs=("PAUSE",)))
+    kinds: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            kinds[name] = kind
+        elif not line.startswith("#"):
+            sample = re.fullmatch(r'(fscrawl_[a-z_]+)(\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})? (-?[0-9.e+]+)', line)
+            assert sample, line
+            assert sample[1] in kinds
+    assert text.endswith("\n")
+    assert all((kind == "counter") == name.endswith("_total") for name, kind in kinds.items())
+    assert 'fscrawl_pages_total{machine="b"} 580' in text
+    assert 'fscrawl_pending{machine="b"}' not in text
+    assert 'fscrawl_pages_total{machine="q\\"\\\\"} 580' in text
+    assert 'fscrawl_errors_total{machine="b",class="dns"} 29' in text
+    assert 'fscrawl_sign{sign="PAUSE"} 1' in text
+    assert 'fscrawl_machine_up{machine="b"} 0' in text
+
+
+def test_metrics_of_fractions() -> None:
+    """A time with a fraction keeps it."""
+    odd = machine("a", beats=0)
+    odd.history.append(Beat(1.5, {}))
+    assert 'fscrawl_last_beat_timestamp_seconds{machine="a"} 1.5\n' in metrics(view(odd))
+
+
+# -- whom it answers
+
+OURS = names_for("127.0.0.1", "box")
+
+
+@pytest.mark.parametrize(
+    ("listens_on", "host", "allowed"),
+    [
+        ("127.0.0.1", "localhost:1", True),
+        ("127.0.0.1", "[::1]:8712", True),
+        ("127.0.0.1", "LOCALHOST", True),
+        ("127.0.0.1", "evil.example", False),
+        ("127.0.0.1", "localhost.evil.example", False),
+        ("127.0.0.1", "192.0.2.1", False),
+        ("127.0.0.1", "box", False),
+        ("127.0.0.1", "", False),
+        ("127.0.0.1", "localhost:123456", False),
+        ("127.0.0.1", "user@localhost", False),
+        ("Dash.Example", "dash.example:80", True),
+        ("::1", "[::1]", True),
+        ("2001:db8::1", "[2001:DB8::1]:80", True),
+        ("0.0.0.0", "192.0.2.1:8712", True),
+        ("::", "[2001:db8::1]", True),
+        ("0.0.0.0", "box", True),
+        ("0.0.0.0", "evil.example", False),
+        ("::", "[::::]", False),
+    ],
+)
+def test_host_header(listens_on: str, host: str, *, allowed: bool) -> None:
+    """Only names that lead here on purpose are answered; listening everywhere adds addresses, not names."""
+    assert names_for(listens_on, "box").allow(host) is allowed
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/", {}, None),
+        ("HEAD", "/api/state", {"sec-fetch-site": "same-origin"}, None),
+        ("GET", "/", {"sec-fetch-site": "cross-site"}, None),
+        ("GET", "/api/state", {"sec-fetch-site": "cross-site"}, 403),
+        ("GET", "/body/a/b", {"sec-fetch-site": "same-site"}, 403),
+        ("GET", "/", {"host": "evil.example"}, 400),
+        ("GET", "/body/../x", {}, 404),
+        ("GET", "/body/a\\b", {}, 404),
+        ("GET", "/body/\0", {}, 404),
+        ("PUT", "/", {}, 405),
+        ("OPTIONS", "/control/pause", {}, 405),
+        ("DELETE", "/control/pause", {}, 405),
+        ("POST", "/api/state", {}, 405),
+    ],
+)
+def test_refusals(method: str, path: str, headers: dict[str, str], status: int | None) -> None:
+    """What is asked for by others, by another name, by another path or by another method is refused."""
+    refused = refusal(method, path, {"host": "localhost", **headers}, OURS, "token")
+    assert (refused and refused[0]) == status
+
+
+GOOD = {
+    "host": "localhost:8712",
+    "origin": "http://localhost:8712",
+    "sec-fetch-site": "same-origin",
+    "x-fscrawl-token": "tok",
+    "content-type": "application/json; charset=utf-8",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({}, None),
+        ({"origin": None}, None),
+        ({"sec-fetch-site": None}, None),
+        ({"origin": None, "sec-fetch-site": None}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "http://localhost:9999"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"x-fscrawl-token": None}, 403),
+        ({"x-fscrawl-token": "tok2"}, 403),
+        ({"x-fscrawl-token": "tök"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": None}, 415),
+    ],
+)
+def test_control_takes_token_and_origin(change: dict[str, str | None], status: int | None) -> None:
+    """A change takes the token, JSON, and a page of this origin; no browser sends either header falsely."""
+    headers = {name: value for name, value in {**GOOD, **change}.items() if value is not None}
+    refused = refusal("POST", "/control/pause", headers, OURS, "tok")
+    assert (refused and refused[0]) == status
+
+
+def test_no_control_without_the_option() -> None:
+    """Without a token there is none that would do, not even an empty one."""
+    assert refusal("POST", "/control/pause", {**GOOD, "x-fscrawl-token": ""}, OURS, None) == (
+        403,
+        "this dashboard only looks; start it with --control",
+    )
+
+
+def test_policies() -> None:
+    """The page runs its own script only and is framed by nobody; a body runs none, and is framed by the page alone."""
+    page, body = (
+        headers_for("/api/page")["content-security-policy"],
+        headers_for("/body/a/b")["content-security-policy"],
+    )
+    assert "default-src 'none'; script-src 'self'" in page
+    assert "frame-ancestors 'none'" in page
+    assert "unsafe" not in page
+    assert body.startswith("sandbox; default-src 'none'; style-src 'unsafe-inline'")
+    assert "allow-" not in body
+    assert "script-src" not in body
+    assert "frame-ancestors 'self'" in body
+
+
+def test_names_without_addresses() -> None:
+    """Names alone do not allow an address that is none of them."""
+    assert not Names(frozenset({"a"})).allow("127.0.0.1")
+
+
+# -- the table of hosts
+
+COUNTS = {"a.example": Count(3, 0, 0), "b.example_8080": Count(1, 9, 0), "c.example": Count(2, 4, 0)}
+HOSTS = sorted([*COUNTS, "d.example"])
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (Query(), "acbd"),
+        (Query(descending=False), "bcad"),
+        (Query(sort="failures"), "bcad"),
+        (Query(sort="host", descending=False), "abcd"),
+        (Query(sort="host"), "dcba"),
+        (Query(" EXAMPLE:80", "host"), "b"),
+        (Query("nowhere"), ""),
+        (Query(page=1), ""),
+    ],
+)
+def test_arranged_hosts(query: Query, expected: str) -> None:
+    """Hosts are searched by what people call them, and those not counted yet come last in an order by counts."""
+    assert "".join(name[0] for name in arrange(HOSTS, COUNTS, query)[1]) == expected
+
+
+def test_pages_of_hosts() -> None:
+    """A page has fifty rows, and the number found is of all pages."""
+    names = [f"h{n:03}" for n in range(120)]
+    found, page = arrange(names, {}, Query(sort="host", descending=False, page=2))
+    assert (found, page) == (120, names[2 * PAGE_ROWS :])

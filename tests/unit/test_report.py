@@ -1,0 +1,454 @@
+"""What the report says of a tree, and that nothing from the web gets out of its place in it."""
+
+from __future__ import annotations
+
+import math
+import re
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import html5lib
+import pytest
+
+from fscrawl import cli, report, store, urls
+from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.machinery import Machinery
+from fscrawl.records import TreeRecord
+from fscrawl.report import svg, tally
+from fscrawl.report.course import EDGES, along, course_of
+from fscrawl.report.tally import Best, Bodies, Fact, Tally
+from fscrawl.store import Tree
+from fscrawl.survey import Beat
+from tests.beats import Logs
+from tests.trees import Grown
+
+HOSTILE = "</title></td></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--\x00\x1b[31m\u202e]]>&amp;"
+FACT = Fact("0" * 24, "http://a.example/", "", "page", 0, 200, "text/html", "", 0, 0, 0.0, 0, "", "")
+
+
+def made(root: Path) -> report.Report:
+    """Gather a report as the command does."""
+    warned: list[str] = []
+    found = report.gather(Tree(root, "observer-1-aa"), warned.append, lambda count: None)
+    assert warned == []
+    return found
+
+
+def parsed(text: str) -> ET.Element:
+    """Read HTML as a browser does; it must be without a parse error."""
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    document = parser.parse(text)
+    assert parser.errors == []
+    return document
+
+
+def tags(document: ET.Element) -> Counter[str]:
+    return Counter(str(element.tag).rpartition("}")[2] for element in document.iter())
+
+
+def told(document: ET.Element) -> str:
+    return " ".join("".join(document.itertext()).split())
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Grown:
+    """A tree of three hosts with pages of all kinds, failures, and the log of two machines."""
+    tree = Grown(tmp_path / "tree")
+    for number in range(6):
+        tree.page(f"http://a.example/{number}", b"<title>Same</title>same", depth=number % 3, elapsed=0.5)
+    tree.page(
+        "http://b.example/", b"<title>B</title><a href=1>x</a><a href=2>y</a>" + b"." * 5000, depth=0, elapsed=2.5
+    )
+    tree.page("http://b.example/empty", b"", sha256="", elapsed=0.1)
+    tree.redirect("http://b.example/old", "http://b.example/", 301)
+    tree.redirect("http://b.example/out", "http://c.example/x", 302)
+    tree.skipped("http://b.example/x.pdf")
+    tree.fail("http://c.example/x")
+    for number in range(5):
+        tree.fail(f"http://b.example/gone{number}", "timeout", None)
+    logs = tree.root / ".fscrawl" / "machines"
+    helper = Logs(tmp_path / "other")
+    lines = [helper.beat(10 * n, pages=n, bytes=100 * n, errors={"timeout": n}, pending=9) for n in range(1, 7)]
+    helper.write("m-1-aa", [*lines, helper.bye(60, pages=8, bytes=700, errors={"timeout": 6})])
+    helper.write("m-2-bb", lines[:3])
+    for path in helper.path("m-1-aa").parent.iterdir():
+        path.rename(logs / path.name)
+    return tree
+
+
+# -- sums
+
+
+def test_records_are_summed_up(grown: Grown) -> None:
+    """Pages, redirects, other types, bytes, depths, statuses, types and links are those of the records."""
+    found = made(grown.root)
+    sums = found.tally
+    assert sums.kinds == {"page": 8, "redirect": 2, "skipped": 1}
+    assert sums.bytes == sum(record.bytes for record in grown.records.values())
+    assert sums.links == sum(len(record.links) for record in grown.records.values())
+    assert sums.statuses == {200: 9, 301: 1, 302: 1}
+    assert sums.types == {"text/html": 10, "application/pdf": 1}
+    assert sums.reasons == {"type application/pdf": 1}
+    assert sums.depths == {0: 3, 1: 6, 2: 2}
+    assert (sums.redirects, sums.elsewhere, sums.targets) == ({301: 1, 302: 1}, 1, {"c.example": 1})
+    assert sums.sizes[0] == 1
+    assert (sums.first, sums.last) == (
+        min(r.fetched_at for r in grown.records.values()),
+        max(r.fetched_at for r in grown.records.values()),
+    )
+
+
+def test_hosts_are_summed_up(grown: Grown) -> None:
+    """Of each host there is how many pages, bytes and errors it has, and how long it takes to answer."""
+    hosts = made(grown.root).tally.hosts
+    assert {name: (h.pages, h.errors, h.records) for name, h in hosts.items()} == {
+        "a.example": (6, 0, 6),
+        "b.example": (2, 5, 5),
+        "c.example": (0, 1, 0),
+    }
+    assert hosts["a.example"].elapsed_s == pytest.approx(3.0)
+    assert hosts["b.example"].slowest_s == 2.5
+
+
+def test_failures_are_summed_up_with_examples(grown: Grown) -> None:
+    """Failures are counted by class, with the first three of each."""
+    sums = made(grown.root).tally
+    assert sums.errors == {"http-4xx": 1, "timeout": 5}
+    assert {name: len(shown) for name, shown in sums.examples.items()} == {"http-4xx": 1, "timeout": 3}
+
+
+def test_duplicates_are_found_by_their_bodies(grown: Grown) -> None:
+    """Pages of one body are duplicates of each other, and one of them is named; empty bodies are not."""
+    found = made(grown.root)
+    assert (found.same_pages, found.same_bodies) == (6, 1)
+    [(duplicate, fact)] = found.shown
+    assert duplicate.pages == 6
+    assert (fact.url in grown.records, fact.title) == (True, "Same")
+
+
+def test_the_best_are_kept_in_order() -> None:
+    """Of any number of items the ten highest stay, the highest first, of equals the one that came first."""
+    best = Best()
+    for number in range(100):
+        best.add(number % 7, number)
+    assert best.items() == [(6, number) for number in range(6, 76, 7)]
+
+
+def test_bodies_take_24_bytes_a_page() -> None:
+    """A hundred thousand pages of hosts are kept in a few MiB, and the duplicates among them are found."""
+    tracemalloc.start()
+    bodies = Bodies()
+    for number in range(100_000):
+        bodies.add(number % 99_999 + 1, number % 3, f"{number:024x}")
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 100_000 * 32
+    assert bodies.duplicates(["a", "b", "c"]) == (2, 1, [tally.Duplicate(2, "a", "0" * 24)])
+
+
+def test_what_the_web_makes_up_is_counted_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Content types and classes beyond so many different ones are counted together."""
+    monkeypatch.setattr(tally, "_DIFFERENT", 3)
+    sums = Tally(names=["a"])
+    for number in range(10):
+        sums.count("a", 0, FACT._replace(type=f"x/{number}"))
+        sums.count_failure("a", tally.Failure(f"c{number}", "u", "m"))
+    assert sums.types == {"x/0": 1, "x/1": 1, "x/2": 1, tally.OTHER: 7}
+    assert set(sums.examples) == {"c0", "c1", "c2"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"headers": {}}, {"type": "(none)"}),
+        ({"headers": {"content-type": " Text/HTML ; charset=x"}}, {"type": "text/html"}),
+        ({"headers": {"content-type": "x" * 999}}, {"type": "x" * 100}),
+        ({"sha256": "none"}, {"fingerprint": 0}),
+        ({"sha256": "f" * 64}, {"fingerprint": 2**64 - 1}),
+        ({"bytes": -5, "elapsed": -1.0}, {"bytes": 0, "elapsed_s": 0.0}),
+        ({"bytes": 10**40, "elapsed": math.inf}, {"bytes": 1 << 62, "elapsed_s": 1 << 62}),
+    ],
+)
+def test_records_that_somebody_wrote_by_hand(tmp_path: Path, fields: dict, expected: dict) -> None:
+    """Whatever a record says, what counts of it is a number or a short text."""
+    record = Grown(tmp_path / "t").page("http://a.example/", **fields)
+    fact = tally.fact_of(record, "0" * 24)
+    assert {name: getattr(fact, name) for name in expected} == expected
+
+
+def test_torn_records_are_warned_of_and_counted(grown: Grown) -> None:
+    """A record or a failure that is torn is warned of, counted as unreadable, and the rest is reported."""
+    grown.file("links", "http://b.example/").write_bytes(b'{"url":')
+    grown.file("errs", "http://c.example/x").write_bytes(b"")
+    warned: list[str] = []
+    found = report.gather(Tree(grown.root, "o"), warned.append, lambda count: None)
+    assert (found.tally.unreadable, len(warned)) == (2, 2)
+    assert all("fscrawl audit" in text for text in warned)
+    assert "2 records could not be read" in report.render(found)
+
+
+def test_what_goes_away_meanwhile_is_left_out(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure that healed, and a duplicate's page that was removed, between listing and reading, are left out."""
+    listed = Tree.keys
+    page, asked = Tree.page, Counter()
+
+    def keys(self: Tree, room: str, host: str) -> list[str]:
+        return [*listed(self, room, host), "f" * 24]
+
+    def gone(self: Tree, host: str, key: str):
+        asked[host, key] += 1
+        if asked[host, key] > 1:
+            raise TreeError("removed")
+        return page(self, host, key)
+
+    monkeypatch.setattr(Tree, "keys", keys)
+    monkeypatch.setattr(Tree, "page", gone)
+    found = made(grown.root)
+    assert (found.tally.kinds.total(), found.tally.errors.total(), found.tally.unreadable) == (11, 6, 0)
+    assert (found.same_pages, found.shown) == (6, [])
+    assert "6 pages share their body" in report.render(found)
+
+
+@pytest.mark.parametrize(("faults", "fails"), [(2, False), (3, True)])
+def test_a_stale_handle_is_tried_again(grown: Grown, monkeypatch: pytest.MonkeyPatch, faults: int, fails: bool) -> None:
+    """A passing fault is tried again twice; then the report ends with it, and so with any other fault at once."""
+    page, asked = Tree.page, Counter()
+
+    def stale(self: Tree, host: str, key: str):
+        asked[key] += 1
+        if asked[key] <= faults:
+            raise TreeBusyError("stale")
+        return page(self, host, key)
+
+    monkeypatch.setattr(Tree, "page", stale)
+    if fails:
+        with pytest.raises(TreeBusyError):
+            made(grown.root)
+    else:
+        assert made(grown.root).tally.kinds.total() == 11
+
+
+# -- over time
+
+
+def test_a_course_is_of_all_machines(grown: Grown) -> None:
+    """Curves go from the first hello to the last goodbye, and sum what each machine had by then."""
+    course = course_of(Machinery(Tree(grown.root, "o")))
+    assert [machine.name for machine in course.machines] == ["m-1-aa", "m-2-bb"]
+    assert len(course.edges) == EDGES
+    assert course.edges[-1] - course.edges[0] == pytest.approx(60)
+    pages = course.of("pages")
+    assert (pages[0][1], pages[90][1], pages[-1][1]) == (0, pytest.approx(6), pytest.approx(11))
+    assert course.of("errors")[-1][1] == pytest.approx(9)
+    assert course.of("pending")[-1][1] == 0
+    speed = course.speed("pages")
+    assert len(speed) == EDGES - 1
+    assert speed[30][1] == pytest.approx(0.2)
+    assert sum(value for _, value in speed) / 3 == pytest.approx(11)
+
+
+def test_without_logs_there_is_no_course(tmp_path: Path) -> None:
+    """A tree whose machinery was deleted, or whose machines said hello and no more, has no curves."""
+    logs = Logs(tmp_path / "t")
+    logs.write("m", [])
+    course = course_of(Machinery(logs.tree))
+    assert (course.edges, course.of("pages"), course.speed("pages")) == ([], [], [])
+
+
+def test_long_logs_are_streamed(tmp_path: Path) -> None:
+    """Of a log of many MiB the ends tell the machine, and the course has all of it."""
+    logs = Logs(tmp_path / "t")
+    logs.write("m", [logs.beat(n, pages=n, text="x" * 500) for n in range(1, 10_001)])
+    course = course_of(Machinery(logs.tree))
+    assert course.machines[0].last.number("pages") == 10_000
+    assert course.machines[0].greeted_at == logs.at(0)
+    assert course.of("pages")[90][1] == pytest.approx(5_000)
+
+
+def test_a_clock_that_goes_back_makes_no_curve_go_back() -> None:
+    """Beats of an earlier time than the one before are passed over."""
+    beats = [Beat(at, {"pages": pages}) for at, pages in ((10, 0), (20, 10), (5, 11), (15, 12), (30, 20))]
+    assert [values[0] for values in along(iter(beats), [10, 15, 20, 25, 30])] == [0, 5, 10, 15, 20]
+
+
+# -- plots
+
+
+def test_ticks_cover_what_there_is() -> None:
+    """Whatever the highest value, there are at most five round ticks, from 0 to it or above."""
+    for highest in (0.001, 0.7, 1, 3, 9.99, 10, 1e3, 123456, 1e12, 2**62):
+        marks = svg.ticks(highest)
+        assert 2 <= len(marks) <= 5
+        assert marks[0] == 0
+        assert marks[-1] >= highest > marks[-2]
+
+
+def test_a_plot_is_named_for_those_who_hear_it() -> None:
+    """A plot is an image with a title and a description, and names them by their ids."""
+    drawn = svg.course("c", "Pages", [(0, 1), (10, 5), (20, 3)], lambda value: f"{value:g}", lambda at: f"{at:g} s")
+    image = ET.fromstring(drawn)
+    assert image.get("role") == "img"
+    assert image.get("aria-labelledby") == "c-title c-desc"
+    assert [(each.tag, each.get("id"), each.text) for each in image[:2]] == [
+        ("title", "c-title", "Pages"),
+        ("desc", "c-desc", "From 0 s to 20 s. Highest: 5 at 10 s; at the end: 3."),
+    ]
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    """A bar's length is its part of the longest; of none there is no plot, and one of 0 can be seen."""
+    image = ET.fromstring(svg.bars("b", "B", [(f"r{n}", n, f"{n} x") for n in range(7)]))
+    widths = [float(bar.get("width", 0)) for bar in image.iter("rect")]
+    assert widths == [1, *(180 * n / 6 for n in range(1, 7))]
+    assert image.findtext("desc") == "r0: 0 x; r1: 1 x; r2: 2 x; r3: 3 x; r4: 4 x; and 2 more."
+    assert ET.fromstring(svg.bars("b", "B", [("r", 0, "0")])).findtext("desc") == "r: 0."
+    assert svg.bars("b", "B", []) == ""
+
+
+def test_labels_from_the_web_stay_text() -> None:
+    """Labels of a plot are escaped and cut, whatever is in them."""
+    drawn = svg.bars("b", HOSTILE, [(HOSTILE, 1, HOSTILE)])
+    assert tags(ET.fromstring(drawn)) == {"svg": 1, "title": 2, "desc": 1, "g": 1, "text": 2, "rect": 1}
+
+
+# -- the file
+
+
+def test_the_file_needs_nothing_else(grown: Grown) -> None:
+    """The file has no script, no picture, no link to a resource; a policy says so to the browser; ids are unique."""
+    text = report.render(made(grown.root))
+    document = parsed(text)
+    assert not set(tags(document)) & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
+    assert "url(" not in text
+    assert "@import" not in text
+    policy = next(each for each in document.iter("meta") if each.get("http-equiv"))
+    assert policy.get("content") == "default-src 'none'; style-src 'unsafe-inline'"
+    assert "prefers-color-scheme:dark" in text
+    assert "@media print" in text
+    ids = [each.get("id") for each in document.iter() if each.get("id")]
+    assert len(ids) == len(set(ids))
+    for each in document.iter():
+        assert not [name for name in each.attrib if str(name).startswith("on")]
+
+
+def test_every_section_is_there(grown: Grown) -> None:
+    """A crawl of all kinds has all sections, a plot in each where one says more than a table."""
+    document = parsed(report.render(made(grown.root)))
+    assert [each.text for each in document.iter("h2")] == [
+        *("Over time", "Hosts", "Depth", "Answers", "Sizes", "Errors", "Redirects", "Duplicates", "Slow answers"),
+        "Machines",
+    ]
+    assert tags(document)["svg"] == 17
+    said = told(document)
+    for text in (
+        "2 redirects, 1 of them to another host.",
+        "6 pages share their body with others; bodies that are shared: 1.",
+        "the exchange took longer than",
+        "no goodbye",
+        "http://b.example/gone",
+    ):
+        assert text in said
+
+
+def test_a_tree_of_nothing_has_a_report(tmp_path: Path) -> None:
+    """A tree without pages, failures and machines makes a file that says so, with no section that is empty."""
+    root = tmp_path / "t"
+    store.create(root, TreeRecord(1, "c1", "t", 16, 0, "host"), "", "http://a.example/\n")
+    document = parsed(report.render(made(root)))
+    assert [each.text for each in document.iter("h2")] == []
+    assert "Crawl c1" in told(document)
+
+
+def test_failures_alone_have_a_report(tmp_path: Path) -> None:
+    """A crawl that only failed shows its hosts and its errors."""
+    tree = Grown(tmp_path / "t")
+    tree.fail("http://a.example/")
+    document = parsed(report.render(made(tree.root)))
+    assert [each.text for each in document.iter("h2")] == ["Hosts", "Errors"]
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2])
+def test_deep_and_wide_crawls_keep_the_report_short(tmp_path: Path, pages: int) -> None:
+    """However deep the crawl and however many its hosts and machines' hours, plots and tables have an end."""
+    tree = Grown(tmp_path / "t")
+    for number in range(40):
+        tree.page(f"http://h{number}.example/", depth=number, title="t" * 5000)
+        tree.fail(f"http://h{number}.example/x", message="m" * 5000)
+    logs = Logs(tmp_path / "o")
+    days = (0.001, 0.5, 30)[pages]
+    logs.write("m", [logs.beat(days * 86_400 * part, pages=part) for part in (0.5, 1)])
+    logs.path("m").rename(tree.root / ".fscrawl" / "machines" / "m.log")
+    text = report.render(made(tree.root))
+    assert len(text) < 120_000
+    assert "deeper: 16" in told(parsed(text))
+
+
+def test_nothing_hostile_gets_out_of_its_place(grown: Grown) -> None:
+    """Titles, hosts, types, header values, classes, messages, reasons and machines of markup are shown as text."""
+    clean = tags(parsed(report.render(made(grown.root))))
+    shape = {name: clean[name] for name in ("script", "img", "svg", "section", "table", "h2", "html", "title", "meta")}
+    hostile = {"title": HOSTILE, "headers": {"content-type": HOSTILE.replace(";", "")}, "fetched_at": HOSTILE}
+    for number in range(6):
+        grown.page(f"http://a.example/{number}", b"<title>Same</title>same", **hostile)
+    grown.redirect("http://b.example/out", f"javascript:{HOSTILE}")
+    grown.skipped("http://b.example/x.pdf", f"type {HOSTILE}", headers=hostile["headers"])
+    grown.fail("http://c.example/x", HOSTILE, None, message=HOSTILE, machine=HOSTILE)
+    grown.fail("http://b.example/gone0", "timeout", None, message=HOSTILE)
+    directory = grown.root / "links" / "<b onclick=alert(3)>.example"
+    directory.mkdir()
+    source = grown.file("links", "http://b.example/").read_bytes()
+    bad_url = source.replace(b'"url":"http://b.example/"', b'"url":"javascript:alert(4)//' + b"<script>" + b'"')
+    assert bad_url != source
+    (directory / f"{'e' * 24}.json").write_bytes(bad_url)
+    (directory / f"{'f' * 24}.json").write_bytes(bad_url)
+    logs = Logs(grown.root.parent / "third")
+    logs.write("m", [logs.bye(30, pages=3, errors={HOSTILE: 2})])
+    logs.path("m").rename(grown.root / ".fscrawl" / "machines" / "<script>.log")
+    text = report.render(made(grown.root))
+    document = parsed(text)
+    after = tags(document)
+    assert {name: after[name] for name in shape} == {**shape, "title": after["title"]}
+    assert not set(text) & {"\x00", "\x1b", "\u202e"}
+    for each in document.iter():
+        assert not [name for name in each.attrib if str(name).startswith("on")]
+    assert {each.get("href", "").split(":")[0] for each in document.iter("a")} == {"http"}
+    assert "<script>alert(1)</script>" in told(document)
+
+
+# -- the command
+
+
+def run(root: Path, out: Path) -> int:
+    return cli.main(["report", "--root", str(root), "--out", str(out)])
+
+
+def test_the_command_writes_one_file(grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command writes the file, replaces an older one, says where it is, and changes nothing in the tree."""
+    before = {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()}
+    out = tmp_path / "out" / "report.html"
+    out.parent.mkdir()
+    for _ in range(2):
+        assert run(grown.root, out) == 0
+    assert capsys.readouterr().out == 2 * f"{out}: 8 pages of 3 hosts, 6 errors\n"
+    parsed(out.read_text(encoding="utf-8"))
+    assert list(out.parent.iterdir()) == [out]
+    assert {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("out", ["", "missing/report.html"])
+def test_a_place_that_is_none_is_said_before_anything_is_read(
+    grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    """A directory, or a file in none, is exit code 2 and one line."""
+    assert run(grown.root, tmp_path / out) == 2
+    assert capsys.readouterr().err.startswith(f"fscrawl: --out {tmp_path / out}: ")
+
+
+def test_every_url_of_the_examples_is_one_of_the_tree(grown: Grown) -> None:
+    """Links lead to pages and failures of the tree, and nowhere else."""
+    document = parsed(report.render(made(grown.root)))
+    assert {each.get("href") for each in document.iter("a")} <= {*grown.records, *grown.failures}
+    assert not re.search(r"https?://(?!www\.w3\.org)", report.page.STYLE)
+    assert urls.key("http://a.example/0") == grown.records["http://a.example/0"].key

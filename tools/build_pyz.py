@@ -1,0 +1,102 @@
+"""`make dist`: the wheel, and one file with fscrawl and all that it needs, for machines that have only Python.
+
+    python tools/build_pyz.py dist
+    python3 dist/fscrawl.pyz crawl --root /mnt/shared --workers 32
+
+The file holds what crawling, watching and auditing need, the dashboard and SOCKS proxies (together 0.5 MB); not what
+`merge` needs, which is a hundred times as large. Some of it is compiled, so it runs on the minor version of Python and
+the architecture that it was built with, and says so anywhere else. It unpacks itself once on each machine, into
+`~/.shiv` (or SHIV_ROOT), and runs from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+EXTRAS = "dashboard,socks"
+NAME = "fscrawl.pyz"
+# Runs before anything of fscrawl is loaded. SOABI is version, architecture and C library: cpython-311-x86_64-linux-gnu
+_PREAMBLE = """\
+import platform, sys, sysconfig
+built, here = {abi!r}, sysconfig.get_config_var("SOABI")
+if here != built:
+    sys.stderr.write(
+        "fscrawl.pyz: it was built for Python {version} (%s), and this is Python %s (%s);"
+        " run it with python{version}, or build one with this Python: make dist PYTHON=%s\\n"
+        % (built, platform.python_version(), here, sys.executable)
+    )
+    sys.exit(2)
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the wheel and fscrawl.pyz.")
+    parser.add_argument("directory", type=Path, help="where to put them")
+    directory: Path = parser.parse_args().directory.absolute()
+    directory.mkdir(exist_ok=True)
+    built = [wheel_of(directory)]
+    built.append(pyz_of(built[0], directory / NAME))
+    for path in built:
+        print(f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}: {_mb(path)}")
+    print(f"{NAME} runs with Python {_minor_version()} on {platform.machine()}: python3 {NAME} crawl --root DIR …")
+    return 0
+
+
+def _mb(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"
+
+
+def _minor_version() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def wheel_of(directory: Path) -> Path:
+    """Build the checkout's wheel."""
+    for old in directory.glob("fscrawl-*.whl"):
+        old.unlink()
+    _run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(CHECKOUT))
+    return next(directory.glob("fscrawl-*.whl"))
+
+
+def pyz_of(wheel: Path, path: Path) -> Path:
+    """Put the wheel and what it needs into one file; whoever runs the old one meanwhile is not disturbed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        preamble = Path(scratch, "preamble.py")
+        abi = sysconfig.get_config_var("SOABI")
+        preamble.write_text(_PREAMBLE.format(abi=abi, version=_minor_version()), encoding="utf-8")
+        made = path.with_name(f".{path.name}.new")
+        _run(
+            *(
+                "shiv",
+                "--quiet",
+                "--only-binary",
+                ":all:",
+                "--output-file",
+                str(made),
+                "--entry-point",
+                "fscrawl.cli:main",
+            ),
+            *("--python", f"/usr/bin/env python{_minor_version()}", "--preamble", str(preamble)),
+            "--extend-pythonpath",  # so that the process that workers are forked from can load fscrawl beforehand
+            "--reproducible",
+            f"{wheel}[{EXTRAS}]",
+        )
+        made.replace(path)
+    return path
+
+
+def _run(*words: str) -> None:
+    environment = {**os.environ, "PIP_CONSTRAINT": str(CHECKOUT / "constraints.txt")}
+    subprocess.run([sys.executable, "-m", *words], check=True, env=environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
