@@ -8,6 +8,12 @@ from fscrawl.commands.common import Commands, Parser, add_root
 from fscrawl.errors import UsageError
 
 _PORT = 8712
+_EXAMPLES = """\
+examples:
+  fscrawl dashboard --root /mnt/shared                 look, at http://127.0.0.1:8712/
+  fscrawl dashboard --root /mnt/shared --control       and pause, resume, stop, add seeds
+  ssh -L 8712:127.0.0.1:8712 server                    look from another machine
+"""
 
 
 def add(commands: Commands[Parser]) -> None:
@@ -15,6 +21,8 @@ def add(commands: Commands[Parser]) -> None:
         "dashboard",
         help="a web page that shows a crawl while it runs, and its pages",
         description="Serve a web page that shows the crawl at --root: live curves, machines, hosts, pages, failures.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     dashboard.set_defaults(run=run)

@@ -10,12 +10,22 @@ from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.progress import Progress
 
 
+_EXAMPLES = f"""\
+examples:
+  fscrawl retry --root /mnt/shared --class timeout,http-5xx
+  fscrawl retry --root /mnt/shared --host '*.example.org'
+classes: {", ".join(list(CLASSES)[:8])},
+  {", ".join(list(CLASSES)[8:])}
+"""
+
+
 def add(commands: Commands[Parser]) -> None:
     retry = commands.add_parser(
         "retry",
         help="try recorded failures once more, on a running or a finished crawl",
         description="Put recorded failures back to work. Machines that run take them up; else the next crawl does.",
-        epilog=f"classes: {', '.join(CLASSES)}",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     retry.set_defaults(run=run)
