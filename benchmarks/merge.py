@@ -26,9 +26,9 @@ from fscrawl import records, urls
 
 PROCESSES = 2
 _QUICK = (2000, 6000)  # pages of the two trees
-_SOUP_PAGES, _TRAFILATURA_PAGES, _MAIN_PAGES = 200, 1000, 1000  # each takes some 10 to 30 s
+_SOUP_PAGES, _TRAFILATURA_PAGES, _MAIN_PAGES = 200, 1000, 1000
 _SAMPLE_S = 0.2
-_WHOLE_SITE = 20_000  # pages; those nearest to the front page are five times as large as the mean
+_WHOLE_SITE = 20_000  # pages; those nearest to the front page are four times as large as the mean
 _MEMORY_BYTES = 600e6
 _TREE_BYTES = 50_000  # that a page takes on a disk: body, record, and what is made of them
 

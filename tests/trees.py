@@ -35,7 +35,7 @@ from fscrawl.store import Tree
 MACHINE = "m-1-aa"
 BEGAN_S = 1_790_000_000.0  # when the first page of a tree was fetched; each further one a second later
 HTML = {"content-type": "text/html"}
-ALL = ("parquet", "warc", "jsonl", "csv")  # "jsonl.zst" is not for beside "jsonl"
+ALL = ("parquet", "warc", "jsonl", "csv")
 
 
 class Grown:

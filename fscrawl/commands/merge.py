@@ -76,8 +76,6 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
     """Give what the user chose, checked; what was left out is the dataset's own or the default."""
     from fscrawl.dataset import options as choices  # noqa: PLC0415
 
-    if {"jsonl", "jsonl.zst"} <= {*(options.format or ())}:
-        raise UsageError("--format jsonl and --format jsonl.zst: a reader of the folder would get every page twice")
     said = {
         "formats": options.format
         and tuple(choices.one_of(each, choices.FORMATS, "--format") for each in options.format),

@@ -9,7 +9,6 @@ from fscrawl.commands.common import Commands, Parser, add_root, open_tree
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.progress import Progress
 
-
 _EXAMPLES = f"""\
 examples:
   fscrawl retry --root /mnt/shared --class timeout,http-5xx

@@ -17,7 +17,7 @@ from fscrawl.encoding import decode
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; of wide ones, fewer
-_ROW_GROUP_BYTES = 32 << 20
+_ROW_GROUP_BYTES = 16 << 20
 # Columns whose values repeat within a part; of others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
@@ -145,6 +145,6 @@ def cell(value: Any) -> Any:
 PLACES: dict[str, tuple[str, Callable[[Path, pa.Schema], Writer]]] = {
     "parquet": ("{table}/{part}.parquet", Parquet),
     "jsonl": ("jsonl/{table}/{part}.jsonl.gz", lambda path, _: JsonLines(path, "gzip")),
-    "jsonl.zst": ("jsonl/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
+    "jsonl.zst": ("jsonl.zst/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
     "csv": ("csv/{table}/{part}.csv", Csv),
 }

@@ -41,7 +41,7 @@ from fscrawl.turns import READERS, in_turn
 
 _FLUSH_BYTES = 4 << 20
 _AHEAD_BYTES = 8 << 20  # of bodies, read before their turn; one more may come on top
-_CHUNK_PAGES = 8  # that a thread reads in one go: to hand over each by itself costs as much as to read it
+_CHUNK_PAGES = 8  # that a thread reads in one go
 _CHUNK_BYTES = 1 << 20
 _BUSY_TRIES = 4
 _BUSY_S = 0.25

@@ -2,7 +2,7 @@
 
     manifest.json   what the dataset holds: written last, it commits a run
     README.md       its card
-    pages/ links/ errors/ warc/ warc-index/ jsonl/ csv/       parts, see `formats`
+    pages/ links/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts, see `formats`
     .merge/         options.json, lock, seen-<run>.parquet (see `judge`), run-<run>/ while a run is under way
 
 Promise: nothing is removed that `manifest.json` names, but by `start_over`; nothing that is not a dataset's.
@@ -25,7 +25,7 @@ from fscrawl.errors import UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-ROOMS = ("pages", "links", "errors", "warc", "warc-index", "jsonl", "csv")
+ROOMS = ("pages", "links", "errors", "warc", "warc-index", "jsonl", "jsonl.zst", "csv")
 STATE = ".merge"
 FORMAT = 1
 

@@ -261,7 +261,7 @@ def _copy(path: Path, file: BinaryIO) -> int:
 
 
 def _cdxj_lines(rows: pa.Table) -> Iterator[str]:
-    """Give the lines of an index, a thousand rows at a time: all of them as values of Python would fill the memory."""
+    """Give the lines of an index, made of a thousand rows at a time: as values of Python they take far more memory."""
     return (_cdxj_line(row) for batch in rows.to_batches(_LINES) for row in batch.to_pylist())
 
 

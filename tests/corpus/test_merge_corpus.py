@@ -56,7 +56,7 @@ def test_duckdb_counts_what_the_tree_holds(exported: Exported) -> None:
         sources = [
             f"'{exported.out}/{table}/*.parquet'",
             f"read_json('{exported.out}/jsonl/{table}/*.gz', maximum_object_size=100000000)",
-            f"read_json('{exported.out}/jsonl/{table}/*.zst', maximum_object_size=100000000)",
+            f"read_json('{exported.out}/jsonl.zst/{table}/*.zst', maximum_object_size=100000000)",
             f"read_csv('{exported.out}/csv/{table}/*.csv', max_line_size=100000000)",
         ]
         assert [duckdb.sql(f"SELECT count(*) FROM {source}").fetchall() for source in sources] == [[(rows,)]] * 4, table

@@ -79,12 +79,15 @@ def test_duckdb_reads_parquet(exported: Exported) -> None:
     assert dict(stored) == exported.bodies
 
 
+FOLDERS = {"gz": "jsonl", "zst": "jsonl.zst"}
+
+
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
 def test_duckdb_reads_json_lines(exported: Exported, suffix: str) -> None:
     """DuckDB finds the same values in the JSON lines as in the Parquet files."""
     names = "url, key, depth, fetch_time, fetch_status, title, noindex, robots, text, bytes"
     plain = duckdb.sql(f"SELECT {names} FROM '{exported.out}/pages/*.parquet' ORDER BY url").fetchall()
-    read = f"read_json('{exported.out}/jsonl/pages/*.jsonl.{suffix}')"
+    read = f"read_json('{exported.out}/{FOLDERS[suffix]}/pages/*.jsonl.{suffix}')"
     assert duckdb.sql(f"SELECT {names} FROM {read} ORDER BY url").fetchall() == plain
     assert len(plain) == len(exported.records)
 
@@ -191,7 +194,7 @@ def test_datatrove_reads_json_lines(exported: Exported, suffix: str) -> None:
     pytest.importorskip("orjson")
     from datatrove.pipeline.readers import JsonlReader
 
-    folder = str(exported.out / "jsonl/pages")
+    folder = str(exported.out / FOLDERS[suffix] / "pages")
     found = list(JsonlReader(folder, glob_pattern=f"*.jsonl.{suffix}", text_key="text", id_key="url")())
     assert {each.id: each.text for each in found} == _with_text(exported)
 

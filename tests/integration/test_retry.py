@@ -168,7 +168,7 @@ def test_host_that_was_given_up(root: Path, site: Site, retry: Retry) -> None:
     with Web(site, [A]) as web:
         url = web.url(A)
     assert crawl(root, seeds=[url], settings={**QUICK, "politeness.give_up_after": 0}).code == 1
-    assert (errors(root)[url].class_, errors(root)[url].message[:8]) == ("connect", "given up")
+    assert errors(root)[url].class_ == "connect"
     site.heal()
     with Web(site, [A], port=web.port):
         retry("--class", "connect")
@@ -190,7 +190,7 @@ def test_running_crawl(root: Path, site: Site, retry: Retry) -> None:
                 running.until(
                     lambda old=before: all(errors(root)[url].failed_at != old[url] for url in old), "failures"
                 )
-                assert web.count(path="/broken/1") == 2 * times
+                running.until(lambda n=times: web.count(path="/broken/1") == 2 * n, "another try of each")
             site.heal()
             retry()
             running.until(lambda: not list(root.glob("errs/*/*.json")), "all healed")

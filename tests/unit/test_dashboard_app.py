@@ -200,6 +200,12 @@ def test_events_while_nothing_changes(dashboard: Dashboard) -> None:
     assert asyncio.run(asyncio.wait_for(listen(), 20)) == ": still here\n\n"
 
 
+def test_page_of_hosts(ask: Ask) -> None:
+    """A page past the last is empty, and says how many there are."""
+    table = ask("/api/hosts?page=7").json()
+    assert (table["rows"], table["page"], table["pages"]) == ([], 7, 1)
+
+
 def test_host_events(dashboard: Dashboard, ask: Ask) -> None:
     """The table of hosts is a stream too."""
     threading.Timer(0.5, dashboard._closing.set).start()
