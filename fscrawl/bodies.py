@@ -76,16 +76,18 @@ def codings(headers: dict[str, str]) -> list[str]:
 
 
 def read_beginning(raw: Any, headers: dict[str, str], most: int) -> bytes:
-    """Read the first `most` bytes of a body, which may go on for ever; its connection is not used again."""
+    """Read the first `most` bytes of a body, which may go on for ever: then its connection is not used again."""
     pieces: Iterable[bytes] = raw.stream(_PIECE, decode_content=False)
     for name in codings(headers):
         pieces = _decoded(pieces, name)
     body = io.BytesIO()
     for piece in pieces:
         body.write(piece)
-        if body.tell() >= most:
+        if body.tell() > most:
+            raw.close()
             break
-    raw.close()
+    else:
+        raw.release_conn()
     return body.getvalue()[:most]
 
 

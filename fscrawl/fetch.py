@@ -36,7 +36,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from fscrawl import addresses, credentials, proxies, urls
 from fscrawl.addresses import is_public
 from fscrawl.answers import CLASSES, BlockedAddressError, Failed, Fetched, ProxyFailedError, failure
-from fscrawl.bodies import ACCEPT_ENCODING, TooLargeError, content_length, leave_body, read_beginning, read_body
+from fscrawl.bodies import ACCEPT_ENCODING, TooLargeError, leave_body, read_beginning, read_body
 from fscrawl.cookies import Jar
 from fscrawl.errors import SettingsError
 from fscrawl.proxies import Proxy, Rotation
@@ -354,8 +354,10 @@ class Fetcher:
             _exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
             if status != 304 and wants(status, headers):
-                whole = beginning is None or (content_length(headers) or beginning + 1) <= beginning
-                body = read_body(raw, status, headers, limit) if whole else read_beginning(raw, headers, beginning or 0)
+                if beginning is None:
+                    body = read_body(raw, status, headers, limit)
+                else:
+                    body = read_beginning(raw, headers, beginning)
             else:
                 leave_body(raw, status, headers)
             return Fetched(status, headers, body, head_at, time.monotonic() - began)

@@ -139,18 +139,23 @@ def _title(tree: LexborHTMLParser) -> str | None:
     return next((node.text() for node in tree.css("title") if _is_html(node)), None)
 
 
-_FOREIGN = frozenset({"svg", "math"})
-# Where foreign elements have HTML in them again: https://html.spec.whatwg.org/#html-integration-point
-_INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"})
+_FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
+# Where foreign elements have HTML in them again: https://html.spec.whatwg.org/#html-integration-point; a title that has
+# elements in it is SVG's.
+_INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"})
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 def _is_html(node: LexborNode) -> bool:
     """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace only by serialising it."""
     ancestor = node.parent
     while ancestor is not None:
-        if ancestor.tag in _FOREIGN:
+        tag = ancestor.tag
+        if tag in _FOREIGN:
             return False
-        if ancestor.tag in _INTEGRATION:
+        if tag in _INTEGRATION:
+            return True
+        if tag == "annotation-xml" and (ancestor.attributes.get("encoding") or "").lower() in _HTML_TYPES:
             return True
         ancestor = ancestor.parent
     return True

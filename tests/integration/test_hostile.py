@@ -124,7 +124,7 @@ EXPECTED = {
     "/status/407": "error http-4xx",
     "/status/418": "error http-4xx",
     **{f"/retry-after/{name}": f"error http-{5 if n % 2 else 4}xx" for n, name in enumerate(hostile.RETRY_AFTER)},
-    "/behind-robots/endless": "stored",
+    "/behind-robots/endless": "error robots",
     "/behind-robots/600-kb": "error robots",
     "/behind-robots/loop": "stored",
     "/behind-robots/html": "stored",

@@ -428,3 +428,11 @@ def test_read_of_a_file_that_grew(tmp_path, monkeypatch):
     path.write_bytes(b"x" * 100)
     monkeypatch.setattr(store.os, "fstat", lambda descriptor: SimpleNamespace(st_size=10))
     assert store.read_file(str(path)) == b"x" * 100
+
+
+def test_a_tree_that_is_gone_is_noticed(tree):
+    """Where the tree has vanished below a program (an unmount), it is told so, and not that files are missing."""
+    tree.check_there()
+    (tree.root / ".fscrawl" / "tree.json").unlink()
+    with pytest.raises(NotATreeError, match="is the share mounted"):
+        tree.check_there()
