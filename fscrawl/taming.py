@@ -20,12 +20,12 @@ def tame(body: bytes) -> bytes:
     """Give a page in UTF-8 without what makes parsers take more than linear time."""
     if len(body) > _CROWD_BYTES and _may_be_crowded(body):
         body = _TAG.sub(_uncrowded, body)
-    stray = 0
     tags = body.count(b"<")
-    if tags > _MAX_DEPTH:
-        remade, stray = _remade(body.lower(), tags)
-        if remade > _MAX_REMADE:
-            body = _FORMATTING_TAG.sub(b"", body)
+    if tags <= _FEW_TAGS:
+        return body
+    remade, stray = _remade(body.lower(), tags)
+    if remade > _MAX_REMADE:
+        body = _FORMATTING_TAG.sub(b"", body)
     return _flatten(body) if _too_deep(body, stray) else body
 
 
@@ -50,7 +50,7 @@ _BETWEEN = re.compile(rb"""[\s/="']+""")
 
 
 # What must be there where a tag is long: no bracket for long, or brackets in quotes, again and again.
-_LONG = re.compile(rb"<[a-z][^<>]{%d}" % (_CROWDED_BYTES // 2), re.IGNORECASE)
+_LONG = re.compile(rb"<[a-z][^<>]{%d}" % _CROWDED_BYTES, re.IGNORECASE)
 _QUOTED_BRACKET = re.compile(rb"""=\s*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
 _QUOTED_BRACKETS = 32
 
@@ -74,6 +74,7 @@ def _uncrowded(tag: re.Match[bytes]) -> bytes:
 # <p>x<p>x… were 3.3 GB in memory, and 512 levels of it can be had without deceiving any count of nesting.
 
 _MAX_REMADE = 1_000_000  # elements, some 200 MB of them
+_FEW_TAGS = 1400  # half of them open and half of them paragraphs are half a million; as a depth they do no harm
 _FEW_OPEN = 4  # formatting elements: nothing to look at more closely
 _NAMES = rb"b(?:ig)?|code|em|font|i|nobr|s(?:mall|tr(?:ike|ong))?|tt|u"
 _FORMATTING = re.compile(rb"<(/?(?:%s))[\s/>]" % _NAMES)

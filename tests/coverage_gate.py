@@ -10,7 +10,23 @@ import json
 import sys
 from pathlib import Path, PurePosixPath
 
-FULL = ("errors", "urls", "links", "encoding", "robots", "records", "settings", "store")
+FULL = (
+    *("errors", "urls", "links", "encoding", "robots", "records", "settings", "publish", "store"),
+    *(
+        "scope",
+        "pace",
+        "outage",
+        "sitemaps",
+        "sniff",
+        "ages",
+        "http_dates",
+        "addresses",
+        "cookies",
+        "proxies",
+        "credentials",
+    ),
+    *("fields", "text", "figures", "status", "survey"),
+)
 REST_PERCENT = 90.0
 
 

@@ -20,7 +20,7 @@ import pytest
 from tests.crawling import Done, Running, lines_of
 from tests.trees import ALL, Grown, Made, check, contents, inline
 
-KILLS = int(os.environ.get("FSCRAWL_KILLS", "5"))
+KILLS = int(os.environ.get("FSCRAWL_KILLS", "3"))
 HOSTS, PAGES = 6, 250  # before the first run, and as many again before the second
 GONE_S = 5.0  # so long after its parent a process of the pool may live
 DEAD = "fscrawl: a process of the merge died"

@@ -128,6 +128,7 @@ def test_sick_hosts(tmp_path: Path) -> None:
 # -- outages
 
 
+@pytest.mark.fleet
 def test_outage(tmp_path: Path) -> None:
     """When all hosts vanish and come back no page is lost: it is said once, and the crawl goes on by itself."""
     root = tmp_path / "tree"
