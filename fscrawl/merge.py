@@ -35,7 +35,8 @@ from tqdm import tqdm
 from fscrawl import __version__
 from fscrawl.allocator import keep_freed_memory
 from fscrawl.dataset import card, judge, plan, warc
-from fscrawl.dataset.gather import Gathered, Job, gather
+from fscrawl.dataset.gather import Gathered, gather
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options, choose
 from fscrawl.dataset.shelf import CARD, MANIFEST, STATE, Shelf
 from fscrawl.dataset.write import part, segment, write, write_errors

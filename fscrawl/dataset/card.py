@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fscrawl import __version__
-from fscrawl.dataset.gather import Job
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.shelf import FORMAT
 from fscrawl.dataset.tables import schemas
 from fscrawl.progress import plain

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.gather import Gathered, Job, rows_of
+from fscrawl.dataset.gather import Gathered, rows_of
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Batch, batches, seen, seen_name
 from fscrawl.dataset.schema import TIME
 

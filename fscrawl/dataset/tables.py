@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from fscrawl import urls
 from fscrawl.dataset import schema
-from fscrawl.dataset.gather import Job, encodable, is_sound, patiently
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import hosts_of
+from fscrawl.dataset.reading import encodable, is_sound, patiently
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.records import ErrorRecord

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from fscrawl.dataset import tables, warc
 from fscrawl.dataset.formats import PLACES, Writer
-from fscrawl.dataset.gather import Job, rows_of
+from fscrawl.dataset.gather import rows_of
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.judge import verdicts_of
 
 Facts = list[dict[str, Any]]

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import gather as room
+from fscrawl.dataset import gather as batches
 from fscrawl.dataset import judge, plan, tables
-from fscrawl.dataset.gather import Gathered, Job, gather, rows_of
+from fscrawl.dataset import reading as room
+from fscrawl.dataset.gather import Gathered, gather, rows_of
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.records import ErrorRecord, PageRecord
@@ -71,7 +73,7 @@ def test_done_once(tree, tmp_path, monkeypatch):
 
 def test_rows(tree, tmp_path, monkeypatch):
     """Rows come in the order of the plan, whole or in some columns, in record batches of limited size."""
-    monkeypatch.setattr(room, "_FLUSH_BYTES", 1)
+    monkeypatch.setattr(batches, "_FLUSH_BYTES", 1)
     job = job_of(tree, tmp_path, fields=RULES)
     gather(job, only(job))
     parts = list(rows_of(job, 0))

@@ -1,0 +1,105 @@
+"""What every step of a run must know, and the columns of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from fscrawl import fields as field_rules
+from fscrawl.dataset import similar
+from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.plan import directory
+from fscrawl.dataset.schema import TIME
+from fscrawl.dataset.shelf import Shelf
+from fscrawl.store import Tree
+
+ROWS = pa.schema(
+    [
+        ("host", pa.string()),
+        ("key", pa.string()),
+        ("url", pa.string()),
+        ("depth", pa.int32()),
+        ("referrer", pa.string()),
+        ("fetched_at", TIME),
+        ("machine", pa.string()),
+        ("status", pa.int32()),
+        ("headers", pa.string()),
+        ("elapsed", pa.float64()),
+        ("encoding", pa.string()),
+        ("bytes", pa.int64()),
+        ("sha256", pa.string()),
+        ("sha1", pa.string()),
+        ("title", pa.string()),
+        ("redirect", pa.string()),
+        ("skipped", pa.string()),
+        ("canonical", pa.string()),
+        ("mime", pa.string()),
+        ("robots", pa.list_(pa.string())),
+        ("noindex", pa.bool_()),
+        ("links", pa.list_(pa.string())),
+        ("nofollow", pa.list_(pa.string())),
+        ("language", pa.string()),
+        ("text", pa.string()),
+        ("signature", pa.binary(similar.SIGNATURE_BYTES)),
+        ("html", pa.binary()),
+    ]
+)
+_FIELD_TYPES = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the steps of a run must know; it can be pickled, and its parts are made once in a process."""
+
+    root: Path
+    out: Path
+    run: int
+    options: Options
+    crawl: str = ""
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self.out)
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.root, "merge")
+
+    @cached_property
+    def filters(self) -> Filters:
+        return Filters(self.options)
+
+    @cached_property
+    def rules(self) -> field_rules.Rules | None:
+        return field_rules.parse(self.options.fields, "--fields") if self.options.fields else None
+
+    @cached_property
+    def field_columns(self) -> list[pa.Field]:
+        columns = self.rules.columns if self.rules else ()
+        types = {column.name: _FIELD_TYPES[column.type] for column in columns}
+        return [pa.field(each.name, pa.list_(types[each.name]) if each.many else types[each.name]) for each in columns]
+
+    @cached_property
+    def rows(self) -> pa.Schema:
+        """ROWS and the fields, which have names of their own there."""
+        return pa.schema([*ROWS, *(pa.field(f"field.{each.name}", each.type) for each in self.field_columns)])
+
+    def scratch(self, name: str) -> str:
+        return f"{directory(self.run)}/{name}"
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.root, self.out, self.run, self.options, self.crawl
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        for name, value in zip(("root", "out", "run", "options", "crawl"), state, strict=True):
+            object.__setattr__(self, name, value)
