@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterable
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# What Python 3.11's tables take for public: the relays of 6to4, Azure's metadata host, and IANA's later additions.
+# What the tables of one Python 3.11 or another take for public: relays of 6to4, metadata hosts, IANA's later additions.
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
-    for text in ("168.63.129.16/32", "192.88.99.0/24", "64:ff9b:1::/48", "100:0:0:1::/64", "3fff::/20", "5f00::/16")
+    for text in (
+        *("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24"),
+        *("64:ff9b:1::/48", "100:0:0:1::/64", "3fff::/20", "5f00::/16"),
+    )
 )
 
 
