@@ -71,7 +71,8 @@ class Place:
 # -- inside a worker process
 
 
-STALLED_S = 1.0  # a host that takes longer is not worth a thread that others could use
+_STALLED_S = 1.0  # a host that takes longer is not worth a thread that others could use
+_STRANGER_S = 0.25  # of one that has not answered yet, there is less to expect
 _GLANCE_S = 0.25
 _MOST_THREADS = 5  # times `threads`, where most of them are stalled
 _DRAIN, _STOP = "drain", "stop"
@@ -110,7 +111,7 @@ class _Inside:
         self._sending = threading.Lock()
 
         self._threads: list[threading.Thread] = []
-        self._busy_since: dict[int, float] = {}  # thread → when it began what it is doing
+        self._stalls_at: dict[int, float] = {}  # thread → from when on what it is doing counts as stalled
 
     def run(self) -> None:
         for _ in range(self._place.threads):
@@ -144,16 +145,16 @@ class _Inside:
         """Where threads wait for hosts that hardly answer, let others do what has come."""
         if self._inbox.qsize() and len(self._threads) < _MOST_THREADS * self._place.threads:
             now = time.monotonic()
-            stalled = sum(now - since > STALLED_S for since in self._busy_since.copy().values())
+            stalled = sum(now > at for at in self._stalls_at.copy().values())
             for _ in range(min(self._place.threads + stalled - len(self._threads), self._inbox.qsize())):
                 self._add_thread()
 
     def _work(self) -> None:
         me = threading.get_ident()
         while (task := self._inbox.get()) is not None:
-            self._busy_since[me] = time.monotonic()
+            self._stalls_at[me] = time.monotonic() + _patience_s(task)
             outcome = self._outcome(task)
-            self._busy_since.pop(me, None)
+            self._stalls_at.pop(me, None)
             self._send(outcome)
 
     def _outcome(self, task: Task) -> Outcome | Trouble:
@@ -207,7 +208,7 @@ class _Slot:
         self.connection: Connection
         self.executor: ProcessPoolExecutor
         self.in_flight: dict[str, Task] = {}
-        self.submitted_at: dict[str, float] = {}
+        self.stalls_at: dict[str, float] = {}
         self.stalled = 0  # tasks that have been under way for long: they wait for hosts, and take no part of the work
         self.unsent: list[Task] = []
         self.suspects: deque[Task] = deque()
@@ -220,13 +221,18 @@ class _Slot:
         return len(self.in_flight) - self.stalled
 
     def count_stalled(self, now: float, most: int) -> None:
-        stalled = sum(now - at > STALLED_S for at in self.submitted_at.values())
+        stalled = sum(now > at for at in self.stalls_at.values())
         self.stalled = min(stalled, most)
 
     @property
     def open(self) -> bool:
         """It may be given more than a suspect."""
         return not self.suspects and self.alone is None
+
+
+def _patience_s(task: Task) -> float:
+    """Tell how long a task may take before it no longer counts as work."""
+    return _STALLED_S if task.kind == "page" else _STRANGER_S
 
 
 def _name(task: Task) -> str:
@@ -281,7 +287,7 @@ class Pool:
             if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._place.threads:
                 slot = self._of_host[task.host] = idlest
         slot.in_flight[_name(task)] = task
-        slot.submitted_at[_name(task)] = time.monotonic()
+        slot.stalls_at[_name(task)] = time.monotonic() + _patience_s(task)
         slot.unsent.append(task)
 
     def wait(self, timeout_s: float) -> Iterator[Outcome | Died | Trouble]:
@@ -302,7 +308,7 @@ class Pool:
             for answer in answers:
                 if answer.task is not None:
                     slot.in_flight.pop(_name(answer.task), None)
-                    slot.submitted_at.pop(_name(answer.task), None)
+                    slot.stalls_at.pop(_name(answer.task), None)
                     slot.alone = None
                 yield answer
         self._kill_hung()
@@ -331,7 +337,7 @@ class Pool:
         guilty, slot.alone = slot.alone, None
         slot.suspects.extend(task for task in slot.in_flight.values() if task is not guilty)
         slot.in_flight = {}
-        slot.submitted_at = {}
+        slot.stalls_at = {}
         slot.unsent = []
         self._spawn(slot)
         if guilty is not None:
