@@ -14,7 +14,7 @@ from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 any_strings = st.text(st.characters(), max_size=20)
-floats = st.floats(allow_nan=False, allow_infinity=False)
+floats = st.floats(-1e299, 1e299)
 VALUES = {
     str: strings,
     int: st.integers(),
