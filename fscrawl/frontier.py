@@ -330,10 +330,7 @@ class Frontier:
         return None
 
     def _is_paused(self, host: _Host) -> bool:
-        if not self.paused or host.name in self.paused:
-            return bool(self.paused)
-        name, _, port = host.name.rpartition("_")  # a host name itself may have one
-        return port.isdecimal() and name in self.paused
+        return bool(self.paused) and (host.name in self.paused or urls.without_port(host.name) in self.paused)
 
     def _wake(self, now: float) -> None:
         """Bring retries that are due to the front of their hosts' queues."""

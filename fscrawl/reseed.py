@@ -17,8 +17,7 @@ from fscrawl.heartbeat import is_gone_by_name
 from fscrawl.publish import remove
 from fscrawl.records import PageRecord
 from fscrawl.store import Tree
-
-_READERS = 8  # link files read at a time: on NFS each waits for three calls
+from fscrawl.turns import READERS
 
 
 def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
@@ -47,7 +46,7 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
     keys = tree.keys("links", host)
     if tree.record.partition == "url":
         keys = [key for key in keys if urls.shard(key, tree.record.shards) in shards]
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="reseed") as readers:
+    with ThreadPoolExecutor(READERS, thread_name_prefix="reseed") as readers:
         yield from readers.map(read, keys)
 
 

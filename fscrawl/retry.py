@@ -66,7 +66,7 @@ def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -
 
 def _is_of(directory: str, pattern: str) -> bool:
     """Tell whether a pattern is for a host: with its port, or without."""
-    return fnmatchcase(directory, pattern.replace(":", "_")) or fnmatchcase(directory.partition("_")[0], pattern)
+    return fnmatchcase(directory, pattern.replace(":", "_")) or fnmatchcase(urls.without_port(directory), pattern)
 
 
 def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> ErrorRecord | None:

@@ -142,6 +142,12 @@ class Tree:
         if not self._exists(f"{self._prefix}{_TREE_JSON}"):
             raise NotATreeError(f"{self.root}: the crawl is gone (no {_TREE_JSON}); is the share mounted?")
 
+    def free_bytes(self) -> int:
+        """Tell what is free on the tree's file system, for who is not root."""
+        with translated(self.root):
+            there = os.statvfs(self.root)
+        return there.f_bavail * there.f_frsize
+
     # -- pages
 
     def path_of(self, room: str, host: str, key: str) -> str:

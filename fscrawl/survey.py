@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +27,6 @@ from typing import Any
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.heartbeat import is_gone
 from fscrawl.machinery import Machinery
-from fscrawl.publish import translated
 from fscrawl.settings import Settings, digest_of
 from fscrawl.store import Tree
 
@@ -232,15 +230,13 @@ class Survey:
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
-        with translated(self._tree.root):
-            free = os.statvfs(self._tree.root)
         shown = [machine for machine in self._machines.values() if machine.took_part]
         return View(
             now,
             self._tree.record.crawl,
             tuple(sorted(shown, key=lambda machine: (machine.state != "alive", machine.name))),
             tuple(sorted(self._tree.signs())),
-            free.f_bavail * free.f_frsize,
+            self._tree.free_bytes(),
             self._digest,
             trouble,
         )

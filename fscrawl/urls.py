@@ -153,6 +153,16 @@ def host(url: str) -> str:
     return _host_of_origin(origin(url))
 
 
+def without_port(directory: str) -> str:
+    """Give the host of a host directory; a host name may have a `_` of its own.
+
+    >>> without_port("a.example_8080"), without_port("a_b.example"), without_port("a_b.example_8080")
+    ('a.example', 'a_b.example', 'a_b.example')
+    """
+    name, _, port = directory.rpartition("_")
+    return name if name and port.isdecimal() else directory
+
+
 def shard(name: str, shards: int) -> int:
     """Give the shard of a host (or, with `partition = "url"`, of a key), from 0 to `shards` - 1.
 

@@ -88,7 +88,7 @@ class Look:
             hosts = {host for room in _ROOMS for host in self._sort(room)[1]}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
-            self._hosts_of_site = Counter(urls.site(host.partition("_")[0]) for host in hosts)
+            self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
             self.report.hosts = len(hosts)
             expected = self._learn_done(pool)
             self._learn_waiting()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fscrawl import urls
 from fscrawl.errors import TreeError
 from fscrawl.store import Tree
 
@@ -53,8 +54,8 @@ def spoken(directory: str) -> str:
     >>> spoken("a.example_8080"), spoken("a_b.example")
     ('a.example:8080', 'a_b.example')
     """
-    name, _, port = directory.rpartition("_")
-    return f"{name}:{port}" if name and port.isdecimal() else directory
+    name = urls.without_port(directory)
+    return directory if name == directory else f"{name}:{directory[len(name) + 1 :]}"
 
 
 def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> tuple[int, list[str]]:

@@ -164,8 +164,8 @@ class Filters:
         """Tell whether pages of a host directory may be wanted: a first sieve, which saves reading their records."""
         if not self._hosts or directory.startswith("h-"):
             return True
-        bare = re.sub(r"_\d+\Z", "", directory)  # of its port; but a host's name may end like one
-        return any(self._hosts.match(name) for name in (bare, directory))
+        names = (urls.without_port(directory), directory)  # a host's name may end as if it had a port
+        return any(self._hosts.match(name) for name in names)
 
     def takes(self, record: PageRecord) -> bool:
         return bool(self._status.fullmatch(str(record.status))) and self._takes(record.url, record.fetched_at)

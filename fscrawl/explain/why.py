@@ -115,7 +115,7 @@ class Why:
             yield Reason("stopped", f"{STOP} is in the root: no machine may run", f"fscrawl resume --root {root}")
         if PAUSE in signs:
             yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", f"fscrawl resume --root {root}")
-        for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{host.rpartition('_')[0]}"}):
+        for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{urls.without_port(host)}"}):
             told = _PORT.sub(r":\1", name.removeprefix(f"{PAUSE}."))
             yield Reason("paused", f"{name} is in the root", f"fscrawl resume --root {root} --host {told}")
         for machine in self._view.alive():
