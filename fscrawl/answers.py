@@ -27,7 +27,7 @@ CLASSES = {
     "protocol": "what came is not HTTP",
     "too-large": "the body is larger than fetch.max_bytes, or the head than any should be",
     "decode": "the body does not decode as its Content-Encoding says",
-    "blocked-address": "the name leads to a private, loopback or link-local address",
+    "blocked-address": "the name leads to a private, loopback or link-local address (see fetch.allow_addresses)",
     "proxy": "no proxy can be used now: they fail, rest, or are used up",
     "http-4xx": "the server says that the request is at fault",
     "http-5xx": "the server says that it is at fault",

@@ -40,11 +40,10 @@ class Writer:
     """The writing end of this machine's feed. Its file is made by `open`, or when there is something to write."""
 
     def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
-        self.sent = 0
         self._shared = shared
         self._segment_bytes = segment_bytes
         self._segment = 0
-        self._in_segment = 0
+        self._closed_bytes = 0  # of the segments before
         self._log: Log | None = None
         self._lines: list[str] = []
 
@@ -57,6 +56,11 @@ class Writer:
         self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}{mark}\n")
 
     @property
+    def sent(self) -> int:
+        """Bytes in the feed's files: what its readers will have taken in when they have it all."""
+        return self._closed_bytes + (self._log.size if self._log else 0)
+
+    @property
     def is_empty(self) -> bool:
         """Everything added has been flushed."""
         return not self._lines
@@ -67,20 +71,18 @@ class Writer:
             return
         if self._log is None:
             self.open()
-        elif self._in_segment >= self._segment_bytes:
+        elif self._log.size >= self._segment_bytes:
             self._roll_over()
         assert self._log is not None
-        data = "".join(self._lines).encode()
-        self._log.append(data)
+        self._log.append("".join(self._lines).encode())
         self._lines = []
-        self.sent += len(data)
-        self._in_segment += len(data)
 
     def _roll_over(self) -> None:
-        self.close()
+        assert self._log is not None
+        self._log.close()
+        self._closed_bytes += self._log.size
         self._segment += 1
         self._log = self._shared.feed_log(self._segment)
-        self._in_segment = 0
 
     def close(self) -> None:
         if self._log is not None:
@@ -152,6 +154,8 @@ class Reader:
 
     def _parse(self, data: bytes, shards: Container[int], *, note: bool) -> Iterator[Found]:
         for line in data.split(b"\n")[:-1]:
+            if not line:  # before lines that were written once more
+                continue
             try:
                 shard = int(line[: line.index(b" ")])
                 if note:

@@ -25,10 +25,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
-from fscrawl.heartbeat import Peer, is_gone
+from fscrawl.heartbeat import Peer, is_gone, is_worth_a_look
 from fscrawl.machinery import Lease
 
 _NOBODY = ""
+_GLANCE = 1 / 3  # of `dead_after`: so long may pass between two looks at others' logs
 
 
 class Shared(Protocol):
@@ -84,24 +85,38 @@ class Fleet:
         self._gone = gone
         self._newest: dict[int, Lease] = {}
         self._superseded: dict[tuple[int, int], float] = {}
-        self._observed = False
+        self._observed_at: float | None = None
         self._over_before: set[str] = set()  # peers that had left before this machine first looked
 
     # -- who is there
 
     def observe(self, now: float) -> None:
-        """Read what heartbeat logs have grown by."""
+        """Read what heartbeat logs have grown by, those of the dead seldom. `now`: before the first of them is read."""
+        self._forgive_what_was_not_seen(now)
         for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
             if machine not in self.peers:
-                self.peers[machine] = Peer(machine, now, proven=self._observed)
-            self._observe(self.peers[machine], now)
-        if not self._observed:
+                self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
+            peer = self.peers[machine]
+            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_s):
+                self._observe(peer, now)
+        if self._observed_at is None:
             self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
-        self._observed = True
+        self._observed_at = now
+
+    def _forgive_what_was_not_seen(self, now: float) -> None:
+        """A peer's silence counts as long as this machine looks: what it was cut off from was perhaps no silence.
+
+        Else whoever comes back from an outage would take all the others for dead, by the last it had seen of them.
+        """
+        if self._observed_at is not None:
+            unseen_s = now - self._observed_at - _GLANCE * self.dead_after_s
+            for peer in self.peers.values() if unseen_s > 0 else ():
+                peer.grown_at += unseen_s
 
     def _observe(self, peer: Peer, now: float) -> None:
         if peer.left:
             return
+        peer.looked_at = now
         over = bool(peer.greeting) and self._gone(peer.greeting)  # asked first: what it wrote before its end is read
         before = peer.offset
         while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log comes in pieces
@@ -174,7 +189,13 @@ class Fleet:
         return lease.holder if lease else _NOBODY
 
     def is_free(self, shard: int, now: float) -> bool:
-        return shard not in self.held and not self.is_live(self.holder(shard), now)
+        """Tell whether a shard may be claimed; a dead holder's log is looked at for that, if it has not just been."""
+        if shard in self.held:
+            return False
+        peer = self.peers.get(self.holder(shard))
+        if peer is not None and peer.looked_at < now:
+            self._observe(peer, now)
+        return not self.is_live(self.holder(shard), now)
 
     def was_left_clean(self, shard: int) -> bool | None:
         """Tell whether a free shard's last holder fed all it had found; None if nobody ever held it."""

@@ -451,6 +451,11 @@ class Frontier:
         if host is not None:
             host.ready_at = max(host.ready_at, until)
 
+    def delay_s(self, name: str) -> float:
+        """Give a host's seconds between two requests."""
+        host = self._hosts.get(name)
+        return self._delay(host) if host else self.settings.politeness.delay
+
     def rests(self, now: float) -> dict[str, float]:
         """Give the hosts that were told to rest, and for how many seconds yet; may be called by another thread."""
         return {name: until - now for name, until in self._rests.copy().items() if until > now}

@@ -11,7 +11,6 @@ system can, and then `age_s` tells how long.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import os
@@ -23,9 +22,12 @@ from typing import Any
 
 from fscrawl.errors import TreeError
 from fscrawl.machinery import Log
+from fscrawl.patience import BRIEF, Patience
 from fscrawl.records import timestamp
 
+_AGAIN_S = 1.0  # after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
+_SELDOM = 1 / 10  # of the time that a machine has been dead: so long may pass between two looks at its log
 
 
 def uptime() -> float:
@@ -84,6 +86,18 @@ def _start_of(pid: str) -> str:
     return "" if fields[0] in "ZX" else fields[19]  # a zombie has nothing in flight
 
 
+def is_worth_a_look(now: float, looked_at: float, grown_at: float, dead_after_s: float) -> bool:
+    """Tell whether to look if a log has grown. Of a crawl that goes on for weeks there may be thousands of dead ones.
+
+    >>> is_worth_a_look(now=50, looked_at=49, grown_at=0, dead_after_s=60)
+    True
+    >>> [is_worth_a_look(3600, looked_at, 0, 60) for looked_at in (3200, 3300)]
+    [True, False]
+    """
+    silent_s = now - grown_at
+    return silent_s <= dead_after_s or now - looked_at >= _SELDOM * silent_s
+
+
 class Permit:
     """What tells the workers that their machine beats: a time that all its processes see, by `uptime`."""
 
@@ -122,7 +136,7 @@ class Heartbeat:
         self.beat_s = beat_s
         self.trouble: TreeError | None = None
         self.written: list[dict[str, Any]] = []  # the last two beats
-        self._write(hello(machine))
+        self._write(hello(machine), None)
         self._beaten_at = uptime()
         self.readmit()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -142,14 +156,15 @@ class Heartbeat:
         self._wake.set()
 
     def stop(self, **facts: Any) -> None:
-        """Write the goodbye, unless the file system hangs."""
+        """Write the goodbye, unless the file system hangs; TreeError if that could not be done."""
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
         if not self._thread.is_alive():
-            with contextlib.suppress(TreeError):
+            try:
                 self._write({"bye": True, **self._snapshot(), **facts})
-            self._log.close()
+            finally:
+                self._log.close()
 
     def abandon(self) -> None:
         """Write nothing more, not even a goodbye: what this machine held was not left clean."""
@@ -160,18 +175,18 @@ class Heartbeat:
         while not self._over:
             began = uptime()
             beat = {"beat": self._number, **self._snapshot()}
+            pause_s = self.beat_s
             try:
                 self._write(beat)
             except TreeError as error:
-                self.trouble = (
-                    error  # the next beat tries again; meanwhile `age_s` grows, and the machine fences itself
-                )
+                self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
+                pause_s = min(pause_s, _AGAIN_S)
             else:
                 self.trouble = None
                 self._number += 1
                 self.written = [*self.written[-1:], beat]
                 self._beaten(began)
-            self._wake.wait(self.beat_s)
+            self._wake.wait(pause_s)
             self._wake.clear()
 
     def _beaten(self, began: float) -> None:
@@ -181,20 +196,23 @@ class Heartbeat:
         if not self.suspended:
             self._permit.extend(began + self.lease_s)
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _write(self, line: dict[str, Any], patience: Patience | None = BRIEF) -> None:
+        """Write a line; for a beat that fails there is soon a newer one, so there is little patience."""
         line = {**line, "at": timestamp(time.time())}  # for people; nothing is decided by it
-        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n", patience)
 
 
 @dataclass
 class Peer:
     """What is known of another machine. `grown_at`: when, by the observer's clock, its log was last seen to grow.
 
-    `proven`: it was seen to appear or to beat; until then its log may be a dead machine's.
+    `looked_at`: when that was last looked for. `proven`: it was seen to appear or to beat; until then its log may be a
+    dead machine's.
     """
 
     machine: str
     grown_at: float
+    looked_at: float = float("-inf")
     offset: int = 0
     greeting: dict[str, Any] = field(default_factory=dict)
     beats: list[dict[str, Any]] = field(default_factory=list)  # the last two
@@ -209,7 +227,7 @@ class Peer:
             return
         self.offset += len(data)
         self.grown_at = now
-        for line in data.splitlines():
+        for line in filter(None, data.split(b"\n")):  # a blank one stands before a line that was written once more
             try:
                 facts = json.loads(line)
             except (ValueError, RecursionError):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -24,15 +23,19 @@ from fscrawl.fetch import Failed, Fetcher
 from fscrawl.frontier import Frontier, Task
 from fscrawl.membership import Membership
 from fscrawl.outage import Outage
+from fscrawl.patience import Patience
 from fscrawl.pool import Died, Place, Pool, Trouble
 from fscrawl.progress import Counts, Progress, plain
 from fscrawl.records import SITEMAP
+from fscrawl.reseed import remove_own_temporaries
+from fscrawl.sentinel import Sentinel
 from fscrawl.settings import Settings
 from fscrawl.store import STOP, Tree
 from fscrawl.watch import Watch
 from fscrawl.worker import Job, Outcome, error_record
 
 _LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
+_PARTING_S = 5.0
 _FIRST_BACKOFF_S = 1.0
 _MOST_DOUBLINGS = 30
 _KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
@@ -87,9 +90,12 @@ class Machine:
         self._rng = rng or random.Random()
         self._counts = Counts()
         self._interrupts = 0
+        self._interrupted_at = 0.0
         self._trouble: TreeError | None = None
         self._finished = False
         check_usable(settings)
+        self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
+        tree.patience = self._patience = Patience(settings.store.patience, self._may_wait, progress.warn)
         self._watch = Watch(tree, settings, seeds, progress.warn, check_usable)
         self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
         self._membership = Membership(
@@ -114,12 +120,8 @@ class Machine:
     def run(self) -> Result:
         """Crawl until the end; TreeError if the tree could not be used any more (all that was stored stays)."""
         began = time.monotonic()
-        with _Signals(self._interrupt):
-            fetch = self._settings.fetch
-            permit = self._membership.permit
-            place = Place(self._tree.root, self._tree.machine, self._tree.fsync, self._options.threads, permit)
-            patience_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout)
-            self._pool = Pool(self._options.workers, place, self._job(), hung_after_s=patience_s)
+        with self._sentinel:
+            self._pool = self._new_pool()
             try:
                 self._crawl()
             except BaseException as error:
@@ -132,14 +134,30 @@ class Machine:
         self._frontier.close()
         self._show(last=True)
         if self._trouble is not None:
-            raise self._trouble
+            if not self._interrupts:
+                raise self._trouble
+            self._progress.warn(str(self._trouble))
         return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stopped())
+
+    def _new_pool(self) -> Pool:
+        settings = self._settings
+        tree, permit = self._tree, self._membership.permit
+        place = Place(tree.root, tree.record, tree.machine, tree.fsync, self._options.threads, permit)
+        hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
+        delay_s = self._frontier.delay_s
+        return Pool(self._options.workers, place, self._job(), hung_after_s=hung_after_s, delay_s=delay_s)
+
+    def _may_wait(self) -> bool:
+        """Tell whether it is worth waiting for the tree; who wants to leave waits for no more than a hiccup."""
+        self._sentinel.alive()
+        return not self._interrupts or time.monotonic() - self._interrupted_at < _PARTING_S
 
     def _crawl(self) -> None:
         self._membership.join()
         self._count_stored()
         self._loop()
         if self._trouble is None:
+            remove_own_temporaries(self._pool.bereaved, self._tree)
             self._membership.leave(finished=self._finished)
         else:
             self._membership.abandon()
@@ -207,8 +225,11 @@ class Machine:
     def _loop(self) -> None:
         drained = False
         while self._going():
+            self._sentinel.alive()
+            self._trouble = self._trouble or self._membership.trouble(self._patience.limit_s)
             if self._membership.tick(hungry=not self._frontier.pending):
                 self._frontier.settings = self._settings
+                self._patience.limit_s = self._settings.store.patience
                 self._pool.tell(self._job())
             held_back = self._leaving() or self._watch.paused
             if not held_back:
@@ -217,7 +238,7 @@ class Machine:
                 self._pool.drain()
             drained = held_back
             self._frontier.paused = self._watch.paused_hosts
-            for answer in self._pool.wait(self._patience_s()):
+            for answer in self._pool.wait(self._patience_s(), excused=self._membership.fenced):
                 self._collect(answer)
             self._show()
 
@@ -290,9 +311,9 @@ class Machine:
     def _collect(self, answer: Outcome | Died | Trouble) -> None:
         if isinstance(answer, Trouble):
             self._trouble = answer.error
-            if answer.task is not None and answer.task.kind == "probe":
+            if answer.task.kind == "probe":
                 self._probes -= 1
-            elif answer.task is not None:
+            else:
                 self._frontier.finish(answer.task, None)
         elif isinstance(answer, Died):
             self._bury(answer.task)
@@ -397,25 +418,12 @@ class Machine:
         else:
             self._progress.show(counts)
 
-    def _interrupt(self, *_: Any) -> None:
-        """First signal: finish what is in flight. Second: leave now."""
+    def _interrupt(self) -> None:
+        """First signal: finish what is in flight. Second: leave now. Called from the sentinel's thread."""
         self._interrupts += 1
+        self._interrupted_at = time.monotonic()
         if self._interrupts > 1:
             if hasattr(self, "_pool"):
                 self._pool.kill()
             os._exit(EXIT_INTERRUPTED)
         self._progress.warn("stopping: waiting for what is in flight; once more to leave at once")
-
-
-class _Signals:
-    """Inside: SIGINT and SIGTERM call `handler`; afterwards they do again what they did before."""
-
-    def __init__(self, handler: Any) -> None:
-        self._handler = handler
-
-    def __enter__(self) -> None:
-        self._before = {number: signal.signal(number, self._handler) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)

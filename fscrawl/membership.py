@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fscrawl import urls
+from fscrawl.errors import TreeError
 from fscrawl.feed import Found, Reader, Writer
 from fscrawl.fleet import Fleet
 from fscrawl.frontier import Frontier
@@ -32,7 +33,7 @@ from fscrawl.records import PageRecord
 from fscrawl.reseed import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
 from fscrawl.scope import Scope
 from fscrawl.store import Tree
-from fscrawl.watch import Watch
+from fscrawl.watch import CACHES_LIVE_S, Watch
 
 _FLUSH_S = 1.0
 _HUNGRY_ROUND_S = 1.0
@@ -111,7 +112,7 @@ class Membership:
         self._writer.open()
         now = time.monotonic()
         self.fleet.observe(now)
-        remove_temporaries_of_the_dead(self._tree.machinery_temporaries(), self.fleet, self._tree.machine)
+        self._tidy_up(self._tree.machinery_temporaries())
         self._look_for_hosts()
         self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
         self._needed |= shards_of(self._tree, self.past_hosts)
@@ -119,10 +120,19 @@ class Membership:
         self._check_feeds()
 
     def _check_feeds(self) -> None:
-        """Distrust the feeds if one is shorter than its machine said, or could not be read."""
-        for peer in self.fleet.peers.values():
-            if peer.last().get("sent", 0) > self._reader.offsets.get(peer.machine, 0):
-                self._warn(f"the feed of {peer.machine} is damaged or missing; the link files are read instead")
+        """Distrust the feeds if one is shorter than its machine said, or could not be read.
+
+        Those of live machines grow while they are read, and nobody ends before having read them to their end.
+        """
+        now = time.monotonic()
+        over = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.peers.values()}
+        for peer in self.fleet.live_peers(now):
+            del over[peer.machine]
+        if any(sent > self._reader.offsets.get(machine, 0) for machine, sent in over.items()):
+            self._read_feeds(now, hungry=True)  # they may have grown between that reading and this look
+        for machine, sent in over.items():
+            if sent > self._reader.offsets.get(machine, 0):
+                self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
                 self._distrust = True
                 self._read_link_files(set(range(self._tree.record.shards)))  # its lines may have been of any shard
                 return
@@ -132,12 +142,20 @@ class Membership:
         self._writer.flush()
         self._writer.close()
         self._update()
-        self._heart.stop(finished=finished, clean=not (self._unsettled or self._arriving))
+        try:
+            self._heart.stop(finished=finished, clean=not (self._unsettled or self._arriving))
+        except TreeError as error:
+            self._warn(f"{error}; nothing is lost, but others wait {self.fleet.dead_after_s:g} s for this machine")
 
     def abandon(self) -> None:
         """Beat no more: this process is going down, and its shards should be taken from it."""
         if hasattr(self, "_heart"):
             self._heart.abandon()
+
+    def trouble(self, patience_s: float) -> TreeError | None:
+        """Give what keeps the heart from writing, if somebody has to mend it, or it has lasted for `patience_s`."""
+        error = self._heart.trouble
+        return error if error and (not error.retry or self._heart.age_s() > patience_s) else None
 
     def snapshot(self) -> dict[str, Any]:
         return {**self._state, **self._counters(), **self._told_to_rest()}
@@ -240,13 +258,26 @@ class Membership:
         self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
         return self._look_for_edits(now)
 
+    @property
+    def _stale_s(self) -> float:
+        """For so long a listing may be out of date."""
+        return max(self.fleet.dead_after_s, CACHES_LIVE_S)
+
     def _read_feeds(self, now: float, *, hungry: bool) -> None:
-        """Read what is new; a machine with enough to do only where there is something new, by what peers say."""
+        """Read what is new; a machine with enough to do only where there is something new, by what peers say.
+
+        A hungry one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
+        """
         live = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.live_peers(now)}
-        quiet = {machine for machine, sent in live.items() if sent <= self._reader.offsets.get(machine, 0)}
         told = [machine for machine, sent in live.items() if sent]
         self._drained -= live.keys()
-        for found in self._reader.read(self._frontier.shards, told, () if hungry else quiet | self._drained):
+        if hungry:
+            since = now - 2 * self._stale_s
+            nothing_new = {machine for machine in self._drained if self.fleet.peers[machine].grown_at < since}
+        else:
+            nothing_new = {machine for machine, sent in live.items() if sent <= self._reader.offsets.get(machine, 0)}
+            nothing_new |= self._drained
+        for found in self._reader.read(self._frontier.shards, told, nothing_new):
             self._add_found(found)
         self._drained |= self.fleet.peers.keys() - live.keys()
 
@@ -299,7 +330,7 @@ class Membership:
             if time.monotonic() - now > self._heart.beat_s / 2:  # who is live may not be known by what was read then
                 self._next_round = now
                 break
-            if self.fleet.is_free(shard, now) and self.fleet.wanted(shard, now) == self.fleet.machine:
+            if self.fleet.wanted(shard, now) == self.fleet.machine and self.fleet.is_free(shard, now):
                 clean = self.fleet.was_left_clean(shard)
                 if self.fleet.claim(shard):
                     taken.append((shard, clean))
@@ -322,7 +353,7 @@ class Membership:
         for shard, clean in taken:
             if not self._frontier.holds(shard):
                 before = clean is not None
-                self._frontier.hold(shard, now if before else None, check_s=self.fleet.dead_after_s)
+                self._frontier.hold(shard, now if before else None, check_s=self._stale_s)
         self._frontier.learn_done()
         shards = {shard for shard, _ in taken}
         self._respect_rests(shards, now)
@@ -383,7 +414,7 @@ class Membership:
     def _reseed(self, hosts: list[str], shards: set[int]) -> Iterator[None]:
         """Feed every link of the hosts' records again, and remove what dead machines left half-written."""
         for host in hosts:
-            remove_temporaries_of_the_dead(self._tree.all_temporaries(host), self.fleet, self._tree.machine)
+            self._tidy_up(self._tree.all_temporaries(host))
             for record in records_of(self._tree, host, shards, self._warn):
                 if record is not None:
                     links = record.links_to(nofollow=self._watch.settings.crawl.follow_nofollow)
@@ -396,6 +427,9 @@ class Membership:
             yield
         self._unsettled.subtract(shards)
         self._unsettled = +self._unsettled
+
+    def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
+        remove_temporaries_of_the_dead(temporaries, self.fleet, self._tree)
 
     # -- fencing
 

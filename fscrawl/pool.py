@@ -22,7 +22,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -34,9 +34,12 @@ from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fetch import Failed
 from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
+from fscrawl.patience import Patience
+from fscrawl.records import TreeRecord
 from fscrawl.store import Tree
 from fscrawl.worker import Job, Outcome, Worker, error_record
 
+_STOOD_STILL_S = 5.0  # without a look at the workers: what they sent meanwhile has not been read
 _STILLBORN = 20  # deaths in a row without an answer between them: more than any page could cause
 _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
 
@@ -48,24 +51,31 @@ class Died(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """The tree could not be used while working on `task`, or (None) when the worker began."""
+    """The tree could not be used while working on `task`."""
 
-    task: Task | None
+    task: Task
     error: TreeError
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a worker process needs to find its tree."""
+    """What a worker process needs to work on its tree; the `record` is its machine's, so that it need not be read."""
 
     root: Path
+    record: TreeRecord
     machine: str
     fsync: bool
     threads: int
     permit: Permit | None = None
 
-    def tree(self) -> Tree:
-        return Tree(self.root, self.machine, fsync=self.fsync)
+    def tree(self, patience_s: float) -> Tree:
+        """Give the tree; it is not waited for without a permit, since somebody else may have the host by then."""
+        patience = Patience(patience_s, self.permit.holds if self.permit else _always)
+        return Tree(self.root, self.machine, fsync=self.fsync, patience=patience, record=self.record)
+
+
+def _always() -> bool:
+    return True
 
 
 # -- inside a worker process
@@ -95,8 +105,6 @@ def _serve() -> None:
     """Be a worker until the parent says stop, or is gone: then at once, for its successor may begin."""
     try:
         _Inside(_connection, _place, _job).run()
-    except TreeError as error:
-        _connection.send([Trouble(None, error)])
     except (EOFError, ConnectionError):
         os._exit(0)
 
@@ -105,11 +113,12 @@ class _Inside:
     def __init__(self, connection: Connection, place: Place, job: Job) -> None:
         self._connection = connection
         self._place = place
-        self._worker = Worker(place.tree(), job, place.threads, place.permit)
+        self._worker = self._new_worker(job)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Any] = deque()
         self._sending = threading.Lock()
 
+        self._in_trouble = False  # the machine is going to stop: what is fetched now could not be stored
         self._threads: list[threading.Thread] = []
         self._stalls_at: dict[int, float] = {}  # thread → from when on what it is doing counts as stalled
 
@@ -120,7 +129,7 @@ class _Inside:
             if message == _DRAIN:
                 self._return_waiting()
             elif isinstance(message, Job):
-                self._worker = Worker(self._place.tree(), message, self._place.threads, self._place.permit)
+                self._worker = self._new_worker(message)
             else:
                 for task in message:
                     self._inbox.put(task)
@@ -129,6 +138,14 @@ class _Inside:
             self._inbox.put(None)
         for thread in self._threads:
             thread.join()
+
+    def _new_worker(self, job: Job) -> Worker:
+        self._tree = self._place.tree(job.settings.store.patience)
+        return Worker(self._tree, job, self._place.threads, self._place.permit, self._host_has_answered)
+
+    def _host_has_answered(self) -> None:
+        """Whoever waits from now on waits for the tree: then others could not store what they fetched either."""
+        self._stalls_at.pop(threading.get_ident(), None)
 
     def _receive(self) -> Any:
         """Wait for a message, with an eye on what waits behind stalled threads: no message may come because of it."""
@@ -158,9 +175,12 @@ class _Inside:
             self._send(outcome)
 
     def _outcome(self, task: Task) -> Outcome | Trouble:
+        if self._in_trouble:
+            return Outcome(task, "returned")
         try:
             return self._worker.do(task)
         except TreeError as error:
+            self._in_trouble = True
             return Trouble(task, error)
         except MemoryError:
             os._exit(_EXIT_MEMORY)
@@ -170,7 +190,7 @@ class _Inside:
     def _defect(self, task: Task, error: Exception) -> Outcome | Trouble:
         message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         try:
-            self._place.tree().put_error(
+            self._tree.put_error(
                 task.host, error_record(task, Failed("internal", message, retry=False), self._place.machine)
             )
         except TreeError as trouble:
@@ -211,7 +231,7 @@ class _Slot:
         self.stalls_at: dict[str, float] = {}
         self.stalled = 0  # tasks that have been under way for long: they wait for hosts, and take no part of the work
         self.unsent: list[Task] = []
-        self.suspects: deque[Task] = deque()
+        self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
         self.alone: Task | None = None
         self.heard_at = time.monotonic()
         self.stillborn = 0  # processes in a row that died without a word
@@ -243,19 +263,33 @@ def _name(task: Task) -> str:
 class Pool:
     """Worker processes behind one `submit` and one `wait`."""
 
-    def __init__(self, workers: int, place: Place, job: Job, *, hung_after_s: float) -> None:
-        """`hung_after_s`: a worker with tasks that has not answered for so long is killed and replaced."""
+    def __init__(
+        self,
+        workers: int,
+        place: Place,
+        job: Job,
+        *,
+        hung_after_s: float,
+        delay_s: Callable[[str], float] = lambda host: 0.0,  # noqa: ARG005
+    ) -> None:
+        """`hung_after_s`: a worker with tasks that has not answered for so long is killed and replaced.
+
+        `delay_s`: of a host, seconds between two requests; what killed a worker had perhaps just been asked for.
+        """
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["fscrawl.pool"])
         self._place = place
         self._job = job
         self._hung_after_s = hung_after_s
+        self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._slots = [_Slot() for _ in range(workers)]
         self._of_host: dict[str, _Slot] = {}
         self._capacity = 2 * place.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = (_MOST_THREADS - 1) * place.threads
         self.replaced = 0
+        self.bereaved: set[str] = set()  # hosts for which something was under way in a worker that died
+        self._waited_at = time.monotonic()
         for slot in self._slots:
             self._spawn(slot)
 
@@ -290,12 +324,16 @@ class Pool:
         slot.stalls_at[_name(task)] = time.monotonic() + _patience_s(task)
         slot.unsent.append(task)
 
-    def wait(self, timeout_s: float) -> Iterator[Outcome | Died | Trouble]:
-        """Send what was submitted; give what has come back, waiting for the first of it at most `timeout_s`."""
+    def wait(self, timeout_s: float, *, excused: bool = False) -> Iterator[Outcome | Died | Trouble]:
+        """Send what was submitted; give what has come back, waiting for the first of it at most `timeout_s`.
+
+        `excused`: the workers are known to wait for the tree, and are not killed for it.
+        """
         now = time.monotonic()
+        self._excuse(now, excused=excused)
         for slot in self._slots:
             slot.count_stalled(now, self._most_stalled)
-            self._flush(slot)
+            self._flush(slot, now)
         for chosen, _ in self._selector.select(timeout_s):
             slot = chosen.data
             try:
@@ -306,16 +344,23 @@ class Pool:
             slot.heard_at = time.monotonic()
             slot.stillborn = 0
             for answer in answers:
-                if answer.task is not None:
-                    slot.in_flight.pop(_name(answer.task), None)
-                    slot.stalls_at.pop(_name(answer.task), None)
-                    slot.alone = None
+                slot.in_flight.pop(_name(answer.task), None)
+                slot.stalls_at.pop(_name(answer.task), None)
+                slot.alone = None
                 yield answer
         self._kill_hung()
 
-    def _flush(self, slot: _Slot) -> None:
-        if slot.suspects and not slot.in_flight:
-            slot.alone = slot.suspects.popleft()
+    def _excuse(self, now: float, *, excused: bool) -> None:
+        """Do not count as silence when this process itself stood still, or the tree does."""
+        stood_still_s = now - self._waited_at
+        for slot in self._slots:
+            if excused or stood_still_s > _STOOD_STILL_S:
+                slot.heard_at = now
+        self._waited_at = now
+
+    def _flush(self, slot: _Slot, now: float) -> None:
+        if slot.suspects and not slot.in_flight and slot.suspects[0][0] <= now:
+            slot.alone = slot.suspects.popleft()[1]
             slot.in_flight[_name(slot.alone)] = slot.alone
             slot.unsent = [slot.alone]
         if slot.unsent:
@@ -334,8 +379,10 @@ class Pool:
         slot.stillborn += 1
         if slot.stillborn > _STILLBORN:
             raise FscrawlError("worker processes die as soon as they begin; run with one worker and -v to see why")
+        self.bereaved |= {task.host for task in slot.in_flight.values()}
         guilty, slot.alone = slot.alone, None
-        slot.suspects.extend(task for task in slot.in_flight.values() if task is not guilty)
+        now = time.monotonic()
+        slot.suspects.extend((now + self._delay_s(t.host), t) for t in slot.in_flight.values() if t is not guilty)
         slot.in_flight = {}
         slot.stalls_at = {}
         slot.unsent = []

@@ -73,6 +73,9 @@ def probe(
     yard.make()
     try:
         mount = _try_out(yard, kind, where, _Patience(clock, sleep))
+    except TreeError:
+        tree.check_there()  # if the share has gone meanwhile, that is what to say
+        raise
     finally:
         with contextlib.suppress(TreeError):  # what is left of it the audit clears away
             yard.clear(_NAMES)
@@ -100,7 +103,7 @@ def _try_out(yard: Yard, kind: str, where: str, patience: _Patience) -> Mount:
     yard.create("page", _OLD)
     exclusive = not yard.create("page", _NEW)
     yard.append("log", _NEW)
-    append_seen_s = patience.until(lambda: yard.read("log") == _NEW)
+    append_seen_s = patience.until(lambda: yard.read("log").endswith(_NEW))
     if append_seen_s is None:
         raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
     _link(yard, where)
@@ -129,7 +132,7 @@ def _replace(yard: Yard, where: str, patience: _Patience) -> None:
         if not _is_unable(error):
             raise
         raise refused from error
-    if patience.until(lambda: yard.read("page") == _NEW) is None:
+    if patience.until(lambda: yard.read("page").endswith(_NEW)) is None:
         raise refused
 
 

@@ -76,7 +76,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
         warn(f"{tree.path_of('errs', host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
         return None
     except TreeError as error:
-        if isinstance(error.__cause__, FileNotFoundError):  # stored meanwhile
+        if error.is_missing:  # stored meanwhile
             return None
         raise
     return record if _is_sound(record, key) else None

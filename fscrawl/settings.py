@@ -188,6 +188,12 @@ class StoreSettings:
     """How files are written."""
 
     fsync: bool = _setting(False, "flush each file to the disk before it is published: survives a power loss")
+    patience: float = _setting(
+        300.0,
+        "seconds for which a fault of the file system that may pass (no server, a stale handle, an I/O error) is waited"
+        " out; then the machine stops with exit code 75",
+        _at_least(0),
+    )
     fanout: int = _setting(
         0, "1: <host>/<ab>/<key>, for hosts of millions of pages; fixed when the tree is created", _one_of(0, 1)
     )

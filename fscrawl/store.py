@@ -17,10 +17,22 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, RecordError, TreeError
-from fscrawl.publish import claim, publish, read_file, remove, temporary_owner, translated, write_all
+from fscrawl.patience import BRIEF, Patience
+from fscrawl.publish import (
+    claim,
+    make_directory,
+    publish,
+    read_file,
+    remove,
+    sync_directory,
+    temporary_owner,
+    translated,
+    write_all,
+)
 from fscrawl.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 SETTINGS = "crawl.toml"
@@ -28,6 +40,7 @@ SEEDS = "seeds.txt"
 PAUSE = "PAUSE"
 STOP = "STOP"
 MACHINERY = ".fscrawl"
+TORN = ".torn"
 
 _PAGE_ROOMS = ("htmls", "links", "errs")
 _ROOMS = (
@@ -51,13 +64,16 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
   robots/     robots.txt of each host as fetched
 """
 
+_INSTANT_S = 0.02
+_WITH_OTHERS = Patience(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 _PAGE_FILE = re.compile(r"[0-9a-f]{24}\.(html|json)\Z")
 _FAN = re.compile(r"[0-9a-f]{2}\Z")
 
 
 def state_of(root: Path) -> str:
     """Give what stands at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
-    with translated(root):
+
+    def look() -> str:
         if not root.exists():
             return "nothing"
         if not root.is_dir():
@@ -65,17 +81,21 @@ def state_of(root: Path) -> str:
         names = os.listdir(root)
         if MACHINERY in names and (root / _TREE_JSON).exists():
             return "tree"
-    return "seeds" if SEEDS in names else "directory"
+        return "seeds" if SEEDS in names else "directory"
+
+    return BRIEF(root, look)
+
+
+def is_stopped(root: Path) -> bool:
+    """Tell whether somebody has asked all machines to leave."""
+    return BRIEF.find(root, lambda: os.stat(root / STOP), None) is not None
 
 
 def kept_settings(root: Path) -> str | None:
     """Read the `crawl.toml` of a directory that is not a tree (any more); None if there is none."""
     path = f"{root}/{SETTINGS}"
-    with translated(path):
-        try:
-            return read_file(path).decode("utf-8", "replace")
-        except FileNotFoundError:
-            return None
+    data = BRIEF.find(path, lambda: read_file(path), None)
+    return None if data is None else data.decode("utf-8", "replace")
 
 
 def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:
@@ -95,10 +115,11 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             (SEEDS, seeds),
             (_TREE_JSON, record.to_json().decode()),
         ):
-            if claim(root / name, text.encode(), machine):
+            if claim(root / name, text.encode(), machine, fsync=True, patience=_WITH_OTHERS):
                 made.append(root / name)
+        BRIEF(root, lambda: sync_directory(str(root.parent)))
     except TreeError:
-        if os.path.exists(root / _TREE_JSON):  # another machine has made its tree of what is here
+        if _may_be_a_tree(root):  # another machine has made its tree of what is here
             raise
         for path in reversed(made):
             with contextlib.suppress(OSError):
@@ -106,36 +127,53 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
         raise
 
 
+def _may_be_a_tree(root: Path) -> bool:
+    try:
+        return BRIEF.find(root, lambda: os.stat(root / _TREE_JSON), None) is not None
+    except TreeError:
+        return True
+
+
 def _make_directory(path: Path, made: list[Path]) -> None:
-    with translated(path):
-        try:
-            path.mkdir()
-        except FileExistsError:
-            return
-    made.append(path)
+    if _WITH_OTHERS(path, lambda: make_directory(str(path))):
+        made.append(path)
 
 
 class Tree:
     """One process's view of an existing tree; cheap to make, safe to share between threads."""
 
-    def __init__(self, root: Path, machine: str, *, fsync: bool = False) -> None:
-        """Open the tree at `root` as `machine`; NotATreeError if it is none, or one of a newer format."""
+    def __init__(
+        self,
+        root: Path,
+        machine: str,
+        *,
+        fsync: bool = False,
+        patience: Patience = BRIEF,
+        record: TreeRecord | None = None,
+    ) -> None:
+        """Open the tree at `root` as `machine`; NotATreeError if it is none, or one of a newer format.
+
+        `record`: of whoever has opened it already; then nothing is read.
+        """
         self.root = root
         self.machine = machine
         self.fsync = fsync
-        path = root / _TREE_JSON
-        with translated(path):
-            try:
-                self.record = TreeRecord.from_json(read_file(str(path)))
-            except FileNotFoundError:
-                raise NotATreeError(
-                    f"{root}: there is no crawl here (no {_TREE_JSON}); is the share mounted?"
-                ) from None
-            except RecordError as error:
-                raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
-        if self.record.format > FORMAT:
-            raise NotATreeError(f"{path}: format {self.record.format}; this fscrawl reads up to {FORMAT}: update it")
+        self.patience = patience
+        self.record = record or self._read_record()
         self._prefix = f"{root}/"
+
+    def _read_record(self) -> TreeRecord:
+        path = f"{self.root}/{_TREE_JSON}"
+        data = self._read(path)
+        if data is None:
+            raise NotATreeError(f"{self.root}: there is no crawl here (no {_TREE_JSON}); is the share mounted?")
+        try:
+            record = TreeRecord.from_json(data)
+        except RecordError as error:
+            raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
+        if record.format > FORMAT:
+            raise NotATreeError(f"{path}: format {record.format}; this fscrawl reads up to {FORMAT}: update it")
+        return record
 
     def check_there(self) -> None:
         """NotATreeError if the tree is gone, as by an unmount: then all that is missing is missing for that reason."""
@@ -144,8 +182,7 @@ class Tree:
 
     def free_bytes(self) -> int:
         """Tell what is free on the tree's file system, for who is not root."""
-        with translated(self.root):
-            there = os.statvfs(self.root)
+        there = self.patience(self.root, lambda: os.statvfs(self.root))
         return there.f_bavail * there.f_frsize
 
     # -- pages
@@ -171,11 +208,11 @@ class Tree:
 
     def drop_body(self, host: str, key: str) -> None:
         """Remove the body of a page that has none any more, if there is one; its record says so first."""
-        remove(self.path_of("htmls", host, key))
+        remove(self.path_of("htmls", host, key), self.patience)
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL, if there is one."""
-        remove(self.path_of("errs", host, key))
+        remove(self.path_of("errs", host, key), self.patience)
 
     def is_done(self, host: str, key: str) -> bool:
         """Ask by name whether a page is stored."""
@@ -191,12 +228,11 @@ class Tree:
 
     def failed_at(self, host: str, key: str) -> str | None:
         """Tell when a URL failed; None if it did not, or if that cannot be read."""
-        path = self.path_of("errs", host, key)
-        with translated(path):
-            try:
-                return ErrorRecord.from_json(read_file(path)).failed_at
-            except (FileNotFoundError, RecordError):
-                return None
+        data = self._read(self.path_of("errs", host, key))
+        try:
+            return None if data is None else ErrorRecord.from_json(data).failed_at
+        except RecordError:
+            return None
 
     def body(self, host: str, key: str) -> bytes:
         """Read a page's body; TreeError if it is not there."""
@@ -232,16 +268,15 @@ class Tree:
 
     def put_robots(self, host: str, record: RobotsRecord) -> None:
         """Store a host's robots.txt; an earlier one is replaced."""
-        publish(f"{self._prefix}{MACHINERY}/robots/{host}.json", record.to_json(), self.machine, fsync=self.fsync)
+        self._publish(f"{self._prefix}{MACHINERY}/robots/{host}.json", record.to_json())
 
     def robots(self, host: str) -> RobotsRecord | None:
         """Read a host's robots.txt; None if it has not been stored, or is torn (then it is fetched again)."""
-        path = f"{self._prefix}{MACHINERY}/robots/{host}.json"
-        with translated(path):
-            try:
-                return RobotsRecord.from_json(read_file(path))
-            except (FileNotFoundError, RecordError):
-                return None
+        data = self._read(f"{self._prefix}{MACHINERY}/robots/{host}.json")
+        try:
+            return None if data is None else RobotsRecord.from_json(data)
+        except RecordError:
+            return None
 
     def signs(self) -> frozenset[str]:
         """Give the names in the root that steer the machines: STOP, PAUSE, PAUSE.<host>.
@@ -253,12 +288,12 @@ class Tree:
 
     def put_sign(self, name: str) -> None:
         """Create a sign, if it is not there."""
-        claim(f"{self._prefix}{name}", b"", self.machine)
+        claim(f"{self._prefix}{name}", b"", self.machine, patience=self.patience)
 
     def drop_sign(self, name: str) -> bool:
         """Remove a sign; tell whether there was one."""
         there = self._exists(f"{self._prefix}{name}")
-        remove(f"{self._prefix}{name}")
+        remove(f"{self._prefix}{name}", self.patience)
         return there
 
     def settings_text(self) -> str:
@@ -302,19 +337,29 @@ class Tree:
     def _put(self, room: str, host: str, key: str, data: bytes) -> None:
         path = self.path_of(room, host, key)
         try:
-            publish(path, data, self.machine, fsync=self.fsync)
+            self._publish(path, data)
         except TreeError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
+            if not error.is_missing:
                 raise
             self._make_host(room, host, key)
-            publish(path, data, self.machine, fsync=self.fsync)
+            self._publish(path, data)
+
+    def _publish(self, path: str, data: bytes) -> None:
+        publish(path, data, self.machine, fsync=self.fsync, patience=self.patience)
 
     def _make_host(self, room: str, host: str, key: str) -> None:
         """Make a host's directory, but never the room's: if that is missing, the share is gone."""
-        made: list[Path] = []
-        _make_directory(Path(f"{self._prefix}{room}/{host}"), made)
+        self._make(f"{self._prefix}{room}/{host}")
         if self.record.fanout:
-            _make_directory(Path(self._directory(room, host, key)), made)
+            self._make(self._directory(room, host, key))
+
+    def _make(self, path: str) -> None:
+        def make_once() -> None:
+            make_directory(path)
+            if self.fsync:
+                sync_directory(os.path.dirname(path))
+
+        self.patience(path, make_once)
 
     def _temporaries_in(self, directories: list[str]) -> list[tuple[str, str]]:
         named = [
@@ -323,48 +368,46 @@ class Tree:
         return [(f"{directory}/{name}", owner) for directory, name, owner in named if owner is not None]
 
     def _exists(self, path: str) -> bool:
-        with translated(path):
-            try:
-                os.stat(path)
-            except FileNotFoundError:
-                return False
-        return True
+        return self.patience.find(path, lambda: os.stat(path), None) is not None
 
     def _get(self, path: str) -> bytes:
-        with translated(path):
-            return read_file(path)
+        """Read what should be there: sshfs misses a name for an instant while it is being replaced."""
+        data = self._read(path)
+        if data is not None:
+            return data
+        time.sleep(_INSTANT_S)
+        return self.patience(path, lambda: read_file(path))
+
+    def _read(self, path: str) -> bytes | None:
+        return self.patience.find(path, lambda: read_file(path), None)
 
     def _list(self, path: str) -> list[str]:
-        with translated(path):
-            try:
-                return os.listdir(path)
-            except FileNotFoundError:
-                return []
+        return self.patience.find(path, lambda: os.listdir(path), [])
 
     # -- by place, for the audit: a path from the root, made of names that were listed
 
     def entries(self, place: str) -> list[tuple[str, str]]:
         """List a directory: (name, "file" | "directory" | "other"); none if it is not there."""
         path = f"{self._prefix}{place}"
-        with translated(path):
-            try:
-                with os.scandir(path) as found:
-                    return [(entry.name, _kind(entry)) for entry in found]
-            except FileNotFoundError:
-                return []
+        return self.patience.find(path, lambda: _scan(path), [])
 
     def read(self, place: str) -> bytes | None:
         """Read a file; None if it is not there."""
-        path = f"{self._prefix}{place}"
-        with translated(path):
-            try:
-                return read_file(path)
-            except FileNotFoundError:
-                return None
+        return self._read(f"{self._prefix}{place}")
 
     def remove(self, place: str) -> None:
         """Remove a file that may be gone already."""
-        remove(f"{self._prefix}{place}")
+        remove(f"{self._prefix}{place}", self.patience)
+
+    def set_aside(self, place: str) -> None:
+        """Give a file that may be gone already a name by which it is no page's any more: `<name>.torn`."""
+        path = f"{self._prefix}{place}"
+        self.patience.find(path, lambda: os.rename(path, path + TORN), None)
+
+
+def _scan(path: str) -> list[tuple[str, str]]:
+    with os.scandir(path) as found:
+        return [(entry.name, _kind(entry)) for entry in found]
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

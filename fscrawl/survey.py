@@ -25,7 +25,7 @@ from datetime import datetime
 from typing import Any
 
 from fscrawl.errors import FscrawlError, TreeBusyError
-from fscrawl.heartbeat import is_gone
+from fscrawl.heartbeat import is_gone, is_worth_a_look
 from fscrawl.machinery import Machinery
 from fscrawl.settings import Settings, digest_of
 from fscrawl.store import Tree
@@ -90,7 +90,8 @@ _NOTHING = Beat(0.0, {})
 class Machine:
     """A machine, as its log shows it. `state`: "alive", "left" or "dead"; `doing`: what keeps it from fetching.
 
-    `grown_at`: when its log was last seen to grow, by the observer's monotonic clock; `proven`: it was seen to.
+    `grown_at`: when its log was last seen to grow, by the observer's monotonic clock; `proven`: it was seen to;
+    `looked_at`: when that was last looked for.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Machine:
     finished: bool = False
     state: str = "dead"
     grown_at: float = 0.0
+    looked_at: float = float("-inf")
     proven: bool = False
 
     @property
@@ -255,8 +257,10 @@ class Survey:
     # -- logs
 
     def _observe(self, machine: Machine, now: float, tick: float) -> None:
-        if machine.left:
+        dead_after_s = self._good.fleet.dead_after
+        if machine.left or not is_worth_a_look(tick, machine.looked_at, machine.grown_at, dead_after_s):
             return
+        machine.looked_at = tick
         before = machine.offset
         with contextlib.suppress(TreeBusyError):  # the next look may succeed
             if not machine.offset:

@@ -16,7 +16,9 @@ from fscrawl.records import timestamp
 from fscrawl.settings import Settings
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
-_CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
+_GLANCE_S = 0.25
+_WRITING_S = 3.0
+CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
 
 
 def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
@@ -32,6 +34,51 @@ def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
         else:
             found.append(url)
     return found
+
+
+def first_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:
+    """Read `seeds.txt` as a machine that begins: a last line without newline counts when nobody goes on writing it."""
+    where = f"{tree.root}/{SEEDS}"
+    text, since = tree.seeds_text(), time.monotonic()
+    told = False
+    while text and not text.endswith("\n") and time.monotonic() - since < _WRITING_S:
+        if not told:
+            told = True
+            warn(f"{where}: its last line does not end with a newline; waiting whether somebody goes on writing it")
+        time.sleep(_GLANCE_S)
+        again = tree.seeds_text()
+        if again != text:
+            text, since = again, time.monotonic()
+    return read_seeds(text, where, warn)
+
+
+def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
+    """Read `crawl.toml` as a machine that begins; SettingsError if it is wrong.
+
+    Half a file may be good TOML: without its last line it has to stay the same for as long as caches live.
+    """
+    where = f"{tree.root}/{settings.FILE}"
+    text, since = tree.settings_text(), time.monotonic()
+    told = False
+    while True:
+        found = settings.parse(text, where)
+        if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
+            return found
+        if not told:
+            told = True
+            warn(
+                f"{where}: its last line is not {settings.END!r}: somebody may be writing it; waiting until it has been"
+                f" the same for {CACHES_LIVE_S:.0f} s"
+            )
+        time.sleep(_GLANCE_S)
+        again = tree.settings_text_if_there() or text
+        if again != text:
+            text, since = again, time.monotonic()
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether settings were read to their end."""
+    return text.rstrip().endswith(settings.END)
 
 
 class Watch:
@@ -51,7 +98,8 @@ class Watch:
         self._tree = tree
         self._warn = warn
         self._check = check
-        self._text = self._used = tree.settings_text()
+        text = tree.settings_text()
+        self._text = self._used = text if self._says(text, current) else ""  # else it has been edited since
         self._maybe = self._text
         self._maybe_since = 0.0
         self._seed_text = tree.seeds_text()
@@ -74,7 +122,7 @@ class Watch:
             return False
         if text != self._maybe:
             self._maybe, self._maybe_since = text, now
-        if not text.rstrip().endswith(settings.END) and now - self._maybe_since <= _CACHES_LIVE_S:
+        if not is_whole(text) and now - self._maybe_since <= CACHES_LIVE_S:
             return False
         self._text = text
         where = f"{self._tree.root}/{settings.FILE}"
@@ -89,6 +137,12 @@ class Watch:
         changed, self.settings = edited != self.settings, edited
         self.settings_at = timestamp(time.time())
         return changed
+
+    def _says(self, text: str, current: Settings) -> bool:
+        try:
+            return settings.parse(text, settings.FILE) == current
+        except SettingsError:
+            return False
 
     @property
     def settings_digest(self) -> str:

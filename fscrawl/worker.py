@@ -6,7 +6,7 @@ Vocabulary:
   asked     a request was sent to the host; `asked_at` is when it was surely there, which its delay counts from
 
 Promise: `Worker.do` answers every task with one Outcome; what a server does is an outcome, never an exception. Only a
-TreeError passes through, and a page whose outcome is "stored" is on the tree whole.
+TreeError passes through, once patience is at an end; and a page whose outcome is "stored" is on the tree whole.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
 from fscrawl import links, sitemaps, sniff, urls
 from fscrawl.answers import CLASSES
-from fscrawl.errors import RecordError, TreeError
+from fscrawl.errors import RecordError, TreeBusyError, TreeError
 from fscrawl.fetch import Failed, Fetched, Fetcher
 from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
@@ -86,8 +86,19 @@ class Job:
 class Worker:
     """Does tasks, from any number of threads."""
 
-    def __init__(self, tree: Tree, job: Job, threads: int, permit: Permit | None = None) -> None:
-        """`permit`: without it nothing is asked for and nothing stored (None: there is nobody to mind)."""
+    def __init__(
+        self,
+        tree: Tree,
+        job: Job,
+        threads: int,
+        permit: Permit | None = None,
+        on_answer: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`permit`: without it nothing is asked for and nothing stored (None: there is nobody to mind).
+
+        `on_answer`: called in the thread of a page when its host has answered, and the page is to be stored.
+        """
+        self._on_answer = on_answer
         self._tree = tree
         self._permit = permit
         self._settings = job.settings
@@ -101,8 +112,14 @@ class Worker:
         self._large = threading.Lock()
 
     def do(self, task: Task) -> Outcome:
-        if not self._permitted():
-            return Outcome(task, "returned")
+        try:
+            return self._do(task) if self._permitted() else Outcome(task, "returned")
+        except TreeBusyError:
+            if self._permitted():
+                raise
+            return Outcome(task, "returned")  # the heart cannot write either: the machine waits for the tree
+
+    def _do(self, task: Task) -> Outcome:
         if task.kind == "robots":
             return self._robots(task)
         if task.kind == "probe":
@@ -110,7 +127,7 @@ class Worker:
         if task.mark.startswith("gave-up="):
             return self._give_up(task)
         if task.check and self._is_settled(task):
-            return Outcome(task, "known")
+            return self._known(task)
         if task.mark == "refresh":
             return self._refresh(task)
         return self._sitemap(task) if task.mark.startswith(SITEMAP) else self._page(task)
@@ -130,6 +147,14 @@ class Worker:
         failed_at = self._tree.failed_at(task.host, task.key)
         return failed_at is not None and failed_at != task.mark.removeprefix("again=")
 
+    def _known(self, task: Task) -> Outcome:
+        """Tell of the links of a page that is stored: who stored it may have died before it could."""
+        record = self._stored_record(task)
+        if record is None:
+            return Outcome(task, "known")
+        fresh, cut = self._fresh(record.links_to(nofollow=self._settings.crawl.follow_nofollow))
+        return Outcome(task, "known", links=fresh, sitemaps=record.sitemaps or (), cut=cut)
+
     def _give_up(self, task: Task) -> Outcome:
         """Write down that nothing is hoped for of the host; a page of it that is stored stays as it is."""
         if self._tree.is_done(task.host, task.key):
@@ -145,6 +170,7 @@ class Worker:
         if refusal is not None:
             return self._failed(task, refusal, time.monotonic() if refusal.retry else None)
         answer = self._fetcher.get(task.url, wants=self._wants)
+        self._on_answer()
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():  # whoever has the host now would not know of this page's links
             return Outcome(task, "returned", asked_at)
@@ -293,6 +319,7 @@ class Worker:
         if self._refusal(task) is not None:
             return Outcome(task, "known")
         answer = self._fetcher.get(task.url, _conditions(old), wants=self._wants)
+        self._on_answer()
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():
             return Outcome(task, "returned", asked_at)
@@ -328,8 +355,12 @@ class Worker:
     def _stored_record(self, task: Task) -> PageRecord | None:
         try:
             return self._tree.page(task.host, task.key)
-        except (RecordError, TreeError):
+        except RecordError:
             return None
+        except TreeError as error:
+            if error.is_missing:
+                return None
+            raise
 
     # -- robots.txt and sitemaps
 
@@ -368,6 +399,7 @@ class Worker:
     def _sitemap(self, task: Task) -> Outcome:
         """Read a sitemap: a page without body, whose links are its URLs."""
         answer = follow(self._fetcher, task.url)
+        self._on_answer()
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():
             return Outcome(task, "returned", asked_at)

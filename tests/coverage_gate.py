@@ -11,7 +11,7 @@ import sys
 from pathlib import Path, PurePosixPath
 
 FULL = (
-    *("errors", "urls", "links", "encoding", "robots", "records", "settings", "publish", "store"),
+    *("errors", "urls", "links", "encoding", "robots", "records", "settings", "patience", "publish", "store"),
     *(
         "scope",
         "pace",

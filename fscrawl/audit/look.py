@@ -23,7 +23,7 @@ from fscrawl.publish import temporary_owner
 from fscrawl.records import PageRecord
 from fscrawl.scope import Scope
 from fscrawl.settings import Settings
-from fscrawl.store import MACHINERY, Tree
+from fscrawl.store import MACHINERY, TORN, Tree
 from fscrawl.turns import READERS, in_turn
 
 _ROOMS = ("htmls", "links", "errs")  # in this order: a page that is stored meanwhile has its body first
@@ -162,6 +162,8 @@ class Look:
         owner = temporary_owner(name)
         if owner is not None:
             self.temporaries.add((f"{place}/{name}", owner))
+        elif _is_page_file(name, f".json{TORN}"):
+            self._find(Finding("set_aside", f"{place}/{name}", "", place.split("/")[1], name.partition(".")[0]))
         elif not name.startswith(_OF_A_CLIENT):
             self._find(Finding("strays", f"{place}/{name}"))
 

@@ -130,7 +130,9 @@ class Repair:
         if self._live if finding.kind in _ALONE else not self._may_touch(finding):
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
-            return False  # it would be gone for good
+            if self._is_still(finding):
+                self._tree.set_aside(finding.place)  # removed it would be gone for good; left it would count as done
+            return False
         if self._is_still(finding):
             if finding.kind in PAGES:
                 # The body first: a machine that begins just now takes the page for stored until both are gone.
@@ -138,12 +140,16 @@ class Repair:
                 self._tree.remove(self._look.check.place("links", finding.host, finding.key))
             else:
                 self._tree.remove(finding.place)
+        elif finding.kind == "set_aside":
+            return False  # nothing has led to its URL again
         return True
 
     def _is_still(self, finding: Finding) -> bool:
         check, host, key = self._look.check, finding.host, finding.key
         if finding.kind == "orphan_bodies":
             return not self._tree.is_done(host, key)
+        if finding.kind == "set_aside":
+            return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
         if finding.kind == "torn_robots":
             return check.robots(finding.place.rpartition("/")[2])[1] is not None
         if finding.kind == "damaged_errors":

@@ -18,6 +18,7 @@ KINDS = {
     "orphan_bodies": "bodies without a record",
     "errors_beside_pages": "failures of pages that are stored",
     "damaged_errors": "failures that cannot be read, or stand in another URL's place",
+    "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
     "dead_temporaries": "temporaries of dead machines",
     "strays": "files that are not the crawl's",

@@ -18,7 +18,7 @@ from fscrawl.heartbeat import new_machine_id
 from fscrawl.probe import probe
 from fscrawl.progress import Progress
 from fscrawl.records import FORMAT, TreeRecord, timestamp
-from fscrawl.watch import read_seeds
+from fscrawl.watch import first_seeds, read_seeds, read_settings
 
 if TYPE_CHECKING:
     from fscrawl.machine import Result
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
     progress = Progress(mode, verbose=options.verbose)
     given = _given_seeds(options, progress)
-    tree, chosen = _open_or_create(options, given)
+    tree, chosen = _open_or_create(options, given, progress)
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, given, progress)
     if chosen.politeness.user_agent == settings.USER_AGENT:
@@ -124,11 +124,13 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _open_or_create(options: argparse.Namespace, given: list[str]) -> tuple[store.Tree, settings.Settings]:
+def _open_or_create(
+    options: argparse.Namespace, given: list[str], progress: Progress
+) -> tuple[store.Tree, settings.Settings]:
     root: Path = options.root
     state = store.state_of(root)
     if state == "tree":
-        if (root / store.STOP).exists():
+        if store.is_stopped(root):
             raise UsageError(f"{root}/{store.STOP}: no machine may run; to go on:  fscrawl resume --root {root}")
         if options.set:
             raise UsageError(f"--set is for a new tree; this one has its settings in {root}/{settings.FILE}: edit that")
@@ -138,9 +140,10 @@ def _open_or_create(options: argparse.Namespace, given: list[str]) -> tuple[stor
         raise NotATreeError(f"{root}: no crawl and no seeds there; is the share mounted? A new one needs --seed URL")
     else:
         _create(root, settings.apply(settings.Settings(), options.set), given)
-    machine = new_machine_id()
-    chosen = settings.parse(store.Tree(root, machine).settings_text(), f"{root}/{settings.FILE}")
-    return store.Tree(root, machine, fsync=chosen.store.fsync), chosen
+    tree = store.Tree(root, new_machine_id())
+    chosen = read_settings(tree, progress.warn)
+    tree.fsync = chosen.store.fsync
+    return tree, chosen
 
 
 def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
@@ -162,7 +165,7 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:
     """Give all seeds: the tree's, to which those of the command line are added."""
-    there = read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn)
+    there = first_seeds(tree, progress.warn)
     new = [url for url in given if url not in there]
     if new:
         tree.add_seeds(new)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -53,8 +51,6 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         if not options.watch:
             raise  # and of a watch it is the usual end
-    except BrokenPipeError:  # as by `| head`: what is left in the buffer has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_OK
 
 

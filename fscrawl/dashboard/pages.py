@@ -106,7 +106,7 @@ def _read(read: Callable[[], T], damages: list[str]) -> T | None:
     except RecordError as error:
         damages.append(str(error))
     except TreeError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
+        if not error.is_missing:
             raise
     return None
 

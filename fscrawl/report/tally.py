@@ -258,7 +258,7 @@ def _one(
             warn(f"{tree.path_of(room, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
             return TORN
         except TreeError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
+            if error.is_missing:
                 return GONE
             if not (error.retry and tries_left):
                 raise

@@ -101,7 +101,7 @@ def test_updates_by_itself(live: Served, open_page: Open) -> None:
     assert page.locator("#condition").inner_text() == "running"
     assert page.locator("#charts figure").count() == 4
     page.locator("#figures summary").click()
-    assert page.locator("#figures-table tbody tr").count() >= 3
+    until(page, "document.querySelectorAll('#figures-table tbody tr').length >= 3")
     page.get_by_text("1 hour").click()
     until(page, "document.querySelector('#window input:checked').value === '1h'")
 

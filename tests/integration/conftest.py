@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet import Place
+
 _RESOLVER = """\
 import socket
 _names = {names!r}
@@ -21,6 +23,12 @@ socket.getaddrinfo = lambda host, *args, **more: _asked(_names.get(host, host), 
 def root(tmp_path: Path) -> Path:
     """Where a crawl may make its tree."""
     return tmp_path / "tree"
+
+
+@pytest.fixture
+def place(root: Path) -> Place:
+    """Where the machines of a fleet may make their tree."""
+    return Place(root)
 
 
 @pytest.fixture

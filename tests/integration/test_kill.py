@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawling import Running, check_tree, command, crawl, errors, pages
+from tests.ledger import Entry, note
 from tests.web import Request, Response, Web, linked_site
 
 HOSTS = [f"127.0.6.{n}" for n in range(1, 5)]
@@ -56,10 +57,18 @@ def test_kills_lose_nothing(root: Path) -> None:
                 check_tree(root, whole=False)
         done = crawl(root, seeds=seeds, settings=settings, workers=WORKERS, threads=THREADS)
         assert done.code == 0, done
-        assert set(pages(root)) == {web.url(host, f"/{n}") for host in HOSTS for n in ["", *range(PAGES)]}
+        stored, wanted = set(pages(root)), {web.url(host, f"/{n}") for host in HOSTS for n in ["", *range(PAGES)]}
+        _note(web, len(kills), len(stored), len(wanted - stored))
+        assert stored == wanted
         assert errors(root) == {}
         check_tree(root)
         _check_repeats(web, kills)
+
+
+def _note(web: Web, kills: int, stored: int, lost: int) -> None:
+    again = sum(times - 1 for times in web.duplicates().values())
+    name = "SIGKILL of a machine that is alone"
+    note(Entry("local disk", name, faults=kills, kills=kills, pages=stored, lost=lost, duplicates=again))
 
 
 def _wait(running: Running, web: Web, rng: random.Random) -> None:

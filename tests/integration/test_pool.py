@@ -40,9 +40,16 @@ def start(root: Path) -> Iterator[Start]:
     store.create(root, record, render(Settings()), "")
     started: list[Pool] = []
 
-    def pool(workers: int = 1, threads: int = 2, settings: Settings = SETTINGS, hung_after_s: float = 60.0) -> Pool:
+    def pool(
+        workers: int = 1,
+        threads: int = 2,
+        settings: Settings = SETTINGS,
+        hung_after_s: float = 60.0,
+        delay_s: float = 0.0,
+    ) -> Pool:
         job = Job(settings, frozenset(f"http://{host}/" for host in HOSTS))
-        started.append(Pool(workers, Place(root, "machine-1-abcdef", False, threads), job, hung_after_s=hung_after_s))
+        place = Place(root, record, "machine-1-abcdef", False, threads)
+        started.append(Pool(workers, place, job, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
         return started[-1]
 
     yield pool
@@ -153,6 +160,7 @@ def test_killed_worker_is_replaced(start: Start) -> None:
         assert {answer.task for answer in answers} == set(tasks)
         assert all(isinstance(answer, Outcome) for answer in answers)
         assert pool.replaced == 1
+        assert pool.bereaved == {tasks[0].host}
         assert worker_pids(pool) != killed
 
 
@@ -206,6 +214,40 @@ def test_hung_worker_is_killed(start: Start) -> None:
         assert served.count(path="/slow") <= 2
 
 
+def test_worker_that_waits_for_the_tree_is_not_killed(start: Start) -> None:
+    """A worker that does not answer because the tree does not is left alone, and one that nobody listened to."""
+    with web() as served:
+        pool = start(hung_after_s=0.4)
+        pool.submit(task(served.url(HOSTS[0], "/slow")))
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            assert list(pool.wait(0.05, excused=True)) == []
+        assert pool.replaced == 0
+        pool._waited_at -= 100  # this process stood still itself
+        assert list(pool.wait(0.05)) == []
+        assert pool.replaced == 0
+
+
+def test_what_killed_a_worker_is_asked_for_after_the_delay(start: Start) -> None:
+    """What was in flight when a worker died has perhaps just been asked for: its host's delay is kept."""
+    asked: list[float] = []
+
+    def serve(request: Request) -> Response:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            for pid in worker_pids(pool):
+                os.kill(pid, signal.SIGKILL)
+        return Response(200, HTML, b"<p>")
+
+    with Web(serve, HOSTS) as served:
+        pool = start(delay_s=1.0)
+        pool.submit(task(served.url(HOSTS[0], "/")))
+        (answer,) = gather(pool, 1)
+    assert isinstance(answer, Outcome)
+    assert answer.kind == "stored"
+    assert asked[1] - asked[0] >= 1.0
+
+
 def test_defect_costs_one_page(start: Start, root: Path) -> None:
     """Whatever goes wrong inside costs that one page, which is written down as an internal error."""
     broken = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retries=None))  # type: ignore[arg-type]
@@ -233,13 +275,19 @@ def test_tree_that_vanishes_is_trouble(start: Start, root: Path) -> None:
     assert not root.exists()
 
 
-def test_no_tree_at_the_beginning_is_trouble(start: Start, root: Path) -> None:
-    """Workers that find no tree say so, and are not started again and again."""
-    root.rename(root.with_name("away"))
-    pool = start()
-    (answer,) = gather(pool, 1)
-    assert isinstance(answer, Trouble)
-    assert answer.task is None
+def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
+    """A worker that begins, or takes new settings, while the tree cannot be read is not in trouble for that."""
+    away = root.with_name("away")
+    root.rename(away)
+    with web() as served:
+        pool = start()
+        pool.tell(Job(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS)))
+        assert list(pool.wait(1.0)) == []
+        away.rename(root)
+        pool.submit(task(served.url(HOSTS[0], "/1")))
+        (answer,) = gather(pool, 1)
+    assert isinstance(answer, Outcome)
+    assert answer.kind == "stored"
 
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ from typing import NamedTuple, Self
 
 import pytest
 
-from tests import mounts
 from tests.crawling import check_tree, pages
+from tests.shares import sshfs as mounts
 from tests.web import Request, Response, Web, linked_site
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from fscrawl import store, urls
-from fscrawl.errors import TreeError
+from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.frontier import Task
+from fscrawl.heartbeat import Permit
 from fscrawl.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
 from fscrawl.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.worker import Job, Outcome, Worker
@@ -46,8 +48,8 @@ Work = Callable[..., Worker]
 def work(tree: store.Tree) -> Work:
     """Make a worker of a crawl whose seed is on HOST."""
 
-    def worker(settings: Settings = SETTINGS) -> Worker:
-        return Worker(tree, Job(settings, frozenset({f"http://{HOST}/"})), 1)
+    def worker(settings: Settings = SETTINGS, permit: Permit | None = None, **more: Callable[[], None]) -> Worker:
+        return Worker(tree, Job(settings, frozenset({f"http://{HOST}/"})), 1, permit, **more)
 
     return worker
 
@@ -210,6 +212,41 @@ def test_done_page_is_known(work: Work) -> None:
         before = web.count()
         outcome = work().do(task(web.url(HOST)))
         assert (outcome.kind, outcome.asked_at, web.count()) == ("known", None, before)
+
+
+def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
+    """That a host has answered is told before its page is stored: from then on the tree is waited for."""
+    stored: list[bool] = []
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        url = web.url(HOST)
+        work(on_answer=lambda: stored.append(tree.is_done(urls.host(url), urls.key(url)))).do(task(url))
+    assert stored == [False]
+
+
+def test_known_page_tells_its_links(work: Work) -> None:
+    """Of a page that is stored already its links are told: whoever stored it may have died before it could."""
+    with Web(site({"/": page('<a href="/x"><a href="http://elsewhere.example/">')}), [HOST]) as web:
+        work().do(task(web.url(HOST)))
+        outcome = work().do(task(web.url(HOST)))
+        assert (outcome.kind, outcome.links) == ("known", (web.url(HOST, "/x"),))
+
+
+def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that could not be stored goes back if the heart could not write either; else it is the tree's trouble."""
+    may = [True]
+    permit = cast("Permit", SimpleNamespace(holds=lambda: may[0]))
+
+    def put_page(*_: object) -> None:
+        may[0] = not give_back
+        raise TreeBusyError("no server")
+
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        monkeypatch.setattr(store.Tree, "put_page", put_page)
+        give_back = True
+        assert work(permit=permit).do(task(web.url(HOST))).kind == "returned"
+        may[0], give_back = True, False
+        with pytest.raises(TreeBusyError):
+            work(permit=permit).do(task(web.url(HOST)))
 
 
 def test_asked_at(work: Work) -> None:

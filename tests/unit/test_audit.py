@@ -304,18 +304,46 @@ def test_torn_record_of_a_fed_url(made):
 
 
 def test_torn_record_that_nothing_names(made):
-    """A torn record of which nothing tells the URL is left where it is, and so is its body."""
-    made.page("http://a.example/unlinked", ())
-    made.file("links", "http://a.example/unlinked").write_bytes(b"\0" * 9)
+    """A torn record of which nothing tells the URL is set aside: its page is not done any more, and it is not gone."""
+    url = "http://a.example/unlinked"
+    made.page(url, ())
+    made.file("links", url).write_bytes(b"\0" * 9)
     report = made.audit(repair=True)
     assert not report.ok
-    assert made.file("links", "http://a.example/unlinked").exists()
-    assert made.file("htmls", "http://a.example/unlinked").exists()
+    assert not made.tree.is_done("a.example", urls.key(url))
+    assert made.file("links", url).with_suffix(".json.torn").read_bytes() == b"\0" * 9
+    assert made.file("htmls", url).exists()
     assert list(report.lines())[-1] == "mended: 0 of 1, 1 are left"
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_set_aside(made, again):
+    """What was set aside is wrong until its page is stored again, and is then removed by the next repair."""
+    url = "http://a.example/unlinked"
+    made.page(url, ())
+    made.file("links", url).write_bytes(b"")
+    made.audit(repair=True)
+    if again:
+        made.page(url, ())
+    report = made.audit(repair=True)
+    assert (report.ok, report.found["set_aside"]) == (again, 1)
+    assert made.file("links", url).with_suffix(".json.torn").exists() is not again
+    assert made.audit().ok is again
+
+
+def test_failure_that_nothing_names(made):
+    """A failure that cannot be read, and of which nothing tells the URL, is set aside as well."""
+    url = "http://a.example/unlinked"
+    made.fail(url)
+    made.file("errs", url).write_bytes(b"")
+    assert not made.audit(repair=True).ok
+    assert made.file("errs", url).with_suffix(".json.torn").exists()
+    made.fail(url)
+    assert made.audit(repair=True).ok
+
+
 def test_record_of_no_url(made):
-    """A record whose URL is none, where nothing is linked to its place, is left where it is."""
+    """A record whose URL is none, where nothing is linked to its place, is set aside."""
     path = Path(made.tree.path_of("links", "b.example", "0" * 24))
     path.write_bytes(made.file("links", MOVED).read_bytes().replace(b'"url":"http://a', b'"url":"gopher://a'))
     report = made.audit(repair=True)
@@ -737,7 +765,7 @@ def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
     """An input/output error is exit code 75, with the place."""
 
     def failing(path):
-        raise OSError(errno.EIO, "broken")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(store.os, "scandir", failing)
     assert run(made) == 75

@@ -19,6 +19,10 @@ class Log:
     def append(self, data):
         self._files[self._name] += data
 
+    @property
+    def size(self):
+        return len(self._files[self._name])
+
     def close(self):
         self.closed = True
 
@@ -179,7 +183,7 @@ def test_unreadable(shared, reader):
     bad += b"3 0  nonsense\n3 0  ftp://a.example/ mark\n3 0  http://a.example/ two marks\n"
     shared.files["b", 0] = line(A) + bad + line(C)
     assert list(reader.read({3})) == [A, C]
-    assert reader.unreadable == 9
+    assert reader.unreadable == 8  # a blank line stands before one that was written once more
 
 
 def test_read_again(shared, reader):

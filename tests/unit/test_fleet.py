@@ -16,6 +16,7 @@ class Shared:
     def __init__(self):
         self.logs, self.held, self.unlisted, self.unnamed, self.dropped = {}, {}, set(), set(), []
         self.piece = 1 << 20
+        self.reads = []
 
     def say(self, machine, **facts):
         self.logs[machine] = self.logs.get(machine, b"") + json.dumps(facts).encode() + b"\n"
@@ -24,6 +25,7 @@ class Shared:
         return [name for name in self.logs if name not in self.unlisted]
 
     def read_heartbeats(self, machine, offset):
+        self.reads.append(machine)
         data = self.logs.get(machine, b"")[offset : offset + self.piece]
         return data[: data.rfind(b"\n") + 1]
 
@@ -89,10 +91,58 @@ def test_live_while_it_beats(me, shared):
     beats(me, "b", 100)
     assert me.is_live("b", 160)
     assert not me.is_live("b", 160.1)
-    me.observe(200)
-    assert names(me, 200) == []
-    beats(me, "b", 300)
-    assert names(me, 360) == ["b"]
+    for now in range(110, 191, 10):
+        me.observe(now)
+    assert names(me, 190) == []
+    beats(me, "b", 200)
+    assert names(me, 260) == ["b"]
+
+
+def test_silence_that_nobody_heard(me, shared):
+    """Time in which this machine could not look is no silence of others, whatever the first look after it shows."""
+    beats(me, "b", 100)
+    me.observe(110)
+    me.observe(500)  # it was cut off; and what it reads now may be of before
+    assert names(me, 500) == ["b"]
+    beats(me, "b", 510)
+    assert names(me, 570) == ["b"]
+    me.observe(900)
+    for now in range(910, 961, 10):
+        me.observe(now)
+    assert names(me, 960) == []
+
+
+def test_the_long_dead_are_looked_at_seldom(me, shared):
+    """A dead machine's log is read again after a tenth of its silence; one that comes back so late is noticed then."""
+    beats(me, "b", 0)
+    shared.reads.clear()
+    looks = []
+    for now in range(10, 3601, 10):
+        me.observe(now)
+        looks += [now] * len(shared.reads)
+        shared.reads.clear()
+    assert looks[:11] == [*range(10, 101, 10), 120]
+    assert len(looks) < 60
+    shared.say("b", beat=9)
+    while not me.is_live("b", now):
+        now += 10
+        me.observe(now)
+    assert now <= 3600 * 1.12
+
+
+def test_a_dead_holder_is_looked_at_before_it_is_robbed(me, shared):
+    """Whoever comes back after long keeps the shards that nobody has taken, though nobody has looked at it since."""
+    shared.held[3, 1] = shared.held[4, 1] = "b"
+    beats(me, "b", 0)
+    me.look(0)
+    for now in range(10, 1001, 10):
+        me.observe(now)
+    assert me.peers["b"].looked_at < 1000
+    shared.say("b", beat=9)
+    shared.reads.clear()
+    assert not me.is_free(3, 1000)
+    assert not me.is_free(4, 1000)
+    assert shared.reads.count("b") == 2, "what it has grown by, and that there is no more; once for all shards"
 
 
 def test_left(me, shared):

@@ -24,7 +24,7 @@ class Log:
         self.hangs = threading.Event()
         self.hangs.set()
 
-    def append(self, data):
+    def append(self, data, patience):
         self.begun.release()
         self.hangs.wait(10)
         try:
@@ -197,9 +197,10 @@ def test_stop_of_a_hanging_heart(body, clock, monkeypatch):
 
 
 def test_goodbye_fails(body):
-    """A goodbye that cannot be written is left out."""
+    """A goodbye that cannot be written is left out, and told."""
     body.log.fails = True
-    body.heart.stop()
+    with pytest.raises(TreeError, match="disk is full"):
+        body.heart.stop()
     assert body.log.closed
     assert "bye" not in body.log.lines[-1]
 

@@ -55,10 +55,41 @@ def test_short_writes(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda fd, data: whole(fd, data[:2]))
     monkeypatch.setattr(os, "fsync", synced.append)
     log = Log(str(tmp_path / "log"))
+    assert len(synced) == 1  # its directory, for its name
     log.append(b"12345\n")
     log.close()
     assert (tmp_path / "log").read_bytes() == b"12345\n"
-    assert len(synced) == 1
+    assert len(synced) == 2
+
+
+@pytest.mark.parametrize("landed", [b"", b"tw", b"two\n"])
+def test_an_append_that_fails(tmp_path, monkeypatch, landed):
+    """Lines whose append failed come again, on lines of their own, whatever of them is there."""
+    path = tmp_path / "log"
+    log = Log(str(path))
+    log.append(b"one\n")
+    write, failures = os.write, [errno.EIO]
+
+    def failing(descriptor, data):
+        if failures:
+            write(descriptor, landed)
+            raise OSError(failures.pop(), "Input/output error")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", failing)
+    log.append(b"two\n")
+    log.append(b"three\n")
+    log.close()
+    assert path.read_bytes() == b"one\n" + landed + b"\ntwo\nthree\n"
+    assert log.size == path.stat().st_size
+
+
+def test_short_reads(tmp_path, monkeypatch):
+    """A read that gives less than is there is gone on with: half a line would look like the end."""
+    path = write(tmp_path / "log", b"1234\n5678\n")
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, offset: real(fd, min(size, 3), offset))
+    assert tail(path, 0) == b"1234\n5678\n"
 
 
 def test_log_errors(tmp_path, monkeypatch):

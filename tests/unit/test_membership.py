@@ -18,7 +18,7 @@ from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.retry import retry
 from fscrawl.settings import Settings, apply, render
 from fscrawl.store import Tree, create
-from fscrawl.watch import Watch
+from fscrawl.watch import CACHES_LIVE_S, Watch
 
 SHARDS = 16
 YEAR_S = 3.2e7
@@ -377,6 +377,7 @@ def test_delay_after_a_hand_over(world):
     """A host that may just have been asked by its former machine rests for its delay before the new one asks it."""
     world.create(url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
     world.assignments.append("politeness.delay=100")
+    world.edit()
     a = world.join("a")
     a.tick()
     while task := a.take():
@@ -553,6 +554,22 @@ def test_damaged_feed(world):
     assert len(world.fetched) == 3
 
 
+def test_feed_that_grows_while_it_is_looked_at(world):
+    """A feed that is behind what its machine has told meanwhile is not damaged: it is read once more."""
+    world.create(url(MINE[0]))
+    b = world.join("b")
+    b.tick()
+    a = world.join("a")
+    b.finish(b.take(), [url(MINE[0], "x"), url(MINE[0], "y")])
+    b.tick()
+    b.leave()
+    a.membership.fleet.observe(a.now)
+    assert a.membership.fleet.peers["b"].last()["sent"] > a.membership._reader.offsets.get("b", 0)
+    a.membership._check_feeds()
+    assert a.warnings == []
+    assert a.membership.fleet.peers["b"].last()["sent"] == a.membership._reader.offsets["b"]
+
+
 def test_damaged_feed_of_another_shard(world):
     """Lines that only a damaged feed had are found again, though their shard is handed over later."""
     world.create(url(MINE[0]))
@@ -696,6 +713,7 @@ def test_rest_after_a_hand_over(world):
     """A host that was told to rest does so wherever its shard goes, as long again, whatever the clocks say."""
     world.create(url(MINE[0]), url(HERS[0]))
     world.assignments.append("politeness.delay=1")
+    world.edit()
     a = world.join("a", skew_s=3 * YEAR_S)
     a.tick()
     a.frontier.rest(HERS[0], a.now + 1000)
@@ -899,6 +917,7 @@ def test_refresh_within_the_scope(world):
     a.crawl()
     a.leave()
     world.assignments.append('crawl.deny=["private"]')
+    world.edit()
     b = world.join("b", refresh_before="u")
     b.tick()
     assert (b.frontier.pending, b.take().url) == (1, url(MINE[0]))
@@ -1048,6 +1067,28 @@ def test_flush_about_once_a_second(world):
     assert a.membership._writer.sent == flushed
     a.tick(hungry=False)
     assert a.membership._writer.sent > flushed
+
+
+def test_feeds_of_the_long_dead(world, monkeypatch):
+    """Feeds of machines that are over are read for as long as caches live, hungry or not, and then no more."""
+    world.create(url(MINE[0]))
+    b = world.join("b")
+    b.membership.leave(finished=False)
+    a = world.join("a")
+    asked = []
+    shared = a.membership._reader._shared
+    monkeypatch.setattr(shared, "read_feed", lambda machine, segment, offset: asked.append(machine) or b"")
+    ticks = round(2 * CACHES_LIVE_S / 2)  # each moves the clock by 2 s
+    for _ in range(ticks - 2):
+        a.tick()
+    asked.clear()
+    a.tick()
+    assert "b" in asked
+    for _ in range(3):
+        a.tick()
+    asked.clear()
+    a.tick()
+    assert "b" not in asked
 
 
 def test_long_chores(world, monkeypatch):

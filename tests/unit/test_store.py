@@ -1,5 +1,6 @@
 """The store's names, and what it does when the file system fails. What every file system keeps: tests/contract."""
 
+import contextlib
 import dataclasses
 import errno
 import os
@@ -126,13 +127,14 @@ def test_short_writes(tmp_path, monkeypatch):
 
 
 def test_fsync(tmp_path, monkeypatch):
-    """A file is flushed to the disk before it has its name, if that is asked for, and not otherwise."""
+    """A file is flushed to the disk before it has its name, and then the name, if that is asked for."""
     flushed = []
     monkeypatch.setattr(store.os, "fsync", lambda descriptor: flushed.append(names(tmp_path)))
     publish(tmp_path / "a", b"", "m")
     publish(tmp_path / "b", b"", "m", fsync=True)
-    assert len(flushed) == 1
+    assert len(flushed) == 2
     assert "b" not in flushed[0]
+    assert "b" in flushed[1]
 
 
 def test_lost_reply(tmp_path, monkeypatch):
@@ -406,14 +408,143 @@ def test_temporaries_are_named_as_documented(tree, monkeypatch):
     assert len(set(seen)) == 2
 
 
+def test_link_whose_reply_is_lost(tmp_path, monkeypatch):
+    """A link that was made though an error came back has won, and nobody sees the file without its bytes meanwhile."""
+    real, tries = os.link, []
+
+    def link(source, target):
+        tries.append(target)
+        real(source, target)
+        raise OSError(errno.ETIMEDOUT, "Connection timed out")
+
+    written = []
+    write = os.write
+    monkeypatch.setattr(
+        store.os, "write", lambda fd, data: written.append((tmp_path / "a").exists()) or write(fd, data)
+    )
+    monkeypatch.setattr(store.os, "link", link)
+    assert claim(tmp_path / "a", b"mine", "m")
+    assert (len(tries), written, names(tmp_path)) == (2, [False], ["a"])
+
+
+def test_link_that_another_machine_was_first_with(tmp_path, monkeypatch):
+    """A claim is lost, and not at fault, where EPERM means that another machine has the name, as on sshfs."""
+
+    def link(source, target):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(store.os, "link", link)
+    with pytest.raises(TreeError, match="not permitted"):
+        claim(tmp_path / "a", b"mine", "m")
+    (tmp_path / "a").write_bytes(b"theirs")
+    assert not claim(tmp_path / "a", b"mine", "m")
+    assert names(tmp_path) == ["a"]
+
+
+def test_directory_that_another_machine_made(tmp_path, monkeypatch):
+    """A directory that another machine has made is there, also where EPERM says so; elsewhere that is a fault."""
+    create(tmp_path / "root", RECORD, "", "")
+    tree = Tree(tmp_path / "root", "m")
+    real = os.mkdir
+
+    def mkdir(path, *rest):
+        if path.endswith(HOST):
+            real(path, *rest)
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(store.os, "mkdir", mkdir)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.is_done(HOST, KEY)
+    with pytest.raises(TreeError, match="not permitted"):
+        tree.put_page("b.example", PAGE, b"body")
+
+
+@pytest.mark.parametrize("code", [errno.ENOENT, errno.EIO])
+def test_rename_whose_reply_is_lost(tmp_path, monkeypatch, code):
+    """A rename that was made is done, whether it is told as missing (a retransmission) or as an error."""
+    real = os.rename
+
+    def rename(source, target):
+        real(source, target)
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store.os, "rename", rename)
+    publish(tmp_path / "a", b"mine", "m")
+    assert (names(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"mine")
+
+
+@pytest.mark.parametrize("there", [None, b"theirs"])
+def test_rename_that_was_not_made(tmp_path, monkeypatch, there):
+    """A rename that does not find its source, and of which nothing has come, is a fault."""
+
+    def rename(source, target):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    if there:
+        (tmp_path / "a").write_bytes(there)
+    monkeypatch.setattr(store.os, "rename", rename)
+    with pytest.raises(TreeError, match="is the share mounted"):
+        publish(tmp_path / "a", b"mine", "m")
+    assert names(tmp_path) == (["a"] if there else [])
+
+
+@pytest.mark.parametrize(("code", "fatal"), [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)])
+def test_directory_that_cannot_be_synced(tmp_path, monkeypatch, code, fatal):
+    """A file system that has nothing to sync in a directory says so; any other error is a fault."""
+
+    def fsync(descriptor):
+        if Path(f"/proc/self/fd/{descriptor}").is_dir():
+            raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(store.os, "fsync", fsync)
+    with pytest.raises(TreeError) if fatal else contextlib.nullcontext():
+        publish(tmp_path / "a", b"mine", "m", fsync=True)
+    assert (tmp_path / "a").read_bytes() == b"mine"
+
+
+def test_a_passing_fault_is_waited_out(tmp_path, monkeypatch):
+    """A stale handle at any step costs another try, and leaves one whole file."""
+    for function in ("open", "write", "fsync", "close", "stat", "rename"):
+        real, failed = getattr(os, function), []
+
+        def once(*args, function=function, real=real, failed=failed, **options):
+            if not failed:
+                failed.append(True)
+                if function == "close":
+                    real(*args)
+                raise OSError(errno.ESTALE, "Stale file handle")
+            return real(*args, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store.os, function, once)
+            publish(str(tmp_path / function), b"data", "m", fsync=True)
+        assert failed, function
+        assert (tmp_path / function).read_bytes() == b"data"
+    assert len(names(tmp_path)) == 6
+
+
+def test_directories_are_synced(tmp_path, monkeypatch):
+    """Where files are flushed, so are the directories made for them, and each name before the record that needs it."""
+    create(tmp_path / "root", RECORD, "", "")
+    tree = Tree(tmp_path / "root", "m", fsync=True)
+    done = []
+    monkeypatch.setattr(store.os, "fsync", lambda fd: done.append(str(Path(f"/proc/self/fd/{fd}").readlink())))
+    root = tmp_path / "root"
+    tree._put("htmls", HOST, KEY, b"body")
+    tree._put("links", HOST, KEY, b"record")
+    directories = [path for path in done if not path.endswith(".tmp")]
+    rooms = [str(root / "htmls"), str(root / "htmls" / HOST), str(root / "links"), str(root / "links" / HOST)]
+    assert directories == rooms
+
+
 def test_create_spares_another_machines_tree(tmp_path, monkeypatch):
     """A machine that fails while another has made the tree removes nothing of what that tree is made of."""
     real = os.link
 
     def link(source, target):
         if target.endswith("tree.json"):
-            real(source, target)  # the other was first
-            raise OSError(errno.EIO, "Input/output error")
+            Path(target).write_bytes(b"{}")  # the other was first
+            raise OSError(errno.ENOSPC, "No space left on device")
         real(source, target)
 
     monkeypatch.setattr(store.os, "link", link)

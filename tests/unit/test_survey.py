@@ -334,6 +334,22 @@ def test_a_look_costs_the_same_however_long_the_logs_and_however_many_the_pages(
     assert read_bytes == 0
 
 
+def test_the_long_dead_cost_nothing(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of machines that were killed long ago are not opened at each look; who comes back is seen before long."""
+    for number in range(50):
+        logs.write(f"m{number}", [logs.beat(1)])
+    survey = logs.survey()
+    survey.look(logs.at(2))
+    logs.clock.now = 1000.0
+    with_the_dead, _ = cost(logs, monkeypatch, survey, logs.at(1002))
+    logs.clock.now = 1005.0
+    without, _ = cost(logs, monkeypatch, survey, logs.at(1007))
+    assert without <= with_the_dead - 50
+    logs.write("m7", [logs.beat(1005)])
+    logs.clock.now = 1112.0
+    assert names(survey.look(logs.at(1114)).alive()) == ["m7"]
+
+
 def test_an_hour_of_a_long_log_is_read(tmp_path: Path) -> None:
     """Of a log of a day the last hour is there, and not much more."""
     logs = grown(tmp_path / "t", 1, 8_640, 0)

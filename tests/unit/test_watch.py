@@ -6,11 +6,12 @@ from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
 from fscrawl import settings
+from fscrawl import watch as module
 from fscrawl.errors import TreeBusyError
 from fscrawl.records import TreeRecord
 from fscrawl.settings import Settings, apply, render
 from fscrawl.store import Tree, create
-from fscrawl.watch import Watch, read_seeds
+from fscrawl.watch import Watch, first_seeds, read_seeds, read_settings
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -197,3 +198,71 @@ def test_read_seeds():
     warnings = []
     assert read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append) == [A]
     assert warnings == ["seeds.txt:4: not a URL to crawl, skipped: mailto:x"]
+
+
+class Clock:
+    """Time that passes by sleeping only; `then`: what happens at a time."""
+
+    def __init__(self):
+        self.now, self.then = 0.0, {}
+
+    def monotonic(self):
+        return self.now
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        for at in [at for at in self.then if at <= self.now]:
+            self.then.pop(at)()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def tree(tmp_path):
+    create(tmp_path / "root", RECORD, render(Settings()), f"{A}\n")
+    return Tree(tmp_path / "root", "m")
+
+
+def test_start_in_the_middle_of_an_edit(tree, clock):
+    """Half of a settings file may be good TOML: a machine that begins waits for the rest, and says so once."""
+    path, told = tree.root / "crawl.toml", []
+    whole = render(apply(Settings(), ["politeness.delay=7"]))
+    path.write_text(whole[:300])
+    clock.then[10] = lambda: path.write_text(whole)
+    assert read_settings(tree, told.append).politeness.delay == 7
+    assert (len(told), clock.now) == (1, pytest.approx(10, abs=1))
+
+
+def test_settings_without_their_last_line(tree, clock):
+    """Settings without the last line count when they have been the same for as long as caches live."""
+    (tree.root / "crawl.toml").write_text("[politeness]\ndelay = 7\n")
+    assert read_settings(tree, print).politeness.delay == 7
+    assert 60 <= clock.now < 62
+
+
+def test_start_while_a_seed_is_written(tree, clock):
+    """A last line without newline is waited for; when nobody goes on writing it, it counts."""
+    path, told = tree.root / "seeds.txt", []
+    path.write_text("http://a.example/\nhttp://b.exa")
+    clock.then[2] = lambda: path.write_text("http://a.example/\nhttp://b.example/\n")
+    assert first_seeds(tree, told.append) == ["http://a.example/", "http://b.example/"]
+    assert len(told) == 1
+    path.write_text("http://a.example/")
+    assert first_seeds(tree, told.append) == ["http://a.example/"]
+
+
+def test_an_edit_before_the_watch(tree):
+    """An edit between the reading of the settings and the beginning of the watch is taken up by its first look."""
+    before = Settings()
+    (tree.root / "crawl.toml").write_text(render(apply(before, ["politeness.delay=7"])))
+    watch = Watch(tree, before, frozenset(), print)
+    assert watch.settings_edited(0)
+    assert watch.settings.politeness.delay == 7
