@@ -37,7 +37,7 @@ from fscrawl.fleet import wanted_of
 from fscrawl.records import PageRecord
 from tests.crawling import command
 from tests.fleet import Member
-from tests.mounts import Sshd, missing
+from tests.shares.sshfs import Sshd, missing
 
 WANTED_SPEED_UP = 0.95  # of the number of machines
 WANTED_CALLS = 0.10  # more or less of them per page than one machine makes
