@@ -192,3 +192,23 @@ def test_documents_link_to_what_is_there() -> None:
     for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
         targets = link.findall(document.read_text(encoding="utf-8"))
         assert [target for target in targets if not (document.parent / target).exists()] == [], document.name
+
+
+DESIGN = (CHECKOUT / "docs/design.md").read_text(encoding="utf-8")
+PROMISES = re.findall(
+    r"`(test_\w+\.py)::(\w+)`", DESIGN.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0]
+)
+
+
+@pytest.mark.parametrize(("file", "name"), sorted(set(PROMISES)))
+def test_every_promise_has_its_test(file: str, name: str) -> None:
+    """A test that the design names for a promise exists."""
+    texts = [path.read_text(encoding="utf-8") for path in (CHECKOUT / "tests").rglob(file)]
+    assert any(re.search(rf"^(def {name}\(|class {name}\b|{name} = )", text, re.MULTILINE) for text in texts)
+
+
+def test_promises_are_found() -> None:
+    """The table of promises has rows, and each names a test."""
+    rows = DESIGN.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
+    assert len(rows) >= 20
+    assert all("::" in row for row in rows)
