@@ -3,13 +3,14 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-browser test-corpus test-fleet test-kills test-merge-kills \
+	test-mounts test-faults test-power soak \
 	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-status dist test-dist clean
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 # the corpora are for test-corpus; tests that need root skip themselves without it
-FAST := -m "not corpus and not fleet and not dist and not browser"
+FAST := -m "not corpus and not fleet and not dist and not browser and not mounts and not faults and not power"
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
@@ -85,6 +86,25 @@ test-kills: .venv/.dev  ## fifty kills at random moments, and the crawl whole af
 
 test-merge-kills: .venv/.dev  ## twenty kills of a merge, and the same dataset at the end
 	FSCRAWL_KILLS=20 $(BIN)/python -m pytest tests/integration/test_merge_kill.py -s --timeout 330
+
+test-mounts: SOME = $(if $(ON),-k "$(ON)" || [ $$? -eq 5 ])
+test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and kernel NFS in guests; ON="nfs" for some, FULL=1 for all there is
+	tools/debian.sh openssh-server openssh-client sshfs glusterfs-server glusterfs-client iproute2 nftables strace \
+		qemu-system-x86 debootstrap busybox-static e2fsprogs
+	$(if $(FULL),FSCRAWL_TROUBLE_S=120) $(BIN)/python -m pytest -m "mounts and not nfs" -n 3 $(SOME)
+	$(if $(FULL),FSCRAWL_NFS=all) $(BIN)/python -m pytest -m nfs $(SOME)
+
+test-faults: .venv/.dev  ## root: a fault of the file system at every call in turn; FULL=1 for each call and each fault
+	tools/debian.sh fuse3
+	$(if $(FULL),FSCRAWL_FAULTS=all) $(BIN)/python -m pytest -n $(JOBS) -m faults --timeout $(if $(FULL),7200,600)
+
+test-power: .venv/.dev  ## root: what is on the disk after a power loss, at random points; FULL=1 for more of them
+	tools/debian.sh fuse3
+	$(if $(FULL),FSCRAWL_POWER_POINTS=300) $(BIN)/python -m pytest -m power --timeout $(if $(FULL),7200,600)
+
+soak: .venv/.dev  ## root: ten machines, every fault at random, for MINUTES (30); SEED
+	tools/debian.sh fuse3 openssh-server openssh-client sshfs
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 draws docs/images anew
 	$(BIN)/python -m pytest -m browser
