@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-browser test-corpus test-fleet test-kills test-merge-kills \
 	test-mounts test-faults test-power soak \
-	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-status dist test-dist clean
+	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-sick bench-status dist test-dist clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -135,6 +135,9 @@ bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops w
 
 bench-parts: .venv/.dev  ## what each part of a page costs
 	$(BIN)/python -m benchmarks.parts
+
+bench-sick: .venv/.dev  ## the pace of healthy hosts among dead, slow and overwhelmed ones
+	$(BIN)/python -m benchmarks.sick
 
 bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
 	$(BIN)/python -m benchmarks.status

@@ -520,12 +520,17 @@ class Frontier:
 
     def forgive(self, names: Iterable[str]) -> None:
         """The failures of these hosts were not theirs: the network was gone."""
+        names = frozenset(names)
         for name in names:
             host = self._hosts.get(name)
             if host is not None:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
                 self._failing.pop(name, None)
+        self._later = [
+            (at, turn, task._replace(attempt=max(task.attempt - 1, 1)) if task.host in names else task)
+            for at, turn, task in self._later
+        ]
 
     def _hope(self, host: _Host) -> None:
         """Somebody asks for another try."""

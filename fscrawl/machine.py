@@ -355,14 +355,14 @@ class Machine:
         elif outcome.health and not self._outage.is_on:
             self._frontier.failed(task, outcome.class_, now)
         if outcome.health == "silent":
-            if self._outage.silent(task.host, task.url, now):
+            if self._outage.silent(task.host, task.url, outcome.begun_at, now):
                 hosts = self._outage.silent_hosts
                 self._frontier.forgive(hosts)
                 self._progress.warn(
                     f"no answer from {len(hosts)} hosts in a row (the last: {plain(outcome.message)}): is the network"
                     " gone? Nothing is fetched but a probe now and then, until one answers"
                 )
-        elif outcome.health and self._outage.answered(task.host, task.url):
+        elif outcome.health and self._outage.answered(task.host, task.url, outcome.asked_at or now):
             self._progress.warn("the network is back: going on")
         if outcome.delay_s and outcome.kind != "robots":
             self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings.politeness.max_rest))

@@ -1,9 +1,13 @@
 """Is it the hosts that answer nothing, or is it this machine: a dead resolver, an unplugged cable? Pure.
 
 Vocabulary:
-  silence   failures without an answer, of many hosts, and no answer from any in between
+  silence   failures without an answer, of many hosts, and for a second or more no answer from any
   proven    a host that answered before; if it does so again, the network is there
   outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
+
+A failure tells of the network only if nobody answered for the latter half of the time that it took: hosts that are dead
+run into their timeouts all at once, beside a hundred that answer. (Not for all of it: what was asked just before the
+network went had answers of others beside it, and its failures are the first to tell.)
 
 Promise: failures during an outage are nobody's: what failed is tried again as if it had not been. An outage ends with
 the first answer; where no host ever answered it ends after a minute, for then the hosts may well be dead. One that
@@ -18,6 +22,7 @@ from collections.abc import Callable
 
 _HOSTS = 5  # silent ones, at least
 _FAILURES = 10  # at least, in a row
+_SILENCE_S = 1.0  # without an answer, at least
 _PROVEN = 8  # hosts remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
@@ -36,7 +41,7 @@ class Outage:
         self._next_probe = 0.0
         self._is_confirmed = False  # a proven host is silent, too
         self._pause_s = _FIRST_PAUSE_S
-        self._ever_answered = False
+        self._answered_at: float | None = None
 
     @property
     def is_on(self) -> bool:
@@ -48,9 +53,9 @@ class Outage:
         """The hosts that failed since the last answer."""
         return list(self._silent)
 
-    def answered(self, host: str, url: str) -> bool:
-        """A host answered; tell whether that ends an outage."""
-        self._ever_answered = True
+    def answered(self, host: str, url: str, at: float) -> bool:
+        """A host answered; tell whether that ends an outage. `at`: when (monotonic time)."""
+        self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
         if not self._proven or self._proven[-1][0] != host:
             self._proven.append((host, url))
         was_on = self.is_on
@@ -61,13 +66,17 @@ class Outage:
         self._over()
         return was_on
 
-    def silent(self, host: str, url: str, now: float) -> bool:
-        """A host did not answer; tell whether that begins an outage."""
+    def silent(self, host: str, url: str, since: float, now: float) -> bool:
+        """A host did not answer; tell whether that begins an outage. `since`: when it was asked (monotonic time)."""
+        if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
+            return False
         self._failures += 1
         self._silent[host] = url
         if self.is_on and any(host == name for name, _ in self._proven):
             self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._doubts or len(self._silent) < _HOSTS * self._doubts:
+            return False
+        if self._answered_at is not None and now - self._answered_at < _SILENCE_S:
             return False
         self._since = self._next_probe = now
         return True
@@ -75,21 +84,25 @@ class Outage:
     def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> tuple[str, str] | None:  # noqa: ARG005
         """Give a host, and a URL of it, to ask for its robots.txt, if it is time to.
 
-        `may_ask`: whether a host that answers may be asked now; where none may, it is one that does not answer.
+        `may_ask`: whether a host that answers may be asked now; where none may for a while, it is a silent one.
         """
         if self._since is None or now < self._next_probe:
             return None
-        if not self._ever_answered and now - self._since > _UNPROVEN_S:
+        if self._answered_at is None and now - self._since > _UNPROVEN_S:
             self._doubts += 10
             self._over()
             return None
+        target = next((each for each in reversed(self._proven) if may_ask(each[0])), None)
+        if target is None:
+            if self._proven and now < self._next_probe + _FIRST_PAUSE_S:
+                return None
+            target = next(iter(self._silent.items()))
+        else:
+            self._proven.remove(target)
+            self._proven.appendleft(target)
         self._next_probe = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        for _ in range(len(self._proven)):
-            self._proven.rotate(1)
-            if may_ask(self._proven[0][0]):
-                return self._proven[0]
-        return next(iter(self._silent.items()))
+        return target
 
     def _over(self) -> None:
         self._silent = {}

@@ -55,6 +55,7 @@ class Outcome(NamedTuple):
     latency_s  that the answer took
     delay_s    of "robots": what robots.txt asks for; else Retry-After, 0 where there is none
     cut        outlinks left out, by the setting that did it
+    begun_at   monotonic time when a thread took the task up: its host was asked after it
     """
 
     task: Task
@@ -70,6 +71,7 @@ class Outcome(NamedTuple):
     latency_s: float = 0.0
     delay_s: float = 0.0
     cut: Mapping[str, int] | None = None
+    begun_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,9 @@ class Worker:
         self._large = threading.Lock()
 
     def do(self, task: Task) -> Outcome:
+        begun_at = time.monotonic()
         try:
-            return self._do(task) if self._permitted() else Outcome(task, "returned")
+            return self._do(task)._replace(begun_at=begun_at) if self._permitted() else Outcome(task, "returned")
         except TreeBusyError:
             if self._permitted():
                 raise

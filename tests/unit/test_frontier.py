@@ -619,6 +619,18 @@ def test_forgive(make):
     assert frontier.take(100).attempt == 1
 
 
+def test_forgive_attempts(make):
+    """An attempt that failed for the network's sake is had again; what other hosts' tasks have used up they have."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A, B)
+    for _ in range(2):
+        for task in (frontier.take(9), frontier.take(9)):
+            frontier.retry(task, at=9)
+            frontier.finish(task, 9)
+    frontier.forgive(["a.example"])
+    assert {task.host: task.attempt for task in drain(frontier, 9)} == {"a.example": 2, "b.example": 3}
+
+
 # -- rests
 
 

@@ -11,17 +11,17 @@ def url(host):
     return f"http://{host}/"
 
 
-def silence(outage, failures, hosts, now=0.0):
+def silence(outage, failures, hosts, now=0.0, took=0.0):
     """Let so many exchanges of so many hosts get no answer; give at which of them an outage began (from 1), or None."""
     for n in range(failures):
         name = f"dead{n % hosts}"
-        if outage.silent(name, url(name), now):
+        if outage.silent(name, url(name), now - took, now):
             return n + 1
     return None
 
 
-def answered(outage, host="live"):
-    return outage.answered(host, url(host))
+def answered(outage, host="live", at=-1.0):
+    return outage.answered(host, url(host), at)
 
 
 @pytest.mark.parametrize(("failures", "hosts", "began"), [(9, 9, None), (99, 4, None), (10, 5, 10), (99, 20, 10)])
@@ -36,7 +36,7 @@ def test_five_hosts():
     """Where the fifth host falls silent late, the outage begins with it."""
     outage = Outage()
     assert silence(outage, 50, 4) is None
-    assert outage.silent("dead5", url("dead5"), 0.0)
+    assert outage.silent("dead5", url("dead5"), 0.0, 0.0)
     assert sorted(outage.silent_hosts) == ["dead0", "dead1", "dead2", "dead3", "dead5"]
 
 
@@ -47,6 +47,39 @@ def test_an_answer_in_between():
         assert silence(outage, 9, 9) is None
         assert answered(outage) is False
         assert outage.silent_hosts == []
+
+
+def test_timeouts_beside_answers():
+    """Dead hosts that time out together, beside others that answer, are no silence however many they are."""
+    outage = Outage()
+    answered(outage, at=7.99)
+    assert silence(outage, 100, 100, now=8.0, took=8.0) is None
+    assert (outage.is_on, outage.silent_hosts) == (False, [])
+
+
+def test_what_was_asked_before_the_network_went():
+    """Timeouts of what was asked before the last answer count, if since then nobody has answered for long enough."""
+    outage = Outage()
+    answered(outage, at=0.9)
+    assert silence(outage, 100, 100, now=8.0, took=8.0) == 10
+
+
+@pytest.mark.parametrize(("at", "began"), [(4.1, None), (4.0, None), (3.9, 10)])
+def test_latter_half(at, began):
+    """The latter half of a failure's time is what counts; answers are taken in in any order."""
+    outage = Outage()
+    answered(outage, at=at)
+    answered(outage, at=1.0)
+    assert silence(outage, 10, 10, now=8.0, took=8.0) == began
+
+
+def test_refusals_beside_answers():
+    """Hosts that refuse within a second of an answer are no silence; with the next after it one begins."""
+    outage = Outage()
+    answered(outage, at=0.0)
+    assert silence(outage, 100, 100, now=0.9) is None
+    assert silence(outage, 1, 1, now=1.0) == 1
+    assert len(outage.silent_hosts) == 100
 
 
 def test_end():
@@ -82,7 +115,7 @@ def test_next_outage_is_probed_as_often():
         answered(outage)
         silence(outage, 10, 5, now=start)
         assert [outage.probe(start + s) is not None for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
-        outage.silent("live", url("live"), start)
+        outage.silent("live", url("live"), start, start)
 
 
 def test_whom_a_probe_asks():
@@ -104,12 +137,15 @@ def test_whom_a_probe_asks_when_nobody_ever_answered():
 
 
 def test_hosts_that_may_not_be_asked_now():
-    """A proven host that rests is passed by; where none may be asked, a silent one is."""
+    """A proven host that rests is passed by; where none may be asked, one is waited for before a silent one is."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
     silence(outage, 10, 5)
     assert outage.probe(0.0, lambda host: host == "a") == ("a", url("a"))
+    assert outage.probe(2.0, lambda host: False) is None
+    assert outage.probe(3.9, lambda host: False) is None
+    assert outage.probe(3.95, lambda host: host == "b") == ("b", url("b"))
     assert outage.probe(10.0, lambda host: False) == ("dead0", url("dead0"))
 
 
@@ -154,7 +190,7 @@ def test_true_alarm():
         answered(outage)
         assert silence(outage, 1000, 200) == 10
         outage.probe(0.0)
-        outage.silent("live", url("live"), 1.0)
+        outage.silent("live", url("live"), 1.0, 1.0)
         outage.probe(2.0)
         assert answered(outage)
 
