@@ -1,7 +1,8 @@
 """Is it the hosts that answer nothing, or is it this machine: a dead resolver, an unplugged cable? Pure.
 
 Vocabulary:
-  silence   failures without an answer, of many hosts, and for a second or more no answer from any
+  silence   failures without an answer, of many hosts, and no answer from any: for a second, or with a proven host among
+            them
   proven    a host that answered before; if it does so again, the network is there
   outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
 
@@ -22,7 +23,7 @@ from collections.abc import Callable
 
 _HOSTS = 5  # silent ones, at least
 _FAILURES = 10  # at least, in a row
-_SILENCE_S = 1.0  # without an answer, at least
+_SILENCE_S = 1.0  # without an answer, at least, if all that are silent may have been dead before
 _PROVEN = 8  # hosts remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
@@ -76,10 +77,13 @@ class Outage:
             self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._doubts or len(self._silent) < _HOSTS * self._doubts:
             return False
-        if self._answered_at is not None and now - self._answered_at < _SILENCE_S:
+        if self._answered_at is not None and now - self._answered_at < _SILENCE_S and not self._is_proven_silent():
             return False
         self._since = self._next_probe = now
         return True
+
+    def _is_proven_silent(self) -> bool:
+        return any(host in self._silent for host, _ in self._proven)
 
     def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> tuple[str, str] | None:  # noqa: ARG005
         """Give a host, and a URL of it, to ask for its robots.txt, if it is time to.

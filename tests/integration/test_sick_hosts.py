@@ -24,7 +24,6 @@ def test_sick_hosts(tmp_path: Path) -> None:
     """Of 100 hosts 60 are dead, slow or overwhelmed: nobody waits for them (`make bench-sick` says how long)."""
     among = ward.crawl_among_sick(tmp_path / "tree")
     assert among.done.code == 0, among.done
-    assert "is the network gone?" not in among.done.err
     check_tree(among.root)
     stored = Counter(url.split("/")[2].partition(":")[0] for url in pages(among.root))
     assert {host: stored[host] for host in HEALTHY} == dict.fromkeys(HEALTHY, PAGES + 1)

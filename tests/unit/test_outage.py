@@ -82,6 +82,14 @@ def test_refusals_beside_answers():
     assert len(outage.silent_hosts) == 100
 
 
+def test_refusals_of_who_answered():
+    """Where a host that answered a moment ago is among those that refuse, nobody waits for a second to pass."""
+    outage = Outage()
+    answered(outage, at=0.0)
+    assert silence(outage, 9, 9, now=0.1) is None
+    assert outage.silent("live", url("live"), 0.1, 0.1)
+
+
 def test_end():
     """The first answer ends an outage, whoever gives it, and says so once."""
     outage = Outage()
