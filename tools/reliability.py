@@ -39,7 +39,17 @@ class LedgerError(Exception):
 
 @dataclass
 class Row:
-    """Sums; the fields are those of tests/ledger.py's Entry, `recovery_s` is the longest."""
+    """What was done to crawls on a file system, and what came of it: a line of a ledger, or a sum of them.
+
+    runs        crawls, each from its beginning to its end, however many machines and restarts that took
+    faults      injected, all kinds; `kills`: those of them that were SIGKILLs
+    pages       stored when all was over
+    lost        pages or links of the site that are not in the tree when all is over
+    torn        files that have their final name and are not whole
+    duplicates  fetches of a page beyond its first
+    violations  requests that came sooner than a host's delay allows, or from a machine that had no right to the host
+    recovery_s  from the fault's end to the next page stored, the longest of all; None where nothing stood still
+    """
 
     file_system: str
     fault: str

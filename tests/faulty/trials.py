@@ -22,9 +22,10 @@ from fscrawl.errors import EXIT_TREE, RecordError
 from tests.crawling import Done, check_tree, crawl, errors, pages
 from tests.faults import Fault
 from tests.fleet import QUICK
-from tests.ledger import Entry, note
+from tests.ledger import note
 from tests.passthrough import Passthrough
 from tests.web import Request, Response, Web
+from tools.reliability import Row
 
 HOSTS = ["127.0.41.1", "127.0.41.2"]
 PATIENCE_S = 5.0
@@ -54,27 +55,19 @@ def whole_site(web: Web) -> set[str]:
     return {web.url(host, path) for host in HOSTS for path in _STORED}
 
 
-@dataclass(slots=True)
-class Tally:
-    """What many trials with one fault came to."""
+@dataclass
+class Tally(Row):
+    """What many trials with one fault came to, and what was wrong in them."""
 
-    fault: str
-    runs: int = 0
-    faults: int = 0
-    kills: int = 0
-    pages: int = 0
-    lost: int = 0
-    torn: int = 0
-    duplicates: int = 0
-    violations: int = 0
-    recovery_s: float | None = None
+    file_system: str = field(default="FUSE pass-through", init=False)
     problems: list[str] = field(default_factory=list)
 
     def conclude(self) -> None:
         """Write the ledger's line; the test fails here if anything was wrong."""
-        numbers = {key: value for key, value in asdict(self).items() if key not in ("fault", "problems")}
-        print(f"{self.fault}: " + ", ".join(f"{name} {number}" for name, number in numbers.items()))
-        note(Entry("FUSE pass-through", self.fault, **numbers))
+        line = asdict(self)
+        del line["problems"]
+        print(", ".join(f"{name} {value}" for name, value in line.items()))
+        note(Row(**line))
         assert not self.problems, f"{len(self.problems)} problems\n" + "\n".join(self.problems)
 
 
