@@ -2,7 +2,7 @@
 
 Vocabulary:
   line       b"<shard> <depth> <referrer> <url>[ <mark>]"; a normal form has no blank
-  mark       what is special about a URL (see `pending`): "sitemap", "again=…"
+  mark       what is special about a URL (`marks.py`): "sitemap", "again=…"
   sent       bytes that this machine has put into its own feed
   consumed   bytes of all feeds, its own among them, that this machine has taken in
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, KeysView
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from fscrawl import urls
+from fscrawl import marks, urls
 from fscrawl.known import Known
 from fscrawl.pace import Pace
 from fscrawl.pending import Queue, Scratch
@@ -33,7 +33,6 @@ _PAUSED_S = 1.0  # until it is looked again whether a host may be asked
 _SLOW_S = 1.0
 _TOLD = 1000  # slow or failing hosts that are kept in mind for those who watch
 ROBOTS_FOR_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
-_ANEW = ("again=", "refresh")  # marks of URLs that are known, and wanted all the same
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
 
 
@@ -41,8 +40,7 @@ class Task(NamedTuple):
     """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
 
     `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
-    name whether it is done. `mark`: what is special about it (see `pending`), or "gave-up=<class>": do not ask the
-    host, which answers nothing, but write that down.
+    name whether it is done. `mark`: what is special about it (`marks.py`).
     """
 
     url: str
@@ -165,7 +163,7 @@ class Frontier:
     def add(self, url: str, depth: int, referrer: str, place: Place | None = None, mark: str = "") -> bool:
         """Make a normal form pending unless it is known or beyond a limit; tell whether it now is.
 
-        With the marks "again" and "refresh" it is so although it is known.
+        Where the mark says that it is wanted anew it is so although it is known.
         """
         name, digest, number = place or self.place(url)
         shard = self._shards.get(number) or self.hold(number)
@@ -177,9 +175,9 @@ class Frontier:
         if host is None:
             self.cut["max_hosts_per_domain"] += 1
             return False
-        if not shard.known.add(int.from_bytes(digest[:8])) and not mark.startswith(_ANEW):
+        if not shard.known.add(int.from_bytes(digest[:8])) and not (mark and marks.is_anew(mark)):
             return False
-        if mark.startswith("again="):
+        if mark and marks.again_of(mark):
             self._hope(host)
         self._push(host, depth, referrer, url, mark)
         return True
@@ -344,7 +342,8 @@ class Frontier:
         if not (host.queue.count or host.urgent):
             return None
         if host.gave_up:
-            return self._first_of(host)._replace(mark=f"gave-up={host.gave_up}")
+            task = self._first_of(host)
+            return task._replace(mark=marks.gave_up(host.gave_up, task.mark))
         if now - host.opened_at > ROBOTS_FOR_S:
             host.open = False
         if not host.open:

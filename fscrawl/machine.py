@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from fscrawl import marks
 from fscrawl.allocator import anonymous_bytes
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fetch import Failed, Fetcher
@@ -26,7 +27,6 @@ from fscrawl.outage import Outage
 from fscrawl.patience import Patience
 from fscrawl.pool import Died, Place, Pool, Trouble
 from fscrawl.progress import Counts, Progress, plain
-from fscrawl.records import SITEMAP
 from fscrawl.reseed import remove_own_temporaries
 from fscrawl.sentinel import Sentinel
 from fscrawl.settings import Settings
@@ -332,7 +332,7 @@ class Machine:
             return
         if outcome.kind == "robots":
             self._frontier.open(task.host, outcome.delay_s, now)
-            self._membership.discover(outcome.sitemaps, 0, "", SITEMAP)
+            self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
         elif outcome.kind == "failed" and task.kind == "robots":
             self._frontier.give_up(task.host, outcome.class_)
         elif outcome.kind == "passing" and self._outage.is_on:
@@ -341,10 +341,10 @@ class Machine:
             self._frontier.retry(task, self._next_try(outcome, now))
         elif outcome.kind == "returned":
             self._frontier.give_back(task)
-        is_sitemap = task.mark.startswith(SITEMAP)
+        is_sitemap = bool(marks.sitemap_of(task.mark))
         self._membership.discover(outcome.links, task.depth + (not is_sitemap), task.key)
         if is_sitemap:
-            self._membership.discover(outcome.sitemaps, task.depth, task.key, f"{SITEMAP}-part")
+            self._membership.discover(outcome.sitemaps, task.depth, task.key, marks.SITEMAP_PART)
         self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
 
     def _judge(self, outcome: Outcome, now: float) -> None:

@@ -21,7 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fscrawl import urls
+from fscrawl import marks, urls
 from fscrawl.errors import TreeError
 from fscrawl.feed import Found, Reader, Writer
 from fscrawl.fleet import Fleet
@@ -403,7 +403,7 @@ class Membership:
         place = self._frontier.place(record.url)
         old = (record.checked_at or record.fetched_at) < self._refresh_before
         if old and self._frontier.holds(place.shard) and self.scope.refuses(record.url) is None:
-            self._frontier.add(record.url, record.depth, record.referrer, place, "refresh")
+            self._frontier.add(record.url, record.depth, record.referrer, place, marks.REFRESH)
 
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
@@ -420,7 +420,7 @@ class Membership:
                     links = record.links_to(nofollow=self._watch.settings.crawl.follow_nofollow)
                     inside = [url for url in links if self.scope.refuses(url) is None]
                     self.discover(inside, record.depth_of_links, record.key)
-                    self.discover(record.sitemaps or (), record.depth, record.key, "sitemap-part")
+                    self.discover(record.sitemaps or (), record.depth, record.key, marks.SITEMAP_PART)
                     self._refresh(record)
                 yield
             self.reseeding -= 1

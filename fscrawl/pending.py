@@ -2,10 +2,7 @@
 
 Vocabulary:
   line      b"<depth> <referrer> <url>[ <mark>]": a normal form has no blank, so this reads back by splitting
-  mark      what is special about a URL, "" for most:
-              sitemap, sitemap-part   it is a sitemap that robots.txt names, or that such a one names
-              again=<failed_at>       it failed then, and somebody asks for another try
-              refresh                 it is stored, and to be asked for again
+  mark      what is special about a URL (`marks.py`), "" for most
   tail      the newest lines, one packed bytearray: a third of the memory of as many objects
   block     a former tail in the scratch file
   head      the lines being handed out, split

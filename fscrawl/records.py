@@ -122,7 +122,10 @@ class PageRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord(_Record):
-    """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes."""
+    """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes.
+
+    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `marks`), else None.
+    """
 
     url: str
     key: str
@@ -135,6 +138,7 @@ class ErrorRecord(_Record):
     attempts: int
     status: int | None = None
     headers: dict[str, str] | None = None
+    sitemap: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

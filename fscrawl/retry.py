@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from functools import partial
 
-from fscrawl import heartbeat, urls
+from fscrawl import heartbeat, marks, urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.feed import Found, Writer
 from fscrawl.machinery import Machinery
@@ -24,7 +24,7 @@ from fscrawl.store import Tree
 from fscrawl.turns import READERS, in_turn
 
 _FLUSH_EVERY = 10_000  # lines
-_MOMENT = re.compile(r"[!-~]*")
+_MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
 _REFERRER = re.compile(r"(?:[0-9a-f]{24})?")
 
 
@@ -41,7 +41,8 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
             continue
         name = urls.host(record.url)
         shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
-        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, f"again={record.failed_at}"))
+        mark = marks.again(record.failed_at, marks.sitemap_of(record.sitemap or ""))
+        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, mark))
         put[record.class_] += 1
         if put.total() % _FLUSH_EVERY == 0:
             writer.flush()

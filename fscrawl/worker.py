@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from fscrawl import links, sitemaps, sniff, urls
+from fscrawl import links, marks, sitemaps, sniff, urls
 from fscrawl.answers import CLASSES
 from fscrawl.errors import RecordError, TreeBusyError, TreeError
 from fscrawl.fetch import Failed, Fetched, Fetcher
@@ -127,13 +127,13 @@ class Worker:
             return self._robots(task)
         if task.kind == "probe":
             return self._probe(task)
-        if task.mark.startswith("gave-up="):
-            return self._give_up(task)
+        if gave_up := marks.gave_up_of(task.mark):
+            return self._give_up(task, gave_up)
         if task.check and self._is_settled(task):
             return self._known(task)
-        if task.mark == "refresh":
+        if task.mark == marks.REFRESH:
             return self._refresh(task)
-        return self._sitemap(task) if task.mark.startswith(SITEMAP) else self._page(task)
+        return self._sitemap(task) if marks.sitemap_of(task.mark) else self._page(task)
 
     def _permitted(self) -> bool:
         """Without heartbeats (the machine was paused, the mount hung) somebody else may have the host by now."""
@@ -141,14 +141,13 @@ class Worker:
 
     def _is_settled(self, task: Task) -> bool:
         """Whether it is stored; or, where another try was asked for, has failed once more since."""
-        if task.mark == "refresh":
+        if task.mark == marks.REFRESH:
             return False
         if self._tree.is_done(task.host, task.key):
             return True
-        if not task.mark.startswith("again="):
-            return False
-        failed_at = self._tree.failed_at(task.host, task.key)
-        return failed_at is not None and failed_at != task.mark.removeprefix("again=")
+        again = marks.again_of(task.mark)
+        failed_at = self._tree.failed_at(task.host, task.key) if again else None
+        return failed_at is not None and failed_at != again
 
     def _known(self, task: Task) -> Outcome:
         """Tell of the links of a page that is stored: who stored it may have died before it could."""
@@ -158,11 +157,10 @@ class Worker:
         fresh, cut = self._fresh(record.links_to(nofollow=self._settings.crawl.follow_nofollow))
         return Outcome(task, "known", links=fresh, sitemaps=record.sitemaps or (), cut=cut)
 
-    def _give_up(self, task: Task) -> Outcome:
+    def _give_up(self, task: Task, class_: str) -> Outcome:
         """Write down that nothing is hoped for of the host; a page of it that is stored stays as it is."""
         if self._tree.is_done(task.host, task.key):
             return Outcome(task, "known")
-        class_ = task.mark.removeprefix("gave-up=")
         message = f"the host was given up: {CLASSES.get(class_, class_)}"
         return self._failed(task, Failed(class_, message, retry=False), None)
 
@@ -410,7 +408,7 @@ class Worker:
             return self._take(task, answer, asked_at)
         found = sitemaps.read(answer.body, task.url)
         # Those that it names are read; what these name in turn is against the protocol, and might never end.
-        parts = self._named(found.sitemaps, task.url) if task.mark == SITEMAP else ()
+        parts = self._named(found.sitemaps, task.url) if marks.sitemap_of(task.mark) == marks.SITEMAP else ()
         record = self._record(
             task, answer, found.pages, skipped=SITEMAP, sitemaps=parts or None, truncated=found.truncated or None
         )
@@ -432,6 +430,7 @@ def error_record(task: Task, failure: Failed, machine: str) -> ErrorRecord:
         attempts=task.attempt,
         status=failure.status,
         headers=failure.headers,
+        sitemap=marks.sitemap_of(task.mark) or None,
     )
 
 

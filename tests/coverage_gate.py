@@ -14,6 +14,7 @@ FULL = (
     *("errors", "urls", "links", "encoding", "robots", "records", "settings", "patience", "publish", "store"),
     *(
         "scope",
+        "marks",
         "pace",
         "outage",
         "sitemaps",

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from fscrawl import urls
+from fscrawl import marks, urls
 from fscrawl.explain.facts import Explanation, Reason
 from fscrawl.robots import Rules
 from fscrawl.scope import Scope
@@ -53,7 +53,7 @@ class Why:
         if error is not None:
             advice = f"fscrawl retry --root {self._tree.root} --class {error.class_}"
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
-            if not any(line.mark == f"again={error.failed_at}" for line in it.lines):
+            if not any(marks.again_of(line.mark) == error.failed_at for line in it.lines):
                 return
         yield from self._limits(url)
         yield from self._hindrances()

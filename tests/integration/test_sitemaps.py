@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl import cli
 from tests.crawling import Running, check_tree, command, crawl, errors, pages
 from tests.web import Request, Response, Web
 
@@ -42,10 +43,12 @@ class Site:
             "/b.xml": Response(200, XML, xml("urlset", "/b")),
             "/one": Response(200, HTML, b"<a href=/deeper>"),
         }
+        answers |= dict.fromkeys(self.broken, Response(503))
         self.port = request.headers["host"].rpartition(":")[2]
         return answers.get(request.path, Response(200, HTML))
 
     port = ""
+    broken: frozenset[str] = frozenset()
 
     def text(self, host: str) -> bytes:
         return f"http://{host}:{self.port}/two\n".encode()
@@ -125,6 +128,23 @@ def test_found_again(root: Path, site: Site) -> None:
         assert crawl(root).code == 0
         assert paths(root, web) == FOUND | MAPS | {"/deeper"}
         assert web.duplicates() == {}
+    check_tree(root)
+
+
+def test_failed_sitemaps_are_tried_again_as_such(root: Path, site: Site) -> None:
+    """An index and a part of one that failed lead to their pages when `fscrawl retry` has put them back to work."""
+    settings = {**SETTINGS, "fetch.retries": 0}
+    with Web(site, [A, B, C]) as web:
+        for broken in ("/index.xml", "/1.xml"):
+            site.broken = frozenset({broken})
+            crawl(root, seeds=[web.url(A)], settings=settings)
+            assert errors(root)[web.url(A, broken)].class_ == "http-5xx"
+            assert "/one" not in paths(root, web)
+            assert cli.main(["retry", "--root", str(root), "--class", "http-5xx"]) == 0
+        site.broken = frozenset()
+        assert crawl(root).code == 0
+        assert paths(root, web) == FOUND | MAPS | {"/deeper"}
+    assert errors(root).keys() == {web.url(A, "/private/x")}
     check_tree(root)
 
 

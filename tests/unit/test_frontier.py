@@ -631,6 +631,23 @@ def test_forgive_attempts(make):
     assert {task.host: task.attempt for task in drain(frontier, 9)} == {"a.example": 2, "b.example": 3}
 
 
+@pytest.mark.parametrize(
+    ("mark", "handed_out"),
+    [
+        ("", "gave-up=dns"),
+        ("again=t", "gave-up=dns"),
+        ("sitemap", "gave-up=dns,sitemap"),
+        ("again=t,sitemap-part", "gave-up=dns,sitemap-part"),
+    ],
+)
+def test_sitemap_of_a_host_given_up(make, mark, handed_out):
+    """What is to be written down as failed is still told to be a sitemap."""
+    frontier = make()
+    frontier.add(A, 0, "", mark=mark)
+    frontier.give_up("a.example", "dns")
+    assert frontier.take(0).mark == handed_out
+
+
 # -- rests
 
 

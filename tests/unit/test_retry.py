@@ -67,6 +67,14 @@ def test_line(tree, warned):
     assert (path.read_bytes(), warned) == (before, [])
 
 
+@pytest.mark.parametrize(("sitemap", "end"), [("sitemap", ",sitemap"), ("sitemap-part", ",sitemap-part"), ("x y", "")])
+def test_line_of_a_sitemap(tree, warned, sitemap, end):
+    """A sitemap that failed is tried again as a sitemap."""
+    fail(tree, "http://a.example/s.xml", sitemap=sitemap)
+    assert retry(tree, [], [], warned.append).total() == 1
+    assert [found.mark for found in fed(tree)] == [f"again={MOMENT}{end}"]
+
+
 def test_line_by_url(tmp_path, warned):
     """With partition = "url", and with fanout, the shard is that of the key."""
     tree = make(tmp_path / "by-url", "url", 1)
