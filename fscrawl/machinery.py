@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.patience import BRIEF, Patience
-from fscrawl.publish import claim, read_file, remove, sync_directory, write_all
+from fscrawl.publish import claim, close_read, read_file, remove, sync_directory, write_all
 from fscrawl.store import MACHINERY, Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -190,7 +190,7 @@ def _read_from(path: str, offset: int, most: int) -> bytes:
             data += more
         return data
     finally:
-        os.close(descriptor)
+        close_read(descriptor)
 
 
 class Yard:

@@ -117,4 +117,4 @@ def _in_vain(error: Exception, waited_s: float) -> TreeBusyError:
     return TreeBusyError(f"{error} (tried for {waited_s:.0f} s)" if waited_s >= 1 else str(error))
 
 
-BRIEF = Patience(1.0)  # for commands: long enough for a stale handle, and nobody is kept waiting
+BRIEF = Patience(3.0)  # for commands: longer than GlusterFS's caches (1 s) name a file that was replaced

@@ -180,6 +180,15 @@ def read_file(path: str) -> bytes:
                 data += more
         return data
     finally:
+        close_read(descriptor)
+
+
+def close_read(descriptor: int) -> None:
+    """Close what was only read: what came is what the file held, whatever the server thinks of its handle by now.
+
+    GlusterFS says ESTALE here of a file that was replaced meanwhile.
+    """
+    with contextlib.suppress(OSError):
         os.close(descriptor)
 
 

@@ -561,6 +561,14 @@ def test_read_of_a_file_that_grew(tmp_path, monkeypatch):
     assert store.read_file(str(path)) == b"x" * 100
 
 
+def test_stale_when_closed(tree, fault):
+    """A file that was read whole has been read, though the server has forgotten its handle when it is closed."""
+    tree.put_page(HOST, PAGE, b"body")
+    fault("close", errno.ESTALE)
+    assert tree.body(HOST, KEY) == b"body"
+    assert tree.page(HOST, KEY) == PAGE
+
+
 def test_a_tree_that_is_gone_is_noticed(tree):
     """Where the tree has vanished below a program (an unmount), it is told so, and not that files are missing."""
     tree.check_there()
