@@ -188,14 +188,15 @@ class Fleet:
         lease = self._newest.get(shard)
         return lease.holder if lease else _NOBODY
 
-    def is_free(self, shard: int, now: float) -> bool:
-        """Tell whether a shard may be claimed; a dead holder's log is looked at for that, if it has not just been."""
-        if shard in self.held:
-            return False
+    def look_at_holder(self, shard: int, now: float) -> None:
+        """Before a claim: read the log of a shard's holder, if that has not just been done; a dead one's seldom is."""
         peer = self.peers.get(self.holder(shard))
         if peer is not None and peer.looked_at < now:
             self._observe(peer, now)
-        return not self.is_live(self.holder(shard), now)
+
+    def is_free(self, shard: int, now: float) -> bool:
+        """Tell whether a shard may be claimed."""
+        return shard not in self.held and not self.is_live(self.holder(shard), now)
 
     def was_left_clean(self, shard: int) -> bool | None:
         """Tell whether a free shard's last holder fed all it had found; None if nobody ever held it."""

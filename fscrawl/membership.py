@@ -330,7 +330,10 @@ class Membership:
             if time.monotonic() - now > self._heart.beat_s / 2:  # who is live may not be known by what was read then
                 self._next_round = now
                 break
-            if self.fleet.wanted(shard, now) == self.fleet.machine and self.fleet.is_free(shard, now):
+            if shard in self.fleet.held or self.fleet.wanted(shard, now) != self.fleet.machine:
+                continue
+            self.fleet.look_at_holder(shard, now)
+            if self.fleet.is_free(shard, now):
                 clean = self.fleet.was_left_clean(shard)
                 if self.fleet.claim(shard):
                     taken.append((shard, clean))

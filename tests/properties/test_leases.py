@@ -257,6 +257,7 @@ class Member:
                 yield "about to hand over"
                 self.fleet.hand_over(shard, wanted)
         for shard in SHARDS:
+            self.fleet.look_at_holder(shard, now)
             if self.fleet.wanted(shard, now) == self.name and self.fleet.is_free(shard, now):
                 yield "about to claim"
                 if self.fleet.claim(shard):
