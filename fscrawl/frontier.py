@@ -24,14 +24,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fscrawl import marks, urls
+from fscrawl.health import Health
 from fscrawl.known import Known
 from fscrawl.pace import Pace
 from fscrawl.pending import Queue, Scratch
 from fscrawl.settings import Settings
 
 _PAUSED_S = 1.0  # until it is looked again whether a host may be asked
-_SLOW_S = 1.0
-_TOLD = 1000  # slow or failing hosts that are kept in mind for those who watch
 ROBOTS_FOR_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
 
@@ -148,9 +147,7 @@ class Frontier:
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._hosts_of_site: Counter[str] = Counter()
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
-        self._slow: dict[str, float] = {}  # host → its latency
-        self._failing: dict[str, int] = {}  # host → failures in a row
-        self._gave_up: set[str] = set()
+        self._health = Health()
         self._rng = rng or random.Random()
         self._scratch = scratch or Scratch()
         self._in_memory_bytes = 0
@@ -274,9 +271,7 @@ class Frontier:
                 host.queue, host.urgent = Queue(), None
                 self._hosts_of_site[host.site] -= 1
                 del self._hosts[host.name]
-                self._gave_up.discard(host.name)
-                self._failing.pop(host.name, None)
-                self._slow.pop(host.name, None)
+                self._health.forget(host.name)
         for due in [each for each in self._later if not self._holds(each[2])]:
             self._later.remove(due)
             self.pending -= 1
@@ -461,13 +456,7 @@ class Frontier:
 
     def health(self, now: float) -> dict[str, Any]:
         """Tell how the hosts do, for those who watch; may be called by another thread."""
-        slow, failing = self._slow.copy(), self._failing.copy()
-        return {
-            "resting": len(self.rests(now)),
-            "gave_up": len(self._gave_up),
-            "slow": {name: round(slow[name], 2) for name in heapq.nlargest(5, slow, key=slow.__getitem__)},
-            "failing": {name: failing[name] for name in heapq.nlargest(5, failing, key=failing.__getitem__)},
-        }
+        return {"resting": len(self.rests(now)), **self._health.told()}
 
     def tidy(self, now: float) -> None:
         """Forget rests that are over."""
@@ -489,11 +478,7 @@ class Frontier:
         host = self._hosts.get(name)
         if host is not None:
             host.pace.answered(latency_s)
-        self._failing.pop(name, None)
-        if latency_s < _SLOW_S:
-            self._slow.pop(name, None)
-        elif len(self._slow) < _TOLD or name in self._slow:
-            self._slow[name] = latency_s
+        self._health.answered(name, latency_s)
 
     def failed(self, task: Task, class_: str, now: float) -> None:
         """A host did not answer a request, or said that it cannot: after many in a row it rests, and is given up."""
@@ -502,8 +487,7 @@ class Frontier:
             return
         no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
-        if len(self._failing) < _TOLD or task.host in self._failing:
-            self._failing[task.host] = host.pace.failures
+        self._health.failed(task.host, host.pace.failures)
         if host.pace.is_hopeless(now, self.settings.politeness):
             self.give_up(task.host, class_)
         elif pause_s:
@@ -514,7 +498,7 @@ class Frontier:
         host = self._hosts.get(name)
         if host is not None:
             host.gave_up = class_
-            self._gave_up.add(name)
+            self._health.given_up(name)
             self._reschedule(host)
 
     def forgive(self, names: Iterable[str]) -> None:
@@ -525,7 +509,7 @@ class Frontier:
             if host is not None:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
-                self._failing.pop(name, None)
+                self._health.forgiven(name)
         self._later = [
             (at, turn, task._replace(attempt=max(task.attempt - 1, 1)) if task.host in names else task)
             for at, turn, task in self._later
@@ -535,7 +519,7 @@ class Frontier:
         """Somebody asks for another try."""
         if host.gave_up:
             host.gave_up = ""
-            self._gave_up.discard(host.name)
+            self._health.hoped_for(host.name)
             host.pace.forget_failures()
             host.robots_attempt = 1
 

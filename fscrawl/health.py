@@ -1,0 +1,60 @@
+"""How a machine's hosts do, for those who watch: who is slow, who fails, how many were given up. Decides nothing.
+
+Written by the main loop; `told` may be called by another thread.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+_SLOW_S = 1.0
+_KEPT = 1000  # slow or failing hosts
+_TOLD = 5
+
+
+class Health:
+    """What the last exchanges with each host were like."""
+
+    def __init__(self) -> None:
+        self._slow: dict[str, float] = {}  # host → its latency
+        self._failing: dict[str, int] = {}  # host → failures in a row
+        self._gave_up: set[str] = set()
+
+    def answered(self, host: str, latency_s: float) -> None:
+        self._failing.pop(host, None)
+        if latency_s < _SLOW_S:
+            self._slow.pop(host, None)
+        elif len(self._slow) < _KEPT or host in self._slow:
+            self._slow[host] = latency_s
+
+    def failed(self, host: str, failures: int) -> None:
+        """A host has failed so many times in a row."""
+        if len(self._failing) < _KEPT or host in self._failing:
+            self._failing[host] = failures
+
+    def forgiven(self, host: str) -> None:
+        """Its failures were not its own."""
+        self._failing.pop(host, None)
+
+    def given_up(self, host: str) -> None:
+        self._gave_up.add(host)
+
+    def hoped_for(self, host: str) -> None:
+        """It is given up no longer."""
+        self._gave_up.discard(host)
+
+    def forget(self, host: str) -> None:
+        """It is another machine's now."""
+        self._gave_up.discard(host)
+        self._failing.pop(host, None)
+        self._slow.pop(host, None)
+
+    def told(self) -> dict[str, Any]:
+        """Give the slowest, those that fail most, and the number of those given up."""
+        slow, failing = self._slow.copy(), self._failing.copy()
+        return {
+            "gave_up": len(self._gave_up),
+            "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_TOLD, slow, key=slow.__getitem__)},
+            "failing": {host: failing[host] for host in heapq.nlargest(_TOLD, failing, key=failing.__getitem__)},
+        }
