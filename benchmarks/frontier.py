@@ -25,7 +25,8 @@ from pathlib import Path
 
 from benchmarks import measure
 from fscrawl import settings
-from fscrawl.frontier import Frontier, Task
+from fscrawl.frontier import Frontier
+from fscrawl.task import Task
 
 COUNTS = (1_000_000, 10_000_000)
 WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}

@@ -24,7 +24,7 @@ from benchmarks import corpus, measure
 from benchmarks.crawlers import CRAWLERS, THREADS
 from fscrawl import links, records, settings, store, urls, worker
 from fscrawl.fetch import Fetched, Fetcher
-from fscrawl.frontier import Task
+from fscrawl.task import Task
 
 _SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_private_addresses=true", "crawl.scope=host"])
 

@@ -28,29 +28,12 @@ from fscrawl.health import Health
 from fscrawl.known import Known
 from fscrawl.pace import Pace
 from fscrawl.pending import Queue, Scratch
+from fscrawl.robots import VALID_S
 from fscrawl.settings import Settings
+from fscrawl.task import Task
 
 _PAUSED_S = 1.0  # until it is looked again whether a host may be asked
-ROBOTS_FOR_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
-
-
-class Task(NamedTuple):
-    """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
-
-    `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
-    name whether it is done. `mark`: what is special about it (`marks.py`).
-    """
-
-    url: str
-    host: str
-    key: str
-    depth: int
-    referrer: str
-    attempt: int
-    kind: str = "page"
-    check: bool = True
-    mark: str = ""
 
 
 class Place(NamedTuple):
@@ -339,7 +322,7 @@ class Frontier:
         if host.gave_up:
             task = self._first_of(host)
             return task._replace(mark=marks.gave_up(host.gave_up, task.mark))
-        if now - host.opened_at > ROBOTS_FOR_S:
+        if now - host.opened_at > VALID_S:
             host.open = False
         if not host.open:
             return self._ask_for_robots(host)

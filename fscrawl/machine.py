@@ -21,7 +21,7 @@ from fscrawl import marks
 from fscrawl.allocator import anonymous_bytes
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fetch import Failed, Fetcher
-from fscrawl.frontier import Frontier, Task
+from fscrawl.frontier import Frontier
 from fscrawl.membership import Membership
 from fscrawl.outage import Outage
 from fscrawl.patience import Patience
@@ -31,6 +31,7 @@ from fscrawl.reseed import remove_own_temporaries
 from fscrawl.sentinel import Sentinel
 from fscrawl.settings import Settings
 from fscrawl.store import STOP, Tree
+from fscrawl.task import Task
 from fscrawl.watch import Watch
 from fscrawl.worker import Job, Outcome, error_record
 

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 from fscrawl import urls
 from fscrawl.fetch import Failed, Fetched, Fetcher
-from fscrawl.frontier import ROBOTS_FOR_S, Task
 from fscrawl.records import RobotsRecord, timestamp
-from fscrawl.robots import MAX_BYTES, Rules
+from fscrawl.robots import MAX_BYTES, VALID_S, Rules
 from fscrawl.store import Tree
+from fscrawl.task import Task
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HOPS = 5  # RFC 9309 2.3.1.2
@@ -53,7 +53,7 @@ class Manners:
         rules, until = self._known.get(host, (None, 0.0))
         return rules if time.monotonic() < until else None
 
-    def _remember(self, host: str, rules: Rules, for_s: float = ROBOTS_FOR_S) -> Rules:
+    def _remember(self, host: str, rules: Rules, for_s: float = VALID_S) -> Rules:
         if len(self._known) >= _KEPT:
             self._known = {}  # they can be read again
         self._known[host] = rules, time.monotonic() + for_s
@@ -64,8 +64,8 @@ class Manners:
         record = self._tree.robots(host)
         if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
             return None
-        left_s = ROBOTS_FOR_S - _age_s(record.fetched_at)
-        return self._remember(host, self._read(record), min(left_s, ROBOTS_FOR_S)) if left_s > 0 else None
+        left_s = VALID_S - _age_s(record.fetched_at)
+        return self._remember(host, self._read(record), min(left_s, VALID_S)) if left_s > 0 else None
 
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
@@ -106,4 +106,4 @@ def _age_s(moment: str) -> float:
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
     except (ValueError, TypeError):
-        return ROBOTS_FOR_S
+        return VALID_S

@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 from fscrawl.allocator import keep_freed_memory
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fetch import Failed
-from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
 from fscrawl.patience import Patience
 from fscrawl.records import TreeRecord
 from fscrawl.store import Tree
+from fscrawl.task import Task
 from fscrawl.worker import Job, Outcome, Worker, error_record
 
 _STOOD_STILL_S = 5.0  # without a look at the workers: what they sent meanwhile has not been read

@@ -24,6 +24,7 @@ from urllib.parse import quote
 from protego import Protego
 
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB are read, what follows is ignored
+VALID_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
 
 _LONG_S = 10**9  # a hostile file may name more seconds than a float can hold
 _TOKEN = re.compile(r"[a-zA-Z_-]*")

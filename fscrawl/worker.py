@@ -24,7 +24,6 @@ from fscrawl import links, marks, sitemaps, sniff, urls
 from fscrawl.answers import CLASSES
 from fscrawl.errors import RecordError, TreeBusyError, TreeError
 from fscrawl.fetch import Failed, Fetched, Fetcher
-from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
 from fscrawl.http_dates import retry_after_s
 from fscrawl.known import Recent
@@ -33,6 +32,7 @@ from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, timestamp
 from fscrawl.scope import Scope
 from fscrawl.settings import Settings
 from fscrawl.store import Tree
+from fscrawl.task import Task
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer

@@ -14,10 +14,10 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier import Task
 from fscrawl.pool import Died, Place, Pool, Trouble
 from fscrawl.records import FORMAT, TreeRecord, timestamp
 from fscrawl.settings import FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.task import Task
 from fscrawl.worker import Job, Outcome
 from tests.crawling import USER_AGENT, check_tree, errors, pages
 from tests.web import Request, Response, Web, linked_site

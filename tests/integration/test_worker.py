@@ -17,10 +17,10 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.frontier import Task
 from fscrawl.heartbeat import Permit
 from fscrawl.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
 from fscrawl.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.task import Task
 from fscrawl.worker import Job, Outcome, Worker
 from tests.crawling import USER_AGENT, check_tree, errors, pages
 from tests.web import Pages, Request, Response, Web

@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from fscrawl import frontier as module
 from fscrawl import urls
-from fscrawl.frontier import Frontier, Task
+from fscrawl.frontier import Frontier
 from fscrawl.settings import Settings, apply
+from fscrawl.task import Task
 
 A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
 

@@ -7,11 +7,11 @@ import pytest
 
 from fscrawl import manners as module
 from fscrawl.fetch import Failed, Fetched
-from fscrawl.frontier import Task
 from fscrawl.manners import Manners, Refusal, follow
 from fscrawl.records import RobotsRecord, TreeRecord, timestamp
 from fscrawl.robots import MAX_BYTES
 from fscrawl.store import Tree, create
+from fscrawl.task import Task
 
 HOST = "a.example"
 URL = f"http://{HOST}/robots.txt"
