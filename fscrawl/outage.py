@@ -62,7 +62,7 @@ class Outage:
         was_on = self.is_on
         if was_on and not self._is_confirmed:  # the network was there all the time
             self._doubts *= 2
-        elif self._failures >= _FAILURES and not was_on:
+        elif self._failures >= _FAILURES * self._doubts and not was_on:
             self._doubts += 1
         self._over()
         return was_on

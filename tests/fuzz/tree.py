@@ -216,6 +216,7 @@ _LINES = words(r"""
 4 0  http://b.example/\n
 5 0  http://b.example/ sitemap\n
 5 0  http://b.example/ again=2026-11-21T00:00:00.000Z\n
+5 0  http://b.example/ again=2026-11-21T00:00:00.000Z,sitemap-part\n
 5 0  http://b.example/ a b c\n
 %d
 \x20

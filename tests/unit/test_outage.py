@@ -82,6 +82,16 @@ def test_refusals_beside_answers():
     assert len(outage.silent_hosts) == 100
 
 
+def test_many_dead_hosts_raise_the_threshold_slowly():
+    """However often dead hosts stand between two answers: what an outage takes grows with the longest row of them."""
+    outage = Outage()
+    for second in range(1000):
+        answered(outage, at=float(second))
+        assert silence(outage, 15, 15, now=second + 0.5) is None
+    answered(outage, at=1000.0)
+    assert silence(outage, 100, 100, now=1005.0) == 20
+
+
 def test_refusals_of_who_answered():
     """Where a host that answered a moment ago is among those that refuse, nobody waits for a second to pass."""
     outage = Outage()
