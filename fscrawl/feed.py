@@ -12,7 +12,7 @@ lost or repeated line does no harm: the link files are the truth, the feeds an i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Generator, Iterator
 from typing import NamedTuple, Protocol
 
 from fscrawl.machinery import SEGMENT_BYTES, Log
@@ -61,6 +61,11 @@ class Writer:
         return self._closed_bytes + (self._log.size if self._log else 0)
 
     @property
+    def end(self) -> tuple[int, int]:
+        """The last segment, and the bytes in it."""
+        return self._segment, self._log.size if self._log else 0
+
+    @property
     def is_empty(self) -> bool:
         """Everything added has been flushed."""
         return not self._lines
@@ -96,6 +101,7 @@ class Reader:
         self.offsets: dict[str, int] = {}  # bytes read of each machine's feed, all segments together
         self.needed: set[int] = set()  # shards that a line was seen for
         self.unreadable = 0
+        self.damaged: set[str] = set()  # machines whose feed holds less than was in it before
         self._shared = shared
         self._machine = machine
         self._places: dict[str, tuple[int, int]] = {}  # machine → (segment, offset in it)
@@ -129,17 +135,20 @@ class Reader:
             else:
                 return
 
-    def read_again(self, shards: Container[int]) -> Iterator[Found]:
+    def read_again(self, shards: Container[int], own: Writer) -> Iterator[Found]:
         """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
 
-        Of its own machine's feed: all that was flushed.
+        Of its own machine's feed: all that was flushed. No listing is asked, since it may be old, or the share gone.
         """
-        for machine, last in self._shared.feeds().items():
-            end = (last, None) if machine == self._machine else self._places.get(machine)
-            if end is not None:
-                yield from self._pass_over(machine, end, shards)
+        ends = {**self._places, self._machine: own.end}
+        for machine, end in ends.items():
+            there = yield from self._pass_over(machine, end, shards)
+            if there < (own.sent if machine == self._machine else self.offsets[machine]):
+                self.damaged.add(machine)
 
-    def _pass_over(self, machine: str, end: tuple[int, int | None], shards: Container[int]) -> Iterator[Found]:
+    def _pass_over(self, machine: str, end: tuple[int, int], shards: Container[int]) -> Generator[Found, None, int]:
+        """Give the lines of `shards`, and in the end how many bytes there were."""
+        there = 0
         for segment in range(end[0] + 1):
             stop = end[1] if segment == end[0] else None
             offset = 0
@@ -151,6 +160,8 @@ class Reader:
                     break
                 offset += len(data)
                 yield from self._parse(data, shards, note=False)
+            there += offset
+        return there
 
     def _parse(self, data: bytes, shards: Container[int], *, note: bool) -> Iterator[Found]:
         for line in data.split(b"\n")[:-1]:

@@ -157,6 +157,8 @@ class Machine:
         self._membership.join()
         self._count_stored()
         self._loop()
+        if self._finished:
+            self._tree.check_there()  # where the share has gone, what is missing is no sign that all is done
         if self._trouble is None:
             remove_own_temporaries(self._pool.bereaved, self._tree)
             self._membership.leave(finished=self._finished)

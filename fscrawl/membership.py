@@ -70,6 +70,7 @@ class Membership:
         self._counters = counters
         self._warn = warn
         self._distrust = reseed or bool(refresh_before)
+        self._damaged_feeds: set[str] = set()  # machines whose feeds are known to be
         self._refresh_before = refresh_before
         self._machinery = Machinery(tree)
         self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
@@ -130,12 +131,20 @@ class Membership:
             del over[peer.machine]
         if any(sent > self._reader.offsets.get(machine, 0) for machine, sent in over.items()):
             self._read_feeds(now, hungry=True)  # they may have grown between that reading and this look
-        for machine, sent in over.items():
-            if sent > self._reader.offsets.get(machine, 0):
-                self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
-                self._distrust = True
-                self._read_link_files(set(range(self._tree.record.shards)))  # its lines may have been of any shard
-                return
+        self._read_instead_of(m for m, sent in over.items() if sent > self._reader.offsets.get(m, 0))
+
+    def _read_instead_of(self, damaged: Iterable[str]) -> None:
+        """Read all link files, once for each machine whose feed is damaged: its lines may have been of any shard."""
+        news = sorted({*damaged} - self._damaged_feeds)
+        if not news:
+            return
+        for machine in news:
+            self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
+        self._damaged_feeds.update(news)
+        self._distrust = True
+        self._sent = Recent(_SENT_MEMORY)  # what they tell of others' shards goes into this machine's feed once more
+        self._look_for_hosts()
+        self._read_link_files(set(range(self._tree.record.shards)))
 
     def leave(self, *, finished: bool) -> None:
         """Flush, and say goodbye, which frees the leases."""
@@ -392,9 +401,12 @@ class Membership:
                 self._chores.popleft()
 
     def _pass_over_feeds(self, shards: set[int]) -> Iterator[None]:
-        for found in self._reader.read_again(shards):
+        for found in self._reader.read_again(shards, self._writer):
             self._add_found(found)
             yield
+        if self._reader.damaged:
+            self._tree.check_there()
+            self._read_instead_of(self._reader.damaged)
 
     def _add_found(self, found: Found) -> None:
         place = self._frontier.place(found.url)

@@ -79,7 +79,10 @@ def probe(
     finally:
         with contextlib.suppress(TreeError):  # what is left of it the audit clears away
             yard.clear(_NAMES)
-    for text in mount.unsafe():
+    unsafe = mount.unsafe()
+    if unsafe:
+        tree.check_there()
+    for text in unsafe:
         warn(f"{where}: {text}")
     return mount
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 from fscrawl import fields, records, settings, urls, watch
 from fscrawl.errors import FscrawlError, RecordError
-from fscrawl.feed import Reader
+from fscrawl.feed import Reader, Writer
 from fscrawl.fleet import Fleet
 from fscrawl.heartbeat import Peer
 from fscrawl.pending import Queue, Scratch
@@ -69,7 +69,7 @@ def _feed(data: bytes) -> None:
     found = list(reader.read(range(256), ("b",)))
     assert reader.consumed == len(shared._log)
     assert len(found) + reader.unreadable <= shared._log.count(b"\n")
-    assert list(reader.read_again(range(256))) == found
+    assert list(reader.read_again(range(256), Writer(shared))) == found
     queue, scratch = Queue(), Scratch()
     for each in found:
         queue.push(each.depth, each.referrer, each.url, each.mark)

@@ -37,6 +37,7 @@ def test_three_machines_make_one_crawl(place: Place) -> None:
         fleet.start()
         fleet.wait_for_all(60)
         assert [member.code for member in fleet.members] == [0, 0, 0], [m.output() for m in fleet.members]
+        assert not any("damaged" in member.output() for member in fleet.members)
     assert web.duplicates() == {}
     assert min(web.smallest_gap_s(host) for host in hosts) >= delay_s
     stored = pages(place.root)
@@ -126,6 +127,7 @@ def test_chaos(place: Place, seed: int) -> None:
         fleet.wait_for_all(120)
         survivors = [member for member in fleet.members if member.code != -9]
         assert [member.code for member in survivors] == [0] * len(survivors), [m.output() for m in survivors]
+        assert not any("damaged" in member.output() for member in survivors)
     twice = web.duplicates()
     lanes = 4 * 4  # fetches at a time of one machine
     gap = min(web.smallest_gap_s(host) for host in hosts)
@@ -158,6 +160,7 @@ def test_a_machine_that_hears_late_is_waited_for(place: Place) -> None:
         fleet.start()
         fleet.wait_for_all(40)
         assert [member.code for member in fleet.members] == [0, 0, 0], [m.output() for m in fleet.members]
+        assert not any("damaged" in member.output() for member in fleet.members)
     assert sum(web.count(host, "/late") for host in hosts) == 12
     assert web.duplicates() == {}
 
@@ -251,6 +254,7 @@ def test_clocks_years_apart(place: Place, tmp_path: Path) -> None:
             fleet.wait_for_tree()
         fleet.wait_for_all(40)
         assert [member.code for member in fleet.members] == [0, 0, 0], [m.output() for m in fleet.members]
+        assert not any("damaged" in member.output() for member in fleet.members)
     years = {record.fetched_at[:4] for record in pages(place.root).values()}
     assert len(years) == 3
     assert web.duplicates() == {}

@@ -66,6 +66,13 @@ def test_the_closure_follows_from_seeds_and_last_pages() -> None:
     assert found.failures == {"http://127.0.60.1:80/gone3"}
 
 
+def test_a_chain_without_a_last_page_has_an_end() -> None:
+    """What nobody has crawled is missed as far as the longest chain goes, and not for ever."""
+    found = closure([0, 1], frozenset((0, number) for number in range(CHAINS)) | {(5, 100)}, 9, 80)
+    missed = {url for url in found.pages | found.redirects if "127.0.60.2:" in url}
+    assert 100 / CHAINS / 8 < len(missed) < 100
+
+
 # -- the tree
 
 

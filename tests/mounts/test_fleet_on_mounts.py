@@ -70,6 +70,7 @@ def test_a_short_chaos(place: SharedPlace) -> None:
         findings.excuse([at for member in fleet.members for at in member.resumed_at])
         findings.note(place.share.flavour.name, "machines killed, paused, joining", faults=len(faults), kills=kills)
         assert [member.code for member in survivors] == [0] * len(survivors), [m.output() for m in survivors]
+        assert not any("damaged" in member.output() for member in survivors)
     check_tree(place.root, whole=False)
     assert (len(findings.stored), findings.lost, findings.torn) == (24 * 25, set(), [])
     in_flight = 4 * len(faults)

@@ -52,6 +52,7 @@ class Chaos:
         self.restarts = True
         self._slots, self._tree, self._web, self._plan, self._rng = slots, tree, web, plan, rng
         self._late = list(plan.late_hosts)
+        self._half_written = False  # the last line of the seeds
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._count = itertools.count()
         now = time.monotonic()
@@ -222,16 +223,21 @@ class Chaos:
 
     def _add_seed(self) -> None:
         """Add a host, its line in two pieces."""
-        if not self._late:
+        if not self._late or self._half_written:  # whoever else writes now would write into the middle of a line
             self._edit()
             return
         host = self._late.pop(0)
         line = self._web.seed(host) + "\n"
         cut = self._rng.randrange(len("http://127.0."), len(line))  # half a line is a loopback address, too
         self._append(line[:cut])
-        self._in(self._rng.uniform(0.0, 1.5), lambda: self._append(line[cut:]))
+        self._half_written = True
+        self._in(self._rng.uniform(0.0, 1.5), lambda: self._complete(line[cut:]))
         self.seeded.append(host)
         self._note("a seed added", "tree", None)
+
+    def _complete(self, text: str) -> None:
+        self._append(text)
+        self._half_written = False
 
     def _append(self, text: str) -> None:
         with (self._tree / "seeds.txt").open("a") as seeds:

@@ -62,11 +62,15 @@ class Closure:
 
 
 def closure(seeded: Iterable[int], lasts: frozenset[Page], hosts: int, port: int) -> Closure:
-    """Follow all links from the hosts that are seeds."""
+    """Follow all links from the hosts that are seeds.
+
+    A chain that nobody has crawled has no last page: it is followed as far as the longest that has one.
+    """
     pages: set[str] = set()
     redirects: set[str] = set()
     failures: set[str] = set()
     waiting: list[Page] = []
+    longest = max((number for _, number in lasts), default=0)
     for host in seeded:
         pages.add(_url(host, "/", port))
         waiting += [(host, number) for number in range(CHAINS)]
@@ -79,7 +83,7 @@ def closure(seeded: Iterable[int], lasts: frozenset[Page], hosts: int, port: int
         if has_missing(page) and not redirected:
             failures.add(_url(page[0], f"/gone{page[1]}", port))
         following = after(page, hosts)
-        if not is_last and following not in seen:
+        if not is_last and following[1] <= longest and following not in seen:
             seen.add(following)
             waiting.append(following)
     return Closure(frozenset(pages), frozenset(redirects), frozenset(failures))

@@ -60,6 +60,12 @@ def reader(shared):
     return Reader(shared, "me")
 
 
+@pytest.fixture
+def own(shared):
+    """The writer of the reader's machine, which has written nothing."""
+    return Writer(shared)
+
+
 def write(shared, *found, machine="b", segment_bytes=1 << 20, flushes=False):
     shared.machine = machine
     writer = Writer(shared, segment_bytes)
@@ -83,11 +89,11 @@ def test_round_trip(shared, reader):
     assert list(reader.read({3, 4})) == []
 
 
-def test_mark(shared, reader):
+def test_mark(shared, reader, own):
     """A line's mark comes along, also for those who read it later."""
     write(shared, A, MARKED, C._replace(mark="sitemap"))
     assert list(reader.read({3})) == [A, MARKED, C._replace(mark="sitemap")]
-    assert list(reader.read_again({3})) == [A, MARKED, C._replace(mark="sitemap")]
+    assert list(reader.read_again({3}, own)) == [A, MARKED, C._replace(mark="sitemap")]
     assert shared.files["b", 0].splitlines()[1] == b"3 0  https://a.example/d again=2026-01-02T03:04:05.678Z"
 
 
@@ -168,10 +174,10 @@ def test_told_and_quiet(shared, reader, monkeypatch):
     assert list(reader.read({3, 4}, told=["b"])) == [B]
 
 
-def test_needed(shared, reader):
+def test_needed(shared, reader, own):
     """Every shard that has a line is needed, whoever holds it; a second pass does not say so of shards unread."""
     write(shared, A, B)
-    assert list(reader.read_again({3})) == []
+    assert list(reader.read_again({3}, own)) == []
     assert reader.needed == set()
     list(reader.read(set()))
     assert reader.needed == {3, 4}
@@ -186,40 +192,59 @@ def test_unreadable(shared, reader):
     assert reader.unreadable == 8  # a blank line stands before one that was written once more
 
 
-def test_read_again(shared, reader):
+def test_read_again(shared, reader, own):
     """Shards newly taken get their lines up to where the reader is: what comes after, it reads anyway."""
     write(shared, A, B, machine="b")
     write(shared, C, machine="c")
     list(reader.read(set()))
     write(shared, C, machine="b")
     write(shared, B, machine="d")
-    assert list(reader.read_again({3, 4})) == [A, B, C]
+    assert list(reader.read_again({3, 4}, own)) == [A, B, C]
     assert list(reader.read({3, 4})) == [C, B]
-    assert sorted(reader.read_again({4})) == [B, B]
+    assert sorted(reader.read_again({4}, own)) == [B, B]
 
 
-def test_read_again_across_segments(shared, reader):
+def test_read_again_across_segments(shared, reader, own):
     """The same, where the reader is in a later segment, and reads give less than a segment."""
     shared.piece = len(line(A)) + 3
     shared.files |= {("b", 0): line(A) + line(B), ("b", 1): line(C)}
     list(reader.read(set()))
     shared.files["b", 1] += line(B)
     shared.files["b", 2] = line(A)
-    assert list(reader.read_again({3, 4})) == [A, B, C]
+    assert list(reader.read_again({3, 4}, own)) == [A, B, C]
 
 
 def test_read_own_again(shared, reader):
     """Of one's own feed a pass gives all that was flushed: URLs of shards that were another's then."""
-    write(shared, A, B, C, machine="me", segment_bytes=1, flushes=True)
-    assert list(reader.read_again({3})) == [A, C]
-    assert (reader.needed, reader.consumed) == (set(), 0)
+    own = write(shared, A, B, C, machine="me", segment_bytes=1, flushes=True)
+    assert list(reader.read_again({3}, own)) == [A, C]
+    assert (reader.needed, reader.consumed, reader.damaged) == (set(), 0, set())
 
 
-def test_feed_that_is_gone(shared, reader):
+def test_feed_that_is_gone(shared, reader, own):
     """A feed that was deleted ends a pass over it; what was counted of it stays."""
     write(shared, A)
     list(reader.read({3}))
     shared.files["b", 0] = b""
-    assert list(reader.read_again({3})) == []
+    assert list(reader.read_again({3}, own)) == []
     assert list(reader.read({3})) == []
     assert reader.consumed == len(line(A))
+    assert reader.damaged == {"b"}
+
+
+def test_feeds_that_no_listing_shows(shared, reader, monkeypatch):
+    """A pass asks no listing: an old one, or that of a share that has gone, would leave URLs out unnoticed."""
+    own = write(shared, A, machine="me")
+    write(shared, C)
+    list(reader.read(set()))
+    monkeypatch.setattr(shared, "feeds", dict)
+    assert sorted(reader.read_again({3}, own)) == sorted([A, C])
+    assert reader.damaged == set()
+
+
+def test_own_feed_that_is_gone(shared, reader):
+    """One's own feed is missed as those of others are, whichever segment has gone."""
+    own = write(shared, A, B, C, machine="me", segment_bytes=1, flushes=True)
+    del shared.files["me", 1]
+    assert list(reader.read_again({3}, own)) == [A, C]
+    assert reader.damaged == {"me"}

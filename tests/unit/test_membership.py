@@ -10,7 +10,7 @@ import pytest
 
 from fscrawl import membership as module
 from fscrawl import urls
-from fscrawl.errors import TreeError
+from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet import wanted_of
 from fscrawl.frontier import Frontier
 from fscrawl.membership import Membership
@@ -552,6 +552,33 @@ def test_damaged_feed(world):
     assert a.warnings == ["the feed of b is damaged or missing; the link files are read instead"]
     a.crawl()
     assert len(world.fetched) == 3
+
+
+def test_own_feed_that_vanishes(world):
+    """Where a machine's own feed has gone, what it had found for shards it takes is read from the link files."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.finish(a.take(), [url(HERS[0], "x")])
+    a.membership._writer.flush()
+    (world.root / ".fscrawl" / "feed" / "a.log").write_bytes(b"")
+    a.crawl()
+    a.tick()
+    assert a.warnings == ["the feed of a is damaged or missing; the link files are read instead"]
+    assert world.fetched == {url(MINE[0]): 1, url(HERS[0], "x"): 1}
+    a.tick()
+    assert a.is_over()
+
+
+def test_share_that_vanishes_before_feeds_are_read(world):
+    """Where the tree has gone with the feeds, a shard that was just taken is not taken for empty."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.finish(a.take(), [url(HERS[0], "x")])
+    a.membership._writer.flush()
+    world.root.rename(world.root.parent / "elsewhere")
+    with pytest.raises(NotATreeError, match="is the share mounted"):
+        list(a.membership._pass_over_feeds({shard(HERS[0])}))
+    (world.root.parent / "elsewhere").rename(world.root)
 
 
 def test_feed_that_grows_while_it_is_looked_at(world):
