@@ -236,8 +236,8 @@ class _Connection(asyncio.Protocol):
             self.answering = asyncio.ensure_future(self._slowly(request, response, close=close))
             return
         body = b"" if request.method == "HEAD" else response.body
-        self.transport.write(_head(response, close=close) + body)
-        self._done(request, response, close=close)
+        self._log(request, response)
+        self._end(_head(response, close=close) + body, close=close)
 
     def _response(self, request: Request) -> Response:
         if request.method not in {"GET", "HEAD"}:
@@ -249,32 +249,38 @@ class _Connection(asyncio.Protocol):
             return Response(500, {"Content-Type": "text/plain"}, repr(error).encode())
 
     async def _slowly(self, request: Request, response: Response, *, close: bool) -> None:
+        has_body = request.method != "HEAD"
+        pieces = [(response.delay_s, _head(response, close=close) + (response.body if has_body else b""))]
+        pieces += response.drip if has_body else ()
         try:
-            await asyncio.sleep(response.delay_s)
-            self._write(_head(response, close=close))
-            if request.method != "HEAD":
-                self._write(response.body)
-                for wait_s, chunk in response.drip:
-                    await asyncio.sleep(wait_s)
-                    self._write(chunk)
+            for wait_s, piece in pieces[:-1]:
+                await asyncio.sleep(wait_s)
+                self._write(piece)
+            await asyncio.sleep(pieces[-1][0])
         except asyncio.CancelledError:  # the client went away; that is an answer too
-            self._done(request, response, close=True)
+            self._log(request, response)
+            self._end(b"", close=True)
             raise
         self.answering = None
-        self._done(request, response, close=close)
+        self._log(request, response)
+        self._end(pieces[-1][1], close=close)
         self._next()
 
     def _write(self, data: bytes) -> None:
         if data and self.transport is not None:
             self.transport.write(data)
 
-    def _done(self, request: Request, response: Response, *, close: bool) -> None:
+    def _log(self, request: Request, response: Response) -> None:
+        """Before the end of an answer is written: who has it finds it in the log."""
         if self.server.log is not None:
             self.server.log(
                 Exchange(
                     request.host, request.path, request.headers, request.arrived, time.monotonic(), response.status
                 )
             )
+
+    def _end(self, last: bytes, *, close: bool) -> None:
+        self._write(last)
         if close and self.transport is not None:
             self.transport.close()
 
