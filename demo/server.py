@@ -62,7 +62,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its answer. `answered`: when its last byte was handed to the kernel, or the client was gone."""
+    """One request and its answer. `answered`: when its last byte is handed to the kernel, or the client is gone."""
 
     host: str
     path: str
