@@ -65,6 +65,7 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
 """
 
 _INSTANT_S = 0.02
+_OTHERS_TAKE_S = 2.0  # to make a tree
 _WITH_OTHERS = Patience(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 _PAGE_FILE = re.compile(r"[0-9a-f]{24}\.(html|json)\Z")
 _FAN = re.compile(r"[0-9a-f]{2}\Z")
@@ -107,11 +108,16 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
     made: list[Path] = []
     try:
         _make_directory(root, made)
+        # Directories that several clients make at one instant GlusterFS may leave broken (EIO, for good): so whoever is
+        # first with the settings makes them, and the others wait for that one, if it lives.
+        if claim(root / SETTINGS, settings.encode(), machine, fsync=True, patience=_WITH_OTHERS):
+            made.append(root / SETTINGS)
+        else:
+            _wait_for_tree(root)
         for room in _ROOMS:
             _make_directory(root / room, made)
         for name, text in (
             (f"{MACHINERY}/README", _README),
-            (SETTINGS, settings),
             (SEEDS, seeds),
             (_TREE_JSON, record.to_json().decode()),
         ):
@@ -125,6 +131,13 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             with contextlib.suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         raise
+
+
+def _wait_for_tree(root: Path) -> None:
+    """Let another machine make the tree, for a while: it may have died over it."""
+    until = time.monotonic() + _OTHERS_TAKE_S
+    while not _may_be_a_tree(root) and time.monotonic() < until:
+        time.sleep(_OTHERS_TAKE_S / 50)
 
 
 def _may_be_a_tree(root: Path) -> bool:
