@@ -33,8 +33,8 @@ from benchmarks import measure, slow_web
 from benchmarks.corpus import exit_on_terminate
 from demo.server import Exchange, Request, Response, Server
 from fscrawl import urls
-from fscrawl.fleet import wanted_of
-from fscrawl.records import PageRecord
+from fscrawl.fleet.ownership import wanted_of
+from fscrawl.storage.records import PageRecord
 from tests.crawling import command
 from tests.fleet import Member
 from tests.shares.sshfs import Sshd, missing

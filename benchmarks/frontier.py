@@ -24,9 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import measure
-from fscrawl import settings
-from fscrawl.frontier import Frontier
-from fscrawl.task import Task
+from fscrawl.config import settings
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.task import Task
 
 COUNTS = (1_000_000, 10_000_000)
 WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from benchmarks import corpus, measure
 from benchmarks.crawlers import CRAWLERS
-from fscrawl import records, urls
+from fscrawl import urls
+from fscrawl.storage import records
 
 PROCESSES = 2
 _QUICK = (2000, 6000)  # pages of the two trees

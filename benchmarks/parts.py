@@ -22,9 +22,12 @@ from typing import Any
 
 from benchmarks import corpus, measure
 from benchmarks.crawlers import CRAWLERS, THREADS
-from fscrawl import links, records, settings, store, urls, worker
-from fscrawl.fetch import Fetched, Fetcher
-from fscrawl.task import Task
+from fscrawl import store, urls, worker
+from fscrawl.config import settings
+from fscrawl.frontier.task import Task
+from fscrawl.http.fetch import Fetched, Fetcher
+from fscrawl.parse import links
+from fscrawl.storage import records
 
 _SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_private_addresses=true", "crawl.scope=host"])
 

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from fscrawl import store
-from fscrawl.records import TreeRecord, timestamp
-from fscrawl.settings import Settings, render
+from fscrawl.config.settings import Settings, render
+from fscrawl.storage.records import TreeRecord, timestamp
 
 MACHINES = 20
 BEAT_S = 10

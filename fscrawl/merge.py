@@ -33,16 +33,16 @@ from typing import Any, TypeVar
 from tqdm import tqdm
 
 from fscrawl import __version__
-from fscrawl.allocator import keep_freed_memory
-from fscrawl.dataset import card, judge, plan, warc
-from fscrawl.dataset.gather import Gathered, gather
+from fscrawl.dataset import card, dedupe, plan, warc
+from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, Shelf
+from fscrawl.dataset.extract import Gathered, gather
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options, choose
-from fscrawl.dataset.shelf import CARD, MANIFEST, STATE, Shelf
 from fscrawl.dataset.write import part, segment, write, write_errors
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.store import Tree
-from fscrawl.turns import in_turn
+from fscrawl.util.memory import keep_freed_memory
+from fscrawl.util.parallel import in_turn
 
 _OPTIONS = f"{STATE}/options.json"
 _EXAMPLES = 5  # broken pages that are named
@@ -150,8 +150,8 @@ def _run(job: Job, crew: Crew, earlier: list[int], room: int | None, say: Say) -
         plan.make(job.shelf, job.tree, Filters(job.options), earlier, job.run)
     facts = _gather(job, crew, room)
     _report_broken(job, facts, say)
-    counts = judge.judge(job, facts, earlier, room)
-    groups = judge.groups(facts)
+    counts = dedupe.judge(job, facts, earlier, room)
+    groups = dedupe.groups(facts)
     sizes = [sum(facts[batch].rows for batch in group) for group in groups]
     written = list(crew.do("writing", (partial(write, job, *each) for each in enumerate(groups)), sizes))
     files = [each for group in written for each in group["files"]]

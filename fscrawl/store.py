@@ -21,8 +21,7 @@ import time
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, RecordError, TreeError
-from fscrawl.patience import BRIEF, Patience
-from fscrawl.publish import (
+from fscrawl.storage.atomic import (
     claim,
     make_directory,
     publish,
@@ -33,7 +32,8 @@ from fscrawl.publish import (
     translated,
     write_all,
 )
-from fscrawl.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.retrying import BRIEF, Patience
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"

@@ -20,19 +20,21 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from fscrawl import links, marks, sitemaps, sniff, urls
-from fscrawl.answers import CLASSES
+from fscrawl import urls
+from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError, TreeBusyError, TreeError
-from fscrawl.fetch import Failed, Fetched, Fetcher
-from fscrawl.heartbeat import Permit
-from fscrawl.http_dates import retry_after_s
-from fscrawl.known import Recent
-from fscrawl.manners import REDIRECTS, Manners, Refusal, follow
-from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, timestamp
-from fscrawl.scope import Scope
-from fscrawl.settings import Settings
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier import marks
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.seen import Recent
+from fscrawl.frontier.task import Task
+from fscrawl.http.answers import CLASSES
+from fscrawl.http.dates import retry_after_s
+from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.parse import links, media_types, sitemaps
+from fscrawl.politeness.robots_cache import REDIRECTS, Refusal, RobotsCache, follow
+from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Tree
-from fscrawl.task import Task
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
@@ -106,10 +108,10 @@ class Worker:
         self._settings = job.settings
         self._scope = job.scope()
         self._fetcher = Fetcher(job.settings.fetch, job.settings.politeness, threads)
-        self._manners = Manners(tree, self._fetcher, job.settings.politeness.user_agent)
+        self._robots_cache = RobotsCache(tree, self._fetcher, job.settings.politeness.user_agent)
         self._joiner = urls.Joiner(drop_query=job.settings.crawl.drop_query)
         self._accept = frozenset(job.settings.fetch.accept)
-        self._sniffed = sniff.SAYS_NOTHING if "text/html" in self._accept else frozenset({""})
+        self._sniffed = media_types.SAYS_NOTHING if "text/html" in self._accept else frozenset({""})
         self._sent: Recent[str] = Recent(_SENT_MEMORY)
         self._large = threading.Lock()
 
@@ -181,7 +183,7 @@ class Worker:
         """Give why robots.txt keeps this crawler from a page."""
         if not self._settings.politeness.robots:
             return None
-        rules, _ = self._manners.learn(task)
+        rules, _ = self._robots_cache.learn(task.host, task.url)
         if isinstance(rules, Refusal):
             return rules.failure
         if rules.allows(task.url):
@@ -198,7 +200,9 @@ class Worker:
         media_type = _media_type(answer.headers)
         if answer.body is None:
             return self._skip(task, answer, f"type {media_type}")
-        shown = sniff.type_of(answer.body, "text/html" if media_type in self._accept and media_type else media_type)
+        shown = media_types.type_of(
+            answer.body, "text/html" if media_type in self._accept and media_type else media_type
+        )
         if shown is not None:
             return self._skip(task, answer, f"type {shown}")
         return self._store(task, answer, answer.body)
@@ -367,7 +371,7 @@ class Worker:
 
     def _robots(self, task: Task) -> Outcome:
         """Learn the host's rules, from the tree if another run stored good ones."""
-        rules, asked = self._manners.learn(task)
+        rules, asked = self._robots_cache.learn(task.host, task.url)
         asked_at = time.monotonic() if asked else None
         if isinstance(rules, Refusal):
             failure = rules.failure

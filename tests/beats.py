@@ -16,10 +16,10 @@ from typing import Any
 
 from fscrawl import store
 from fscrawl.commands.common import settings_of
-from fscrawl.records import TreeRecord, timestamp
-from fscrawl.settings import Settings, render
+from fscrawl.config.settings import Settings, render
+from fscrawl.monitor.snapshot import Survey
+from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import Tree
-from fscrawl.survey import Survey
 
 BEGAN_S = 1_790_000_000.0
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fscrawl import urls
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 USER_AGENT = "fscrawl-tests/1 (+mailto:tests@example.org)"

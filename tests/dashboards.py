@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from fscrawl.heartbeat import hello
-from fscrawl.records import timestamp
+from fscrawl.fleet.heartbeat import hello
+from fscrawl.storage.records import timestamp
 from tests.crawling import CHECKOUT, Done, Running
 
 BEGAN_S = 1_790_000_000.0

@@ -31,7 +31,7 @@ from typing import Self
 import brotli
 import webencodings
 
-from fscrawl.bodies import zstd
+from fscrawl.http.bodies import zstd
 from tests.raw import Raw, head, ok
 
 ALLOWED = '["127.1.0.0/16"]'

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from fscrawl.fetch import Failed, Fetched, Fetcher
-from fscrawl.settings import FetchSettings, PolitenessSettings
+from fscrawl.config.settings import FetchSettings, PolitenessSettings
+from fscrawl.http.fetch import Failed, Fetched, Fetcher
 
 HOST = "127.0.2.1"
 Make = Callable[..., Fetcher]

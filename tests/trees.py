@@ -6,8 +6,8 @@
     made = tree.merge(tmp_path / "out", formats=("parquet", "warc"))
     assert made.keys() == tree.keys()
 
-A page's record says what a crawl would say of its body (`fscrawl.links.extract`), unless a test says otherwise. `merge`
-works in this process; `command` gives the words for one of its own.
+A page's record says what a crawl would say of its body (`fscrawl.parse.links.extract`), unless a test says otherwise.
+`merge` works in this process; `command` gives the words for one of its own.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fscrawl import links, merge, store, urls
-from fscrawl.records import ErrorRecord, PageRecord, TreeRecord, timestamp
+from fscrawl import merge, store, urls
+from fscrawl.parse import links
+from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord, timestamp
 from fscrawl.store import Tree
 
 MACHINE = "m-1-aa"

@@ -8,9 +8,9 @@ import sys
 
 from fscrawl import store
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.config.watcher import read_seeds
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
-from fscrawl.progress import Progress
-from fscrawl.watch import read_seeds
 
 _EXAMPLES = """\
 examples:
@@ -38,7 +38,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl.audit import audit  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.admin.audit import audit  # noqa: PLC0415 - a crawl need not load it
 
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root)

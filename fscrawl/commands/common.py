@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-from fscrawl import settings
+from fscrawl.config import settings
 from fscrawl.errors import UsageError
-from fscrawl.heartbeat import new_machine_id
+from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
 
 

@@ -10,18 +10,19 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fscrawl import settings, store, urls
-from fscrawl.ages import parse_age
+from fscrawl import store, urls
+from fscrawl.admin.probe import probe
 from fscrawl.commands.common import Commands, Parser, positive
+from fscrawl.config import settings
+from fscrawl.config.watcher import first_seeds, read_seeds, read_settings
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
-from fscrawl.heartbeat import new_machine_id
-from fscrawl.probe import probe
-from fscrawl.progress import Progress
-from fscrawl.records import FORMAT, TreeRecord, timestamp
-from fscrawl.watch import first_seeds, read_seeds, read_settings
+from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
+from fscrawl.util.ages import parse_age
 
 if TYPE_CHECKING:
-    from fscrawl.machine import Result
+    from fscrawl.engine.machine import Result
 
 _EXAMPLES = """\
 examples:
@@ -65,13 +66,13 @@ def add(commands: Commands[Parser]) -> None:
 
 def _warm_up() -> None:
     """Let the process that workers are forked from load its modules while this one loads its own."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.pool"])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.engine.pool"])
     forkserver.ensure_running()
 
 
 def run(options: argparse.Namespace) -> int:
     _warm_up()
-    from fscrawl.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
+    from fscrawl.engine.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
 
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
     progress = Progress(mode, verbose=options.verbose)

@@ -35,11 +35,13 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fscrawl.admin.dashboard_control import VERBS  # noqa: PLC0415 - a crawl need not load it
+
     try:
-        from fscrawl.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
     except ModuleNotFoundError as error:
         raise UsageError(f"dashboard needs {error.name}: pip install 'fscrawl[dashboard]'") from error
-    return serve(options.root, options.host, options.port, control=options.control)
+    return serve(options.root, options.host, options.port, VERBS if options.control else {})
 
 
 def _port(text: str) -> int:

@@ -6,8 +6,9 @@ import argparse
 import json
 
 from fscrawl.commands.common import Commands, Parser, add_root, positive
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
-from fscrawl.progress import Progress, plain
+from fscrawl.util.terminal import plain
 
 _EXAMPLES = """\
 examples:
@@ -36,7 +37,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl import doctor  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.admin import doctor  # noqa: PLC0415 - a crawl need not load it
 
     progress = Progress("quiet", verbose=False)
     bad = 0

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fscrawl.commands.common import Commands, Parser, add_root, positive
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
-from fscrawl.progress import Progress
 
 _EXAMPLES = """\
 examples:

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
-from fscrawl.progress import Progress, plain
+from fscrawl.util.terminal import plain
 
 
 def add(commands: Commands[Parser]) -> None:
@@ -30,8 +31,8 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm  # noqa: PLC0415 - a crawl need not load it
 
-    from fscrawl.publish import publish  # noqa: PLC0415
-    from fscrawl.report import gather, render  # noqa: PLC0415
+    from fscrawl.monitor.report import gather, render  # noqa: PLC0415
+    from fscrawl.storage.atomic import publish  # noqa: PLC0415
 
     out: Path = options.out
     if out.is_dir() or not out.parent.is_dir():

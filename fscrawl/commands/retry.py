@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fscrawl.answers import CLASSES
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
-from fscrawl.progress import Progress
+from fscrawl.http.answers import CLASSES
 
 _EXAMPLES = f"""\
 examples:
@@ -36,7 +36,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl.retry import retry  # noqa: PLC0415
+    from fscrawl.admin.retry import retry  # noqa: PLC0415
 
     classes = [name for text in options.classes for name in text.split(",")]
     for name in classes:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from fscrawl import store
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.config.watcher import read_seeds
+from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
-from fscrawl.progress import Progress, plain
-from fscrawl.watch import read_seeds
+from fscrawl.util.terminal import plain
 
 if TYPE_CHECKING:
-    from fscrawl.explain import Explanation
-    from fscrawl.explain.facts import Line
+    from fscrawl.monitor.explain import Explanation
+    from fscrawl.monitor.explain.facts import Line
 
 _EXAMPLES = """\
 examples:
@@ -45,7 +46,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl.explain import explain  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
 
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root)

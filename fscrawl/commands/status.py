@@ -12,7 +12,7 @@ from fscrawl.commands.common import Commands, Parser, add_root, open_tree, setti
 from fscrawl.errors import EXIT_OK, TreeBusyError
 
 if TYPE_CHECKING:
-    from fscrawl.survey import Survey, View
+    from fscrawl.monitor.snapshot import Survey, View
 
 _EVERY_S = 2.0
 
@@ -42,7 +42,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl.survey import Survey  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.monitor.snapshot import Survey  # noqa: PLC0415 - a crawl need not load it
 
     tree = open_tree(options.root)
     looks = _looks(Survey(tree, lambda: settings_of(tree)), watch=options.watch)
@@ -68,7 +68,7 @@ def _looks(survey: Survey, *, watch: bool) -> Iterator[View]:
 
 
 def _print_json(looks: Iterator[View]) -> None:
-    from fscrawl.status import as_json  # noqa: PLC0415
+    from fscrawl.monitor.status import as_json  # noqa: PLC0415
 
     for view in looks:
         print(json.dumps(as_json(view)), flush=True)
@@ -78,7 +78,7 @@ def _print_tables(looks: Iterator[View], root: str, *, watch: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
 
-    from fscrawl.status import as_table  # noqa: PLC0415
+    from fscrawl.monitor.status import as_table  # noqa: PLC0415
 
     console = Console(markup=False, highlight=False, emoji=False)
     if watch and console.is_terminal:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from fscrawl import steering
+from fscrawl.admin import signs
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
 from fscrawl.errors import EXIT_OK, SettingsError
-from fscrawl.progress import plain
 from fscrawl.store import Tree
+from fscrawl.util.terminal import plain
 
 _HELP = {
     "pause": "let all machines fetch nothing, or leave a host alone, until resumed",
@@ -46,12 +46,12 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root)
     if options.verb == "resume":
-        gone = steering.resume(tree, options.host)
+        gone = signs.resume(tree, options.host)
         print(f"removed: {_listed(gone)}" if gone else "nothing was paused or stopped")
         if left := tree.signs() - {*gone}:  # a listing may be old and show what is gone
             print(f"still there: {_listed(left)}")
         return EXIT_OK
-    names = [steering.stop(tree)] if options.verb == "stop" else steering.pause(tree, options.host)
+    names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
     print(f"created: {_listed(names)}; machines obey within {_soon(tree)}")
     print(f"to go on:  fscrawl resume --root {options.root}")
     return EXIT_OK

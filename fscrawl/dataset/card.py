@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fscrawl import __version__
+from fscrawl.dataset.dataset_dir import FORMAT
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.shelf import FORMAT
 from fscrawl.dataset.tables import schemas
-from fscrawl.progress import plain
+from fscrawl.util.terminal import plain
 
 _LEFT_OUT = {
     "filtered": "not asked for",

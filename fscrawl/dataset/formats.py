@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fscrawl.encoding import decode
+from fscrawl.parse.encoding import decode
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; of wide ones, fewer

@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from fscrawl import fields as field_rules
 from fscrawl.dataset import similar
+from fscrawl.dataset.dataset_dir import Shelf
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import directory
 from fscrawl.dataset.schema import TIME
-from fscrawl.dataset.shelf import Shelf
+from fscrawl.parse import fields as field_rules
 from fscrawl.store import Tree
 
 ROWS = pa.schema(

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fscrawl import fields as field_rules
 from fscrawl import urls
-from fscrawl.ages import parse_age
 from fscrawl.dataset.schema import PAGES
 from fscrawl.errors import UsageError
-from fscrawl.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.parse import fields as field_rules
+from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.util.ages import parse_age
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
 TAKEN = frozenset(PAGES.names)  # which no field may be called

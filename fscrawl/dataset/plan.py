@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 
+from fscrawl.dataset.dataset_dir import STATE, Shelf
 from fscrawl.dataset.options import Filters
-from fscrawl.dataset.shelf import STATE, Shelf
 from fscrawl.errors import UsageError
 from fscrawl.store import Tree
 

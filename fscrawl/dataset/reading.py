@@ -21,8 +21,8 @@ from fscrawl import urls
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError, TreeBusyError, TreeError
-from fscrawl.records import ErrorRecord, PageRecord
-from fscrawl.turns import READERS, in_turn
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.util.parallel import READERS, in_turn
 
 _AHEAD_BYTES = 8 << 20  # of bodies, read before their turn; one more may come on top
 _CHUNK_PAGES = 8  # that a thread reads in one go

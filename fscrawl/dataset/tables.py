@@ -17,8 +17,8 @@ from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.reading import encodable, is_sound, patiently
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
-from fscrawl.records import ErrorRecord
-from fscrawl.turns import READERS, in_turn
+from fscrawl.storage.records import ErrorRecord
+from fscrawl.util.parallel import READERS, in_turn
 
 _ERROR_ROWS = 5000
 

@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
 from fscrawl import __version__
+from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
-from fscrawl.dataset.gather import base32_sha1
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt

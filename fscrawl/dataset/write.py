@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fscrawl.dataset import tables, warc
+from fscrawl.dataset.dedupe import verdicts_of
+from fscrawl.dataset.extract import rows_of
 from fscrawl.dataset.formats import PLACES, Writer
-from fscrawl.dataset.gather import rows_of
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.judge import verdicts_of
 
 Facts = list[dict[str, Any]]
 

@@ -17,8 +17,8 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.publish import claim, publish
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.atomic import claim, publish
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.encoding import sniff_encoding
-from fscrawl.links import extract
+from fscrawl.parse.encoding import sniff_encoding
+from fscrawl.parse.links import extract
 from fscrawl.urls import Joiner
 
 ROOT = Path(__file__).parents[2]

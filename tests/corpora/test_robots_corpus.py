@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.robots import Rules
+from fscrawl.politeness.robots import Rules
 from fscrawl.urls import normalise
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,9 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from fscrawl import selectors, urls
+from fscrawl import urls
 from fscrawl.dataset import surt
+from fscrawl.parse import selectors
 from tests.fuzz.target import Target
 
 MAX_ALIKE = 3  # findings that are kept of one kind

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from fscrawl import cookies, http_dates, settings, urls
+from fscrawl import urls
+from fscrawl.config import settings
 from fscrawl.dataset import formats, options
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import FscrawlError
-from fscrawl.scope import Scope
+from fscrawl.frontier.scope import Scope
+from fscrawl.http import cookies, dates
 from tests.fuzz.target import Target, string, words
 
 _JOINER = urls.Joiner(memory=1000)
@@ -63,9 +65,9 @@ def _scope(data: bytes) -> None:
 
 def _dates(data: bytes) -> None:
     text = data.decode("latin-1")
-    date = http_dates.parse_date(text)
+    date = dates.parse_date(text)
     assert date is None or abs(date) < 1e12
-    assert 0 <= http_dates.retry_after_s(text, 1e9) <= http_dates.MAX_PAUSE_S
+    assert 0 <= dates.retry_after_s(text, 1e9) <= dates.MAX_PAUSE_S
 
 
 def _cookies(data: bytes) -> None:

@@ -10,7 +10,10 @@ import brotli
 import webencodings
 from selectolax.lexbor import LexborHTMLParser
 
-from fscrawl import bodies, encoding, fields, links, robots, sitemaps, sniff, taming, text, urls
+from fscrawl import urls
+from fscrawl.http import bodies
+from fscrawl.parse import encoding, fields, html_limits, links, media_types, sitemaps, text
+from fscrawl.politeness import robots
 from tests.fuzz.target import Target, words
 
 URL = "http://a.example/dir/page.html"
@@ -141,7 +144,7 @@ def _links(data: bytes, parser: str) -> None:
 
 
 def _tame(data: bytes) -> None:
-    tamed = taming.tame(data)
+    tamed = html_limits.tame(data)
     assert len(tamed) <= len(data)
     if tamed is not data:
         LexborHTMLParser(tamed)
@@ -185,7 +188,7 @@ def _sitemaps(data: bytes) -> None:
 
 def _sniff(data: bytes) -> None:
     for media_type in ("", "text/html", "application/octet-stream"):
-        shown = sniff.type_of(data, media_type)
+        shown = media_types.type_of(data, media_type)
         assert shown is None or "/" in shown
 
 
@@ -319,7 +322,7 @@ TARGETS = (
     Target("text", _text, TAGS, _PAGES, corpus=_HTML),
     Target("fields", _fields, TAGS, _PAGES, corpus=_HTML),
     Target("encoding", _encoding, TAGS, _PAGES, options=10, corpus=_HTML),
-    Target("sniff", _sniff, (*TAGS, *(beginning for beginning, _ in sniff._BINARY), b"RIFF", b"ftyp")),
+    Target("sniff", _sniff, (*TAGS, *(beginning for beginning, _ in media_types._BINARY), b"RIFF", b"ftyp")),
     Target("robots", _robots, _ROBOTS, corpus=("robots-real/*",)),
     Target("sitemaps", _sitemaps, _XML, options=2),
     Target("bodies", _bodies, (*_CODED, b"\0\0\xff\xff", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"), _CODED, options=8),

@@ -6,12 +6,15 @@ import json
 import random
 from collections import Counter
 
-from fscrawl import fields, records, settings, urls, watch
+from fscrawl import urls
+from fscrawl.config import settings, watcher
 from fscrawl.errors import FscrawlError, RecordError
-from fscrawl.feed import Reader, Writer
-from fscrawl.fleet import Fleet
-from fscrawl.heartbeat import Peer
-from fscrawl.pending import Queue, Scratch
+from fscrawl.fleet.feed import Reader, Writer
+from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.frontier.queue import Queue, Scratch
+from fscrawl.parse import fields
+from fscrawl.storage import records
 from tests.fuzz.names import REFERENCES
 from tests.fuzz.target import Target, string, words
 
@@ -101,7 +104,7 @@ def _pending(data: bytes) -> None:
 def _seeds(data: bytes) -> None:
     text = string(data)
     warned: list[str] = []
-    found = watch.read_seeds(text, "seeds.txt", warned.append)
+    found = watcher.read_seeds(text, "seeds.txt", warned.append)
     assert len(found) + len(warned) <= len(text.splitlines())
     assert all(urls.normalise(url) == url for url in found[:20])
     assert all(len(line) < 300 for line in warned)

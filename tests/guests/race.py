@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from fscrawl.errors import TreeError
-from fscrawl.patience import BRIEF
-from fscrawl.publish import claim, publish, read_file
+from fscrawl.storage.atomic import claim, publish, read_file
+from fscrawl.storage.retrying import BRIEF
 
 _SIZE = 50_000
 

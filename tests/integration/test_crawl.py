@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import progress
-from fscrawl.progress import Counts, Progress
+from fscrawl.engine import progress
+from fscrawl.engine.progress import Counts, Progress
 from tests.crawling import (
     Running,
     body,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fscrawl.heartbeat import Peer
+from fscrawl.fleet.heartbeat import Peer
 from tests.crawling import check_tree, pages
 from tests.faults import Fault
 from tests.faulty.trials import Tally

@@ -22,9 +22,10 @@ import brotli
 import pytest
 import requests.adapters
 
-from fscrawl import fetch, urls
-from fscrawl.fetch import Failed, Fetched
-from fscrawl.settings import PolitenessSettings
+from fscrawl import urls
+from fscrawl.config.settings import PolitenessSettings
+from fscrawl.http import fetch
+from fscrawl.http.fetch import Failed, Fetched
 from tests.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, head, ok
 from tests.web import Request, Response, Web
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 import brotli
 import pytest
 
-from fscrawl.bodies import zstd
-from fscrawl.fetch import Failed, Fetched
+from fscrawl.http.bodies import zstd
+from fscrawl.http.fetch import Failed, Fetched
 from tests.raw import Make, Raw, answering, failed, fetched, fetchers, head, ok
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -205,8 +205,8 @@ def test_mutations(make: Make) -> None:
 MAX_BYTES = 20_000_000
 _MEASURE = """
 import resource, sys
-from fscrawl.fetch import Fetcher
-from fscrawl.settings import FetchSettings, PolitenessSettings
+from fscrawl.http.fetch import Fetcher
+from fscrawl.config.settings import FetchSettings, PolitenessSettings
 url, limit = sys.argv[1], int(sys.argv[2])
 fetcher = Fetcher(FetchSettings(allow_private_addresses=True, timeout=60.0, max_bytes=limit), PolitenessSettings(), 1)
 fetcher.get(url + "warm")

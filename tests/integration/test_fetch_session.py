@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.errors import SettingsError
-from fscrawl.settings import PolitenessSettings
 from tests.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, ok
 from tests.web import Request, Response, Web
 

@@ -15,7 +15,7 @@ import pytest
 import webencodings
 
 from fscrawl import urls
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from tests import hostile
 from tests.crawling import Done, Running, check_tree, command, errors, pages
 from tests.datasets import merge

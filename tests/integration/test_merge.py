@@ -15,7 +15,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import cli, merge, urls
-from fscrawl.dataset import shelf, warc
+from fscrawl.dataset import dataset_dir, warc
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.crawling import Running, lines_of
 from tests.trees import ALL, Grown, Made, check, contents, inline, stamps
@@ -1008,7 +1008,7 @@ def test_out_is_a_dangling_link(tree: Grown, out: Path, fscrawl: Callable[..., t
 
 def test_two_at_once(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """While one merge is writing a dataset, another is refused."""
-    with shelf.Shelf(out).opened():
+    with dataset_dir.Shelf(out).opened():
         refused(fscrawl(), 2, str(out), "another merge")
     assert fscrawl()[0] == 0
 
@@ -1104,15 +1104,15 @@ def test_killed_after_the_manifest(tree: Grown, out: Path, tmp_path: Path, monke
     """Killed when a run has just been committed, it leaves no file that the next run does not remove."""
     tree.merge(out, formats=ALL)
     tree.heal("http://a.example/gone")
-    write = shelf.Shelf.write_json
+    write = dataset_dir.Shelf.write_json
 
-    def kill(self: shelf.Shelf, name: str, value: object) -> None:
+    def kill(self: dataset_dir.Shelf, name: str, value: object) -> None:
         write(self, name, value)
-        if name == shelf.MANIFEST:
+        if name == dataset_dir.MANIFEST:
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(shelf.Shelf, "write_json", kill)
+        patch.setattr(dataset_dir.Shelf, "write_json", kill)
         with pytest.raises(Killed):
             tree.merge(out)
     made = tree.merge(out)
@@ -1179,7 +1179,7 @@ def test_dead_worker(crowd: Grown, out: Path) -> None:
 def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives hold segments up to their limit, each begins with a warcinfo record that names it, and none is lost."""
     monkeypatch.setattr(warc, "PART_BYTES", 170_000)
-    monkeypatch.setattr("fscrawl.dataset.judge._GROUP_ROWS", 100)
+    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
     tree.many(3, 150)
     made = tree.merge(out, formats=("warc",))

@@ -25,7 +25,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from fscrawl.dataset.schema import TABLES
-from fscrawl.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests import datasets
 from tests.crawling import CHECKOUT, errors, pages, run
 

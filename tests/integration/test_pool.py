@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store, urls
+from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.engine.pool import Died, Place, Pool, Trouble
 from fscrawl.errors import FscrawlError
-from fscrawl.pool import Died, Place, Pool, Trouble
-from fscrawl.records import FORMAT, TreeRecord, timestamp
-from fscrawl.settings import FetchSettings, PolitenessSettings, Settings, render
-from fscrawl.task import Task
+from fscrawl.frontier.task import Task
+from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import Job, Outcome
 from tests.crawling import USER_AGENT, check_tree, errors, pages
 from tests.web import Request, Response, Web, linked_site
@@ -292,7 +292,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that never say a word end the crawl with a line of advice, not in an endless loop."""
-    monkeypatch.setattr("fscrawl.pool._STILLBORN", 2)
+    monkeypatch.setattr("fscrawl.engine.pool._STILLBORN", 2)
     pool = start()
 
     def kill_each() -> None:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fscrawl.audit.report import PAGES
+from fscrawl.admin.audit.report import PAGES
 from tests.ledger import Entry, note
 from tests.passthrough import missing
 from tests.power.aftermath import Aftermath, check, make, recover

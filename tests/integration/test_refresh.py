@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import settings
-from fscrawl.audit import audit
-from fscrawl.records import PageRecord
+from fscrawl.admin.audit import audit
+from fscrawl.config import settings
+from fscrawl.config.watcher import read_seeds
+from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
-from fscrawl.watch import read_seeds
 from tests.crawling import Running, body, check_tree, command, crawl, errors, pages
 from tests.fleet import Fleet
 from tests.web import Request, Response, Web

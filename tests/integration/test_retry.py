@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, urls
-from fscrawl.records import ErrorRecord
+from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from tests.crawling import Running, check_tree, command, crawl, errors, pages
 from tests.web import Request, Response, Web

@@ -16,11 +16,11 @@ from typing import Any, cast
 import pytest
 
 from fscrawl import store, urls
+from fscrawl.config.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.heartbeat import Permit
-from fscrawl.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
-from fscrawl.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
-from fscrawl.task import Task
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.task import Task
+from fscrawl.storage.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
 from fscrawl.worker import Job, Outcome, Worker
 from tests.crawling import USER_AGENT, check_tree, errors, pages
 from tests.web import Pages, Request, Response, Web

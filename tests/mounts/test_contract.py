@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fscrawl.patience import BRIEF
-from fscrawl.publish import claim, publish
-from fscrawl.records import TreeRecord
+from fscrawl.storage.atomic import claim, publish
+from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.retrying import BRIEF
 from fscrawl.store import Tree, create
 from tests.contract import test_store as suite
 from tests.ledger import Entry, note

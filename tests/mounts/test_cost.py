@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fscrawl.watch import CACHES_LIVE_S
+from fscrawl.config.watcher import CACHES_LIVE_S
 from tests.fleet import Fleet
 from tests.mounts.cost import FLAT, Cost
 from tests.shares.place import SharedPlace

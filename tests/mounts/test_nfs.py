@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.watch import CACHES_LIVE_S
+from fscrawl.config.watcher import CACHES_LIVE_S
 from tests.crawling import pages
 from tests.guests import mountstats
 from tests.guests.crawls import BEAT_S, DEAD_AFTER_S, LANES, Site, await_over, begin, lost, stored

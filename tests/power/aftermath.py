@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fscrawl import heartbeat, settings, store
-from fscrawl.audit import Report, audit
-from fscrawl.watch import read_seeds
+from fscrawl import store
+from fscrawl.admin.audit import Report, audit
+from fscrawl.config import settings
+from fscrawl.config.watcher import read_seeds
+from fscrawl.fleet import heartbeat
 from tests.crawling import body, check_tree, crawl, errors, pages
 from tests.power.disk import Survivors
 from tests.power.recording import ROOT, Recording

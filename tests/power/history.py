@@ -25,7 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fscrawl.records import PageRecord
+from fscrawl.storage.records import PageRecord
 from tests.power.disk import Disk
 from tests.power.operations import Operation
 

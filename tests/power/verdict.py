@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 
-from fscrawl.records import PageRecord
+from fscrawl.storage.records import PageRecord
 from tests.power.disk import Survivors
 from tests.power.history import PAGE_FILE, History
 

@@ -10,7 +10,7 @@ from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
 from fscrawl.errors import SettingsError
-from fscrawl.fields import TYPES, parse
+from fscrawl.parse.fields import TYPES, parse
 
 SELECTORS = (
     *('css = "p"', 'css = "::text"', 'css = "*"', 'css = "p::text, b::text"', 'css = "::attr(a)"', 'css = "template"'),

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl import links
-from fscrawl import settings as crawl_settings
+from fscrawl.config import settings as crawl_settings
 from fscrawl.errors import RecordError, SettingsError
-from fscrawl.fields import parse
-from fscrawl.heartbeat import Peer
-from fscrawl.records import PageRecord
-from fscrawl.taming import is_gentle, tame
+from fscrawl.fleet.heartbeat import Peer
+from fscrawl.parse import links
+from fscrawl.parse.fields import parse
+from fscrawl.parse.html_limits import is_gentle, tame
+from fscrawl.storage.records import PageRecord
 from fscrawl.urls import Joiner
 from tests.fuzz.campaign import fixed, inputs
 from tests.fuzz.judge import GROWTH_BYTES, held_bytes, judge

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

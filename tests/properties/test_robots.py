@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
-from fscrawl.robots import Rules
+from fscrawl.politeness.robots import Rules
 from fscrawl.urls import normalise
 
 AGENT = "fscrawl/1.0"

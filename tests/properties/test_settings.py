@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
+from fscrawl.config.settings import Settings, names, parse, render
 from fscrawl.errors import SettingsError
-from fscrawl.settings import Settings, names, parse, render
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 lines = st.text("abc XYZ/.;=\"'#[]{}\\~", min_size=1, max_size=20).filter(str.strip)

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.sitemaps import Sitemap, read
+from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import normalise
 
 BASE = "http://a.example/sitemap.xml"

@@ -6,7 +6,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.text import main_content, read, visible
+from fscrawl.parse.text import main_content, read, visible
 
 TAGS = [
     *(

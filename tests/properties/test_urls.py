@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
-from fscrawl.scope import Scope
-from fscrawl.settings import CrawlSettings
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.scope import Scope
 from fscrawl.urls import Joiner, normalise
 
 ROOT = "/tree"

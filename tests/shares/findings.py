@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fscrawl.errors import RecordError
-from fscrawl.records import PageRecord
+from fscrawl.storage.records import PageRecord
 from tests.ledger import Entry, note
 from tests.web import Exchange, Web
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fscrawl.errors import RecordError
-from fscrawl.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests.crawling import CHECKOUT, temporaries
 from tests.soak.machines import LANES, End, Fault, Slots
 from tests.soak.site import Closure, Hit

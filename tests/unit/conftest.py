@@ -6,7 +6,9 @@ import os
 
 import pytest
 
-from fscrawl import heartbeat, patience, store
+from fscrawl import store
+from fscrawl.fleet import heartbeat
+from fscrawl.storage import retrying
 
 _LIMIT_S = 0.05
 
@@ -19,5 +21,5 @@ def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (patience.BRIEF, store._WITH_OTHERS, heartbeat._PATIENCE):
+    for each in (retrying.BRIEF, store._WITH_OTHERS, heartbeat._PATIENCE):
         monkeypatch.setattr(each, "limit_s", _LIMIT_S)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.addresses import is_public, leads_inside, not_networks, permits
+from fscrawl.config.addresses import is_public, leads_inside, not_networks, permits
 from fscrawl.urls import hostname, normalise
 
 NOT_PUBLIC = """

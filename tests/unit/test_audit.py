@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli, feed, heartbeat, store, urls
-from fscrawl.audit import KINDS, audit
-from fscrawl.audit import look as look_room
+from fscrawl import cli, store, urls
+from fscrawl.admin.audit import KINDS, audit
+from fscrawl.admin.audit import look as look_room
+from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.machinery import Machinery
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.settings import CrawlSettings, FleetSettings, Settings
+from fscrawl.fleet import feed, heartbeat
+from fscrawl.fleet.logs import Machinery
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 
 CHECKOUT = Path(__file__).parents[2]
@@ -449,7 +450,7 @@ def test_unreadable_lines_of_feeds(made):
 
 def test_many_urls_are_fed_in_pieces(made, monkeypatch):
     """However many URLs are put back, the feed is written now and then."""
-    from fscrawl.audit import repair
+    from fscrawl.admin.audit import repair
 
     monkeypatch.setattr(repair, "_FLUSH_EVERY", 3)
     new = [f"http://a.example/new{number}" for number in range(10)]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl import bodies
-from fscrawl.bodies import CodingError, CutShortError, TooLargeError, codings, content_length, read_body
+from fscrawl.http import bodies
+from fscrawl.http.bodies import CodingError, CutShortError, TooLargeError, codings, content_length, read_body
 
 MAX_BYTES = 1_000_000
 TEXT = bytes(range(256)) * 1000

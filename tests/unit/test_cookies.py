@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.cookies import MAX_PER_SITE, MAX_SITE_BYTES, MAX_SITES, Jar, read
+from fscrawl.http.cookies import MAX_PER_SITE, MAX_SITE_BYTES, MAX_SITES, Jar, read
 
 SHOP = "http://www.shop.example/a/b"
 SAFE = "https://www.shop.example/"

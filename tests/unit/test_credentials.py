@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from fscrawl.credentials import authorizations, expand, not_auth
+from fscrawl.config.credentials import authorizations, expand, not_auth
 from fscrawl.errors import SettingsError
 
 

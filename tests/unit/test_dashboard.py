@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from fscrawl.dashboard.curves import grid, levels, rates, summed
-from fscrawl.dashboard.guard import Names, headers_for, names_for, refusal
-from fscrawl.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
-from fscrawl.dashboard.metrics import metrics
-from fscrawl.dashboard.summary import POINTS, condition, summary
-from fscrawl.survey import Beat, Machine, View
+from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
+from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
+from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
+from fscrawl.monitor.dashboard.metrics import metrics
+from fscrawl.monitor.dashboard.summary import POINTS, condition, summary
+from fscrawl.monitor.snapshot import Beat, Machine, View
 
 NOW = 1_790_000_600.0
 

@@ -14,12 +14,13 @@ from unittest import mock
 
 import pytest
 
-from fscrawl.dashboard import control, pages, scan
-from fscrawl.dashboard.app import Dashboard
-from fscrawl.dashboard.guard import Guard, names_for
-from fscrawl.dashboard.hosts import Hosts, Query
-from fscrawl.dashboard.lookout import Lookout
+from fscrawl.admin import dashboard_control as control
 from fscrawl.errors import TreeBusyError, TreeError, UsageError
+from fscrawl.monitor.dashboard import pages, scan
+from fscrawl.monitor.dashboard.app import Dashboard
+from fscrawl.monitor.dashboard.guard import Guard, names_for
+from fscrawl.monitor.dashboard.hosts import Hosts, Query
+from fscrawl.monitor.dashboard.lookout import Lookout
 from fscrawl.store import Tree
 from tests.dashboards import Answer, Expected, call, write_log
 from tests.trees import Grown
@@ -48,7 +49,7 @@ def grown(tmp_path: Path) -> Grown:
 
 @pytest.fixture
 def dashboard(grown: Grown) -> Iterator[Dashboard]:
-    made = Dashboard(grown.root, control=True)
+    made = Dashboard(grown.root, control.VERBS)
     yield made
     made.close()
 
@@ -140,7 +141,7 @@ def test_nothing_there(ask: Ask, path: str) -> None:
 
 def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the tree is away each question says so, by status 503, and afterwards all is as before."""
-    monkeypatch.setattr("fscrawl.dashboard.lookout._FRESH_S", 0)
+    monkeypatch.setattr("fscrawl.monitor.dashboard.lookout._FRESH_S", 0)
     asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
     asked += [f"/body/a.example/{'0' * 24}", f"/api/links-in?url={A}", f"/api/page?url={A}"]
     assert ask("/api/hosts").status == 200
@@ -173,7 +174,7 @@ def test_events_say_what_is_new(dashboard: Dashboard, grown: Grown) -> None:
                 dashboard.close()
             return {"window": window, "now": looks}
 
-        with mock.patch.object(dashboard, "_look", look), mock.patch("fscrawl.dashboard.app._EVERY_S", 0.001):
+        with mock.patch.object(dashboard, "_look", look), mock.patch("fscrawl.monitor.dashboard.app._EVERY_S", 0.001):
             request = mock.Mock(query_params={})
             response = await dashboard._state_events(request)
             came.extend([text async for text in response.body_iterator])
@@ -191,7 +192,10 @@ def test_events_while_nothing_changes(dashboard: Dashboard) -> None:
     """A stream that has nothing to say says so now and then, which shows whether anybody still listens."""
 
     async def listen() -> str:
-        with mock.patch("fscrawl.dashboard.app._EVERY_S", 0.001), mock.patch("fscrawl.dashboard.app._STILL_HERE_S", 0):
+        with (
+            mock.patch("fscrawl.monitor.dashboard.app._EVERY_S", 0.001),
+            mock.patch("fscrawl.monitor.dashboard.app._STILL_HERE_S", 0),
+        ):
             events = dashboard._events("hosts", lambda: {"rows": []})
             said = [await anext(events) for _ in range(4)]
             await events.aclose()

@@ -7,7 +7,7 @@ import pytest
 from fscrawl.dataset import options as room
 from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, rules, since, status
 from fscrawl.errors import UsageError
-from fscrawl.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CHANGED = {

@@ -3,9 +3,9 @@
 import pytest
 
 from fscrawl.dataset import plan
+from fscrawl.dataset.dataset_dir import Shelf
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import Batch
-from fscrawl.dataset.shelf import Shelf
 from tests.trees import Grown
 
 

@@ -14,7 +14,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl.dataset import surt, warc
-from fscrawl.dataset.gather import base32_sha1
+from fscrawl.dataset.extract import base32_sha1
 from tests.trees import Grown, check
 
 A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"
@@ -261,7 +261,7 @@ def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
     """Offsets are right in later segments and later parts, too."""
     monkeypatch.setattr(warc, "PART_BYTES", 9000)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 3)
-    monkeypatch.setattr("fscrawl.dataset.judge._GROUP_ROWS", 4)
+    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 4)
     tree.many(2, 15)
     made = tree.merge(tmp_path / "out", formats=("warc",))
     check(made)

@@ -13,7 +13,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fscrawl.dataset import warc
-from fscrawl.dataset.gather import base32_sha1
+from fscrawl.dataset.extract import base32_sha1
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)
 _BODY = b"<p>\xe9\x00</p>\r\n\r\n"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli, settings
+from fscrawl import cli
+from fscrawl.config import settings
 from fscrawl.dataset import schema
 
 CHECKOUT = Path(__file__).parent.parent.parent

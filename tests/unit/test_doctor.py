@@ -7,12 +7,15 @@ import threading
 
 import pytest
 
-from fscrawl import cli, doctor, heartbeat, settings, store
-from fscrawl.doctor import crawl, here, mounts, place
-from fscrawl.doctor.said import OK, PROBLEM, WARNING, Said, gib
+from fscrawl import cli, store
+from fscrawl.admin import doctor
+from fscrawl.admin.doctor import crawl, here, mounts, place
+from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said, gib
+from fscrawl.config import settings
+from fscrawl.config.settings import FetchSettings, apply
 from fscrawl.errors import TreeError
-from fscrawl.records import TreeRecord
-from fscrawl.settings import FetchSettings, apply
+from fscrawl.fleet import heartbeat
+from fscrawl.storage.records import TreeRecord
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=16, fanout=0, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'

@@ -5,7 +5,7 @@ import webencodings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.encoding import decode, sniff_encoding
+from fscrawl.parse.encoding import decode, sniff_encoding
 
 FRENCH = "<p>Cet été, la façade du théâtre où j'ai été élève a été refaite à la chaux."
 RUSSIAN = "<p>Привет, мир: это страница о погоде и о природе, и написано здесь о многом."

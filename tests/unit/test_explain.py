@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli, settings, urls
-from fscrawl.explain import explain
-from fscrawl.explain.inlinks import host_of, how_it_names, inlinks, record_of
-from fscrawl.explain.why import why_no_url
-from fscrawl.records import SITEMAP, RobotsRecord, timestamp
-from fscrawl.settings import apply
+from fscrawl import cli, urls
+from fscrawl.config import settings
+from fscrawl.config.settings import apply
+from fscrawl.monitor.explain import explain
+from fscrawl.monitor.explain.inlinks import host_of, how_it_names, inlinks, record_of
+from fscrawl.monitor.explain.why import why_no_url
+from fscrawl.storage.records import SITEMAP, RobotsRecord, timestamp
 from tests.trees import Grown
 
 SEED = "http://a.example/"

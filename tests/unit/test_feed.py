@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.feed import Found, Reader, Writer
+from fscrawl.fleet.feed import Found, Reader, Writer
 
 A = Found(3, 1, "ab" * 12, "http://a.example/?x=1")
 B = Found(4, 0, "", "http://b.example/")

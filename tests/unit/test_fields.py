@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import fields, selectors
 from fscrawl.errors import SettingsError
-from fscrawl.fields import Column, Extracted, parse
+from fscrawl.parse import fields, selectors
+from fscrawl.parse.fields import Column, Extracted, parse
 
 URL = "http://www.a.example/dir/page.html"
 GUIDE = Path(__file__).parent.parent.parent / "docs/how-to/fields.md"
@@ -175,7 +175,7 @@ def test_a_page_is_parsed_once(monkeypatch):
 def test_xpath_is_a_choice():
     """Rules of CSS alone do not import parsel."""
     script = (
-        "import sys; from fscrawl.fields import parse;"
+        "import sys; from fscrawl.parse.fields import parse;"
         "parse('[hosts.x]\\na = { css = \"p\" }').extract('http://x/', b'');"
         "sys.exit('parsel' in sys.modules or 'lxml' in sys.modules)"
     )

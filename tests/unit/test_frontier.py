@@ -8,11 +8,11 @@ from hypothesis import settings as tuned
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fscrawl import frontier as module
 from fscrawl import urls
-from fscrawl.frontier import Frontier
-from fscrawl.settings import Settings, apply
-from fscrawl.task import Task
+from fscrawl.config.settings import Settings, apply
+from fscrawl.frontier import frontier as module
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.task import Task
 
 A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
 

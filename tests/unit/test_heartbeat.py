@@ -9,9 +9,9 @@ from datetime import datetime
 
 import pytest
 
-from fscrawl import heartbeat
 from fscrawl.errors import TreeError
-from fscrawl.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
 
 
 class Log:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.links import Page, extract
+from fscrawl.parse.links import Page, extract
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 URL = "http://a.example/dir/page.html?q"

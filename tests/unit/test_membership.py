@@ -8,17 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from fscrawl import membership as module
 from fscrawl import urls
+from fscrawl.admin.retry import retry
+from fscrawl.config.settings import Settings, apply, render
+from fscrawl.config.watcher import CACHES_LIVE_S, Watch
 from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.fleet import wanted_of
-from fscrawl.frontier import Frontier
-from fscrawl.membership import Membership
-from fscrawl.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
-from fscrawl.retry import retry
-from fscrawl.settings import Settings, apply, render
+from fscrawl.fleet import membership as module
+from fscrawl.fleet.membership import Membership
+from fscrawl.fleet.ownership import wanted_of
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
-from fscrawl.watch import CACHES_LIVE_S, Watch
 
 SHARDS = 16
 YEAR_S = 3.2e7

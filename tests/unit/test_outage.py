@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from fscrawl.outage import Outage
+from fscrawl.politeness.outage import Outage
 
 
 def url(host):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.pace import Pace
-from fscrawl.settings import PolitenessSettings
+from fscrawl.config.settings import PolitenessSettings
+from fscrawl.politeness.pace import Pace
 
 
 def polite(**settings) -> PolitenessSettings:

@@ -6,11 +6,14 @@ from collections import Counter
 
 import pytest
 
-from fscrawl import cli, machinery, probe, settings, store
+from fscrawl import cli, store
+from fscrawl.admin import probe
+from fscrawl.admin.probe import kind_in
+from fscrawl.config import settings
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.machinery import Yard
-from fscrawl.probe import kind_in
-from fscrawl.records import TreeRecord
+from fscrawl.fleet import logs
+from fscrawl.fleet.logs import Yard
+from fscrawl.storage.records import TreeRecord
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
 TABLE = r"""
@@ -58,7 +61,7 @@ def fail(monkeypatch, function, code):
     def failing(*args, **options):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(machinery.os, function, failing)
+    monkeypatch.setattr(logs.os, function, failing)
 
 
 def test_good_mount(tree):
@@ -79,8 +82,8 @@ def test_few_calls(tree, monkeypatch):
             calls[name] += 1
             return real(*args, **options)
 
-        monkeypatch.setattr(machinery.os, name, counting)
-    monkeypatch.setattr(machinery.os, "fsync", None)
+        monkeypatch.setattr(logs.os, name, counting)
+    monkeypatch.setattr(logs.os, "fsync", None)
     run(tree)
     assert calls["link"] == 2
     assert sum(calls.values()) + 4 < 30  # a listing is five calls of the system
@@ -98,7 +101,7 @@ def test_no_hard_links(tree, monkeypatch, code):
 
 def test_link_that_is_not_exclusive(tree, monkeypatch):
     """Where link() takes a name that is taken, a crawl is refused."""
-    monkeypatch.setattr(machinery.os, "link", lambda old, new: None)
+    monkeypatch.setattr(logs.os, "link", lambda old, new: None)
     with pytest.raises(TreeError, match="take a name twice"):
         run(tree)
 
@@ -112,7 +115,7 @@ def test_rename_that_fails(tree, monkeypatch):
 
 def test_rename_that_does_nothing(tree, monkeypatch):
     """Where a replaced file keeps its old bytes for a second, a crawl is refused."""
-    monkeypatch.setattr(machinery.os, "rename", lambda old, new: None)
+    monkeypatch.setattr(logs.os, "rename", lambda old, new: None)
     time = Time()
     with pytest.raises(TreeError, match="does not replace a file by rename"):
         run(tree, time)

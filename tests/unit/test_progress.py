@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from fscrawl import progress as module
-from fscrawl.progress import Counts, Progress, plain
+from fscrawl.engine import progress as module
+from fscrawl.engine.progress import Counts, Progress
+from fscrawl.util.terminal import plain
 
 
 class Terminal(io.StringIO):

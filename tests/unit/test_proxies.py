@@ -2,8 +2,8 @@
 
 import pytest
 
+from fscrawl.config.proxies import LONGEST_REST_S, Proxy, Rotation, not_proxies, read
 from fscrawl.errors import SettingsError
-from fscrawl.proxies import LONGEST_REST_S, Proxy, Rotation, not_proxies, read
 
 THREE = [Proxy("http", "p.example", port) for port in (1, 2, 3)]
 
@@ -109,7 +109,7 @@ def test_uses():
 
 def test_many_hosts(monkeypatch):
     """What is remembered of hosts is bounded."""
-    monkeypatch.setattr("fscrawl.proxies._REMEMBERED_HOSTS", 10)
+    monkeypatch.setattr("fscrawl.config.proxies._REMEMBERED_HOSTS", 10)
     rotation = Rotation(THREE)
     for number in range(100):
         rotation.take(str(number))

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fscrawl.errors import RecordError
-from fscrawl.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, timestamp
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, timestamp
 
 PAGE = PageRecord(
     url="http://a.example/",

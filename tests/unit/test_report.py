@@ -12,15 +12,16 @@ from xml.etree import ElementTree as ET
 import html5lib
 import pytest
 
-from fscrawl import cli, report, store, urls
+from fscrawl import cli, store, urls
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.machinery import Machinery
-from fscrawl.records import TreeRecord
-from fscrawl.report import svg, tally
-from fscrawl.report.course import EDGES, along, course_of
-from fscrawl.report.tally import Best, Bodies, Fact, Tally
+from fscrawl.fleet.logs import Machinery
+from fscrawl.monitor import report
+from fscrawl.monitor.report import svg, tally
+from fscrawl.monitor.report.course import EDGES, along, course_of
+from fscrawl.monitor.report.tally import Best, Bodies, Fact, Tally
+from fscrawl.monitor.snapshot import Beat
+from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
-from fscrawl.survey import Beat
 from tests.beats import Logs
 from tests.trees import Grown
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import retry as module
 from fscrawl import urls
+from fscrawl.admin import retry as module
+from fscrawl.admin.retry import retry
 from fscrawl.errors import TreeError
-from fscrawl.feed import Found, Reader
-from fscrawl.heartbeat import Peer
-from fscrawl.machinery import Machinery
-from fscrawl.records import ErrorRecord, PageRecord, TreeRecord
-from fscrawl.retry import retry
+from fscrawl.fleet.feed import Found, Reader
+from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.logs import Machinery
+from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 SHARDS = 8

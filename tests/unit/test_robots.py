@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fscrawl.robots import MAX_BYTES, Rules
+from fscrawl.politeness.robots import MAX_BYTES, Rules
 from fscrawl.urls import MAX_URL_CHARS
 
 AGENT = "fscrawl/1.0 (+http://a.example/)"

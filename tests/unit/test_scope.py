@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from fscrawl.scope import Scope
-from fscrawl.settings import CrawlSettings
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.scope import Scope
 
 SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
 

@@ -5,9 +5,9 @@ import tomllib
 
 import pytest
 
-from fscrawl import settings
+from fscrawl.config import settings
+from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
-from fscrawl.settings import Settings, apply, names, parse, render
 
 INT_RIGHT = "it takes a whole number"
 FLOAT_RIGHT = "it takes a number below 1e9"

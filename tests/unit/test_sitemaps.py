@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from fscrawl.sitemaps import Sitemap, read
+from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import MAX_URL_CHARS
 
 BASE = "http://a.example/dir/sitemap.xml"

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fscrawl import cli, status
+from fscrawl import cli
 from fscrawl.commands import status as command
 from fscrawl.errors import TreeBusyError
-from fscrawl.figures import count, size
-from fscrawl.heartbeat import hello
-from fscrawl.records import timestamp
-from fscrawl.survey import Survey, View
+from fscrawl.fleet.heartbeat import hello
+from fscrawl.monitor import status
+from fscrawl.monitor.snapshot import Survey, View
+from fscrawl.storage.records import timestamp
+from fscrawl.util.humanize import count, size
 from tests.beats import Logs, busy
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"

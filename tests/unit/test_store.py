@@ -12,8 +12,8 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, RecordError, TreeBusyError, TreeError
-from fscrawl.publish import claim, publish, temporary_owner
-from fscrawl.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
+from fscrawl.storage.atomic import claim, publish, temporary_owner
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create, state_of
 
 KEY = "0a" * 12

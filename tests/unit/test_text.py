@@ -9,7 +9,7 @@ import time
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from fscrawl.text import Text, main_content, read, visible
+from fscrawl.parse.text import Text, main_content, read, visible
 
 ARTICLE = b"<html lang=en><title>T</title><nav><a href=/>Home</a></nav><article><h1>Head</h1>%s</article></html>" % (
     b"<p>A paragraph that is long enough to be taken for the content of this page, or so it is hoped.</p>" * 5
@@ -229,7 +229,7 @@ def test_language(html, expected):
 
 def test_language_without_root(monkeypatch):
     """A document without an element, should the parser ever give one, declares no language."""
-    monkeypatch.setattr("fscrawl.text.LexborHTMLParser", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
+    monkeypatch.setattr("fscrawl.parse.text.LexborHTMLParser", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
     assert read(b"x") == Text("", None)
 
 
@@ -276,7 +276,7 @@ def test_errors_are_no_main_content(monkeypatch):
     def stumble(*args, **options):
         raise RecursionError
 
-    monkeypatch.setattr("fscrawl.text._extractor", lambda: stumble)
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: stumble)
     assert main_content(ARTICLE) == ""
 
 
@@ -286,7 +286,7 @@ def test_trafilatura_is_needed(monkeypatch):
     def missing():
         raise ImportError
 
-    monkeypatch.setattr("fscrawl.text._extractor", missing)
+    monkeypatch.setattr("fscrawl.parse.text._extractor", missing)
     with pytest.raises(ImportError):
         main_content(ARTICLE)
 
@@ -303,7 +303,7 @@ def test_no_network(monkeypatch):
 
 def test_trafilatura_is_lazy():
     """Who reads visible text does not pay for trafilatura."""
-    code = "import sys, fscrawl.text; fscrawl.text.visible(b'x'); sys.exit('trafilatura' in sys.modules)"
+    code = "import sys, fscrawl.parse.text; fscrawl.parse.text.visible(b'x'); sys.exit('trafilatura' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 

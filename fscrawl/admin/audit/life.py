@@ -1,0 +1,68 @@
+"""Which machines are live, for one who comes to look and beats no heart: the fleet's rules (`fleet`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.ownership import Fleet
+
+_GLANCE_S = 1.0
+
+
+class Life:
+    """What heartbeat logs tell, from the moment this is made."""
+
+    def __init__(
+        self,
+        machinery: Machinery,
+        machine: str,
+        dead_after_s: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], None],
+    ) -> None:
+        self.dead_after_s = dead_after_s
+        self._fleet = Fleet(machinery, machine, dead_after_s)
+        self._clock = clock
+        self._sleep = sleep
+        self._here = {name: heartbeat.hello(machine)[name] for name in ("boot", "pidns")}
+        self._watched = False
+        self.look()
+        self._first = {peer.machine: peer.offset for peer in self._fleet.peers.values()}
+        self._since = clock()
+
+    def look(self) -> None:
+        """Read what logs have grown by."""
+        self._fleet.observe(self._clock())
+
+    @property
+    def live(self) -> frozenset[str]:
+        """Machines that may be at work, for all that is known."""
+        return frozenset(name for name in self._fleet.peers if not self.is_dead(name))
+
+    def is_dead(self, machine: str) -> bool:
+        """Tell whether it surely writes no more; of one without a log, mostly after `watch` only."""
+        peer = self._fleet.peers.get(machine)
+        if peer is None:
+            return self._watched or heartbeat.is_gone_by_name(machine)
+        return peer.left or (self._watched and not self.is_seen(machine))
+
+    def is_seen(self, machine: str) -> bool:
+        """Tell whether it shows life: its process runs here, or its log has grown while this looked."""
+        peer = self._fleet.peers.get(machine)
+        if peer is None or peer.left:
+            return False
+        runs_here = all(peer.greeting.get(name) == value for name, value in self._here.items())
+        return runs_here or peer.offset > self._first.get(machine, 0)
+
+    def doubtful(self, owners: Iterable[str] = ()) -> set[str]:
+        """Give the machines, with log or only owning something, that are neither dead nor seen."""
+        return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
+
+    def watch(self, owners: Iterable[str]) -> None:
+        """Look for signs of life until nobody is doubtful, for `dead_after` seconds since the first look at most."""
+        while self.doubtful(owners) and (left_s := self._since + self.dead_after_s - self._clock()) >= 0:
+            self._sleep(min(left_s + 0.01, _GLANCE_S))
+            self.look()
+        self._watched = True

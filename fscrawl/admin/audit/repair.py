@@ -1,0 +1,180 @@
+"""The mending of what a look has found: first what is to be fetched is put back, then what is wrong is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fscrawl import urls
+from fscrawl.admin.audit.life import Life
+from fscrawl.admin.audit.look import Look, fingerprint
+from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.fleet.logs import Machinery, Yard
+from fscrawl.frontier.seen import Known
+from fscrawl.store import MACHINERY, Tree
+
+_FETCHED_AGAIN = (*PAGES, "damaged_errors")
+_ALONE = ("orphan_bodies", "torn_robots")  # mended only while no machine is live
+_FLUSH_EVERY = 10_000  # lines
+
+
+class Repair:
+    """One repair; the report of `look` tells what came of it."""
+
+    def __init__(self, tree: Tree, look: Look, life: Life, say: Callable[[str], None]) -> None:
+        self._tree = tree
+        self._look = look
+        self._report = look.report
+        self._life = life
+        self._say = say
+        self._machinery = Machinery(tree)
+        self._writer = Writer(self._machinery)
+        self._fed = Known()
+        self._live: frozenset[str] = frozenset()
+        self._holders: dict[int, str] = {}
+        self._unknown: set[int] = set()  # fingerprints of keys that are to be fetched again, of which no URL is known
+
+    def run(self) -> None:
+        report = self._report
+        report.repaired = True
+        if set(report.found) - {"strays", "lost_urls"} or self._look.doubtful:
+            self._wait_for_signs_of_life()
+        self._learn_holders()
+        self._put_back()
+        self._life.look()  # whoever has begun meanwhile
+        self._learn_holders()
+        for row in self._look.findings:
+            finding = Finding(*row)
+            if self._mend(finding):
+                report.mended[finding.kind] += 1
+        self._remove_temporaries()
+        if self._live and not report.ok:
+            names = ", ".join(sorted(self._live))
+            report.notes.append(f"live machines, of which all that they may be writing was left alone: {names}")
+
+    def _wait_for_signs_of_life(self) -> None:
+        owners = {owner for _, owner in self._look.temporaries}
+        doubtful = sorted(self._life.doubtful(owners))
+        if doubtful:
+            self._say(
+                f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
+                f" watching their heartbeats for up to {self._life.dead_after_s:g} s"
+            )
+        self._life.watch(owners)
+
+    def _learn_holders(self) -> None:
+        self._live = self._life.live
+        newest = dict(sorted(self._machinery.leases())) if self._live else {}
+        self._holders = {shard: self._machinery.lease(shard, epoch).holder for shard, epoch in newest.items()}
+
+    def _may_touch(self, finding: Finding) -> bool:
+        """Tell whether no live machine may be writing this: only the holder of a shard writes its pages."""
+        return self._holders.get(self._shard(finding.host, finding.key), "") not in self._live
+
+    def _shard(self, host: str, key: str) -> int:
+        record = self._tree.record
+        return urls.shard(key if record.partition == "url" else host, record.shards)
+
+    # -- put back
+
+    def _put_back(self) -> None:
+        for row in self._look.findings:
+            finding = Finding(*row)
+            if finding.kind == "lost_urls":
+                self._feed(finding.url, finding.depth, finding.referrer)
+            elif finding.kind in _FETCHED_AGAIN and self._may_touch(finding):
+                if finding.url and not self._is_stored_elsewhere(finding):
+                    self._feed(finding.url, finding.depth, finding.referrer)
+                if not finding.url or urls.key(finding.url) != finding.key:
+                    self._unknown.add(urls.fingerprint(finding.key))
+        for found in self._search():
+            self._feed(found.url, found.depth, found.referrer)
+        self._writer.flush()
+        self._writer.close()
+        if self._writer.sent:
+            heartbeat.sign(self._machinery.heartbeat_log(), self._tree.machine, self._writer.sent)
+
+    def _feed(self, url: str, depth: int, referrer: str) -> None:
+        if not self._fed.add(fingerprint(url)):
+            return  # a page in the wrong place is lost in its own, too
+        self._writer.add(Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url))
+        self._report.put_back += 1
+        if self._report.put_back % _FLUSH_EVERY == 0:
+            self._writer.flush()
+
+    def _is_stored_elsewhere(self, finding: Finding) -> bool:
+        """Tell whether a misplaced record's page stands in its own place, too."""
+        host, key = urls.host(finding.url), urls.key(finding.url)
+        return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
+
+    def _search(self) -> Iterator[Found]:
+        """Look for the URLs of keys: those of feeds and seeds wait already, others may be in link files."""
+        wanted = self._unknown
+        if wanted:
+            wanted.difference_update(map(fingerprint, self._look.seeds))
+            for found in Reader(self._machinery, self._tree.machine).read(range(self._tree.record.shards)):
+                wanted.discard(fingerprint(found.url))
+        for record in self._look.records() if wanted else ():
+            for url in record.links:
+                number = fingerprint(url)
+                if number in wanted and urls.normalise(url) == url:
+                    wanted.discard(number)
+                    yield Found(0, record.depth_of_links, record.key, url)
+
+    # -- mend
+
+    def _mend(self, finding: Finding) -> bool:
+        """Mend what was found, if it is still so; tell whether it is right now."""
+        if finding.kind in ("strays", "lost_urls"):
+            return finding.kind == "lost_urls"  # that has been fed
+        if self._live if finding.kind in _ALONE else not self._may_touch(finding):
+            return False
+        if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
+            if self._is_still(finding):
+                self._tree.set_aside(finding.place)  # removed it would be gone for good; left it would count as done
+            return False
+        if self._is_still(finding):
+            if finding.kind in PAGES:
+                # The body first: a machine that begins just now takes the page for stored until both are gone.
+                self._tree.remove(self._look.check.place("htmls", finding.host, finding.key))
+                self._tree.remove(self._look.check.place("links", finding.host, finding.key))
+            else:
+                self._tree.remove(finding.place)
+        elif finding.kind == "set_aside":
+            return False  # nothing has led to its URL again
+        return True
+
+    def _is_still(self, finding: Finding) -> bool:
+        check, host, key = self._look.check, finding.host, finding.key
+        if finding.kind == "orphan_bodies":
+            return not self._tree.is_done(host, key)
+        if finding.kind == "set_aside":
+            return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
+        if finding.kind == "torn_robots":
+            return check.robots(finding.place.rpartition("/")[2])[1] is not None
+        if finding.kind == "damaged_errors":
+            return check.error(host, key)[1] is not None
+        if finding.kind == "errors_beside_pages":
+            return True  # a stored page does not fail, and one that was to be fetched again must not count as failed
+        return check.page(host, key, has_body=True)[1] is not None
+
+    def _remove_temporaries(self) -> None:
+        report = self._report
+        dead = left = 0
+        for place, owner in self._look.temporaries:
+            if not self._life.is_dead(owner):
+                left += 1
+                continue
+            dead += 1
+            if dead > report.found["dead_temporaries"]:  # the watch has shown it
+                report.add("dead_temporaries", f"{place}: of {owner}")
+            report.mended["dead_temporaries"] += 1
+            if place.startswith(f"{MACHINERY}/{Yard.PREFIX}"):
+                yard = Yard(self._tree, owner)
+                yard.clear(yard.names())
+            else:
+                self._tree.remove(place)
+        report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
+        if left:
+            report.notes.append(f"temporaries of machines that are at work: {left}")

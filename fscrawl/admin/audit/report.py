@@ -1,0 +1,117 @@
+"""What an audit has found: findings, their counts by kind, and the words and values for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fscrawl.util.terminal import plain
+
+KINDS = {
+    "torn_records": "records that cannot be read",
+    "misplaced_records": "records that stand in another URL's place",
+    "missing_bodies": "records whose body is missing",
+    "damaged_bodies": "bodies that are not what their record says",
+    "unexpected_bodies": "bodies of records that say they have none",
+    "orphan_bodies": "bodies without a record",
+    "errors_beside_pages": "failures of pages that are stored",
+    "damaged_errors": "failures that cannot be read, or stand in another URL's place",
+    "set_aside": "records and failures that could not be read, set aside by a repair",
+    "torn_robots": "robots.txt files that cannot be read",
+    "dead_temporaries": "temporaries of dead machines",
+    "strays": "files that are not the crawl's",
+    "lost_urls": "linked URLs that nobody would fetch",
+}
+PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # of which the page is lost
+EXAMPLES = 5
+
+
+class Finding(NamedTuple):
+    """Something wrong. `url`, `depth`, `referrer`: of what is to be fetched (again); "" if nothing tells the URL."""
+
+    kind: str
+    place: str
+    detail: str = ""
+    host: str = ""
+    key: str = ""
+    url: str = ""
+    depth: int = 0
+    referrer: str = ""
+
+
+@dataclass
+class Report:
+    """What an audit has found.
+
+    records            records read: `pages` with a body, `redirects`, `skipped` for their type; `bytes` of the bodies
+    errors, robots     files of failures, of robots.txt
+    waiting            URLs that the next crawl fetches
+    found, mended      by kind
+    put_back           URLs fed by a repair
+    """
+
+    root: str
+    repaired: bool = False
+    hosts: int = 0
+    records: int = 0
+    pages: int = 0
+    redirects: int = 0
+    skipped: int = 0
+    bytes: int = 0
+    errors: int = 0
+    robots: int = 0
+    waiting: int = 0
+    put_back: int = 0
+    found: Counter[str] = field(default_factory=Counter)
+    mended: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Nothing is wrong, or nothing any more."""
+        return self.found.total() == self.mended.total()
+
+    def add(self, kind: str, text: str) -> None:
+        self.found[kind] += 1
+        told = self.examples.setdefault(kind, [])
+        if len(told) < EXAMPLES:
+            told.append(text)
+
+    def lines(self) -> Iterator[str]:
+        """Give the report as a person reads it, safe for a terminal."""
+        yield (
+            f"records: {self.records} of {self.hosts} hosts: {self.pages} pages ({self.bytes / 1e6:.1f} MB),"
+            f" {self.redirects} redirects, {self.skipped} of other types"
+        )
+        yield f"failures: {self.errors}, robots.txt: {self.robots}, waiting: {self.waiting} URLs"
+        for kind, text in KINDS.items():
+            if self.found[kind]:
+                yield f"{text}: {self.found[kind]}" + (f", {self.mended[kind]} mended" if self.repaired else "")
+                for example in self.examples[kind]:
+                    yield f"    {plain(example)}"
+        for note in self.notes:
+            yield f"note: {plain(note)}"
+        yield self._verdict()
+
+    def _verdict(self) -> str:
+        found, mended = self.found.total(), self.mended.total()
+        if not found:
+            return "nothing is wrong"
+        if not self.repaired:
+            return f"wrong: {found}; to mend what can be mended:  fscrawl audit --root {self.root} --repair"
+        text = f"mended: all {found}" if self.ok else f"mended: {mended} of {found}, {found - mended} are left"
+        if self.put_back:
+            text += f"; to fetch the {self.put_back} URLs that were put back:  fscrawl crawl --root {self.root}"
+        return text
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the report as values of JSON; all kinds are in it."""
+        kinds = {
+            kind: {"count": self.found[kind], "mended": self.mended[kind], "examples": self.examples.get(kind, [])}
+            for kind in KINDS
+        }
+        facts = {name: value for name, value in vars(self).items() if isinstance(value, str | int)}
+        return {**facts, "ok": self.ok, "found": kinds, "notes": self.notes}

@@ -1,0 +1,73 @@
+"""What a dashboard with `--control` may do to a crawl: the same as the commands pause, resume, stop, retry, and a seed.
+
+Each takes a JSON object and gives one line that says what was done. UsageError if the object is not what it should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fscrawl import urls
+from fscrawl.admin import signs
+from fscrawl.config.watcher import read_seeds
+from fscrawl.errors import UsageError
+from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.http.answers import CLASSES
+from fscrawl.store import Tree
+
+_MOST_HOSTS = 1000
+
+
+def pause(tree: Tree, given: dict[str, Any]) -> str:
+    names = signs.pause(tree, _words(given, "hosts"))
+    return f"created: {', '.join(names)}"
+
+
+def resume(tree: Tree, given: dict[str, Any]) -> str:
+    gone = signs.resume(tree, _words(given, "hosts"))
+    return f"removed: {', '.join(gone)}" if gone else "nothing was paused or stopped"
+
+
+def stop(tree: Tree, given: dict[str, Any]) -> str:  # noqa: ARG001 - as the others
+    return f"created: {signs.stop(tree)}"
+
+
+def retry(tree: Tree, given: dict[str, Any]) -> str:
+    from fscrawl.admin.retry import retry as put_back  # noqa: PLC0415 - a dashboard that only looks need not load it
+
+    classes = _words(given, "classes")
+    for name in classes:
+        if name not in CLASSES:
+            raise UsageError(f"classes: {name} is none; it takes {', '.join(CLASSES)}")
+    writer = Tree(tree.root, new_machine_id())  # each retry has a feed of its own
+    put = put_back(writer, classes, _words(given, "hosts"), lambda _: None)
+    return f"to be tried again: {put.total()} URLs" if put else "there is no such failure"
+
+
+def seed(tree: Tree, given: dict[str, Any]) -> str:
+    text = given.get("url")
+    url = urls.normalise(text) if isinstance(text, str) else None
+    if url is None:
+        raise UsageError("url: not a URL to crawl; write it in full, like https://example.org/")
+    if url in read_seeds(tree.seeds_text(), "", lambda _: None):
+        return f"it is a seed already: {url}"
+    tree.add_seeds([url])
+    return f"added: {url}"
+
+
+VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+    "retry": retry,
+    "seed": seed,
+}
+
+
+def _words(given: dict[str, Any], name: str) -> list[str]:
+    """Take a list of texts out of what was given; none if it is not there."""
+    words = given.get(name, [])
+    if not isinstance(words, list) or len(words) > _MOST_HOSTS or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"{name}: it takes a list of texts")
+    return words

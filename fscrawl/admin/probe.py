@@ -1,0 +1,174 @@
+"""Try the mount out before a crawl: does this file system keep what the tree is built on?
+
+Vocabulary:
+  yard     a directory of this machine's own in `.fscrawl`, removed afterwards whatever happens
+  unsafe   what costs time or work here, but loses nothing: a warning
+  refused  what would lose data: a TreeError that says what to do
+
+Refused are: no hard links (machines settle by link() who has a shard; even one alone takes its leases so), a link()
+onto a name that is taken, a rename() that does not replace, an append that a reader does not see, and whatever the
+operating system refuses by itself (read-only, full, no permission).
+
+Promise: twenty-eight system calls and no fsync where all is well, so that it can run at every start. What two machines
+see of each other no single one can try out; docs/design.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fscrawl.errors import TreeError
+from fscrawl.fleet.logs import Yard
+from fscrawl.store import Tree
+
+LONGEST_WAIT_S = 1.0  # for an append or a new name to be seen
+_LATE_S = 0.25  # later than this is worth a word
+_STEP_S = 0.01
+_MOUNTS = Path("/proc/self/mountinfo")
+_NAMES = ("page", "second", "log")
+_OLD, _NEW = b"old\n", b"new\n"  # of one length: sshfs may cut what was replaced at the size it had
+_UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
+_ELSEWHERE = "put the tree on another (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What was found. `kind`: the file system's type, "" if unknown; None for a time: not within a second."""
+
+    kind: str
+    exclusive_create: bool
+    append_seen_s: float
+    listing_seen_s: float | None
+
+    def unsafe(self) -> list[str]:
+        """Say what is worth a warning."""
+        found = []
+        if not self.exclusive_create:
+            found.append("two programs can create one file (O_EXCL is not kept): let one machine work at a time")
+        if self.append_seen_s > _LATE_S:
+            found.append(f"what is appended is seen {self.append_seen_s:.2f} s later: machines hear late of each other")
+        if self.listing_seen_s is None:
+            found.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
+        elif self.listing_seen_s > _LATE_S:
+            found.append(f"a listing shows a new name {self.listing_seen_s:.2f} s late: pages may be fetched twice")
+        return found
+
+
+def probe(
+    tree: Tree,
+    warn: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Mount:
+    """Try the file system of `tree` out, warn of what is unsafe; TreeError if a crawl there would lose data."""
+    yard = Yard(tree, tree.machine)
+    kind = _kind_of(yard.real_root())
+    where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
+    yard.make()
+    try:
+        mount = _try_out(yard, kind, where, _Patience(clock, sleep))
+    except TreeError:
+        tree.check_there()  # if the share has gone meanwhile, that is what to say
+        raise
+    finally:
+        with contextlib.suppress(TreeError):  # what is left of it the audit clears away
+            yard.clear(_NAMES)
+    unsafe = mount.unsafe()
+    if unsafe:
+        tree.check_there()
+    for text in unsafe:
+        warn(f"{where}: {text}")
+    return mount
+
+
+class _Patience:
+    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._sleep = sleep
+
+    def until(self, holds: Callable[[], bool]) -> float | None:
+        """Ask until it holds; give after how many seconds it did, None: not in time."""
+        began = self._clock()
+        while not holds():
+            if self._clock() - began >= LONGEST_WAIT_S:
+                return None
+            self._sleep(_STEP_S)
+        return self._clock() - began
+
+
+def _try_out(yard: Yard, kind: str, where: str, patience: _Patience) -> Mount:
+    yard.create("page", _OLD)
+    exclusive = not yard.create("page", _NEW)
+    yard.append("log", _NEW)
+    append_seen_s = patience.until(lambda: yard.read("log").endswith(_NEW))
+    if append_seen_s is None:
+        raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
+    _link(yard, where)
+    _replace(yard, where, patience)
+    listing_seen_s = patience.until(lambda: {"page", "second"} <= set(yard.names()))
+    return Mount(kind, exclusive, append_seen_s, listing_seen_s)
+
+
+def _link(yard: Yard, where: str) -> None:
+    try:
+        yard.link("page", "second")
+        exclusive = not yard.link("log", "second")
+    except TreeError as error:
+        if not _is_unable(error):
+            raise
+        raise TreeError(f"{where} has no hard links, by which machines settle who does what: {_ELSEWHERE}") from error
+    if not exclusive:
+        raise TreeError(f"{where} lets link() take a name twice, so a shard could have two owners: {_ELSEWHERE}")
+
+
+def _replace(yard: Yard, where: str, patience: _Patience) -> None:
+    refused = TreeError(f"{where} does not replace a file by rename(): {_ELSEWHERE}")
+    try:
+        yard.rename("log", "page")
+    except TreeError as error:
+        if not _is_unable(error):
+            raise
+        raise refused from error
+    if patience.until(lambda: yard.read("page").endswith(_NEW)) is None:
+        raise refused
+
+
+def _is_unable(error: TreeError) -> bool:
+    """Tell whether the file system does not do such a thing at all; else it could not do it now."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _UNABLE
+
+
+def _kind_of(path: str) -> str:
+    try:
+        table = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return ""
+    return kind_in(table, path)
+
+
+def kind_in(table: str, path: str) -> str:
+    """Give the type of the file system that `path` is on, by a /proc/self/mountinfo; "" if it has none (proc(5)).
+
+    The longest mount point counts, and of those mounted over one another the last.
+
+    >>> table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\\n2 1 0:9 / /mnt/a\\\\040b rw - fuse.sshfs host: rw\\n"
+    >>> kind_in(table, "/mnt/a b/tree"), kind_in(table, "/mnt/a"), kind_in("", "/")
+    ('fuse.sshfs', 'ext4', '')
+    """
+    best, kind = "", ""
+    for line in table.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        inside = point in ("/", path) or path.startswith(f"{point}/")
+        if inside and len(point) >= len(best):
+            best, kind = point, after.split(" ")[0]
+    return kind

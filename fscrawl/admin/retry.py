@@ -1,0 +1,92 @@
+"""`fscrawl retry`: recorded failures go back to work, on a running or a finished crawl.
+
+For each a line goes into a feed of this command's own: the URL, with the mark `again=<when it failed>`. Whoever holds
+its shard tries it once more; the record of the failure goes when it is stored, or is replaced when it fails again. So
+the command changes no file that others write, and may be killed or repeated: a failure that is newer than the mark is
+not tried again by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from functools import partial
+
+from fscrawl import urls
+from fscrawl.errors import RecordError, TreeError
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.feed import Found, Writer
+from fscrawl.fleet.logs import Machinery
+from fscrawl.frontier import marks
+from fscrawl.storage.records import ErrorRecord
+from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS, in_turn
+
+_FLUSH_EVERY = 10_000  # lines
+_MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
+_REFERRER = re.compile(r"(?:[0-9a-f]{24})?")
+
+
+def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
+    """Put the failures of some classes (none: all) on some hosts (shell patterns; none: all) back; count them by class.
+
+    `tree`: open as a machine of its own. TreeError if it cannot be read or written.
+    """
+    machinery = Machinery(tree)
+    writer = Writer(machinery)
+    put: Counter[str] = Counter()
+    for record in _failures(tree, hosts, warn):
+        if classes and record.class_ not in classes:
+            continue
+        name = urls.host(record.url)
+        shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
+        mark = marks.again(record.failed_at, marks.sitemap_of(record.sitemap or ""))
+        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, mark))
+        put[record.class_] += 1
+        if put.total() % _FLUSH_EVERY == 0:
+            writer.flush()
+    writer.flush()
+    writer.close()
+    if writer.sent:
+        heartbeat.sign(machinery.heartbeat_log(), tree.machine, writer.sent)
+    return put
+
+
+def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
+    """Read the failures of URLs that are not stored."""
+    wanted = [host for host in sorted(tree.hosts("errs")) if not hosts or any(map(partial(_is_of, host), hosts))]
+    with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
+        for host in wanted:
+            stored = frozenset(tree.keys("links", host))
+            jobs = (
+                partial(_read, tree, host, key, warn) for key in sorted(tree.keys("errs", host)) if key not in stored
+            )
+            yield from (record for record in in_turn(pool, jobs) if record is not None)
+
+
+def _is_of(directory: str, pattern: str) -> bool:
+    """Tell whether a pattern is for a host: with its port, or without."""
+    return fnmatchcase(directory, pattern.replace(":", "_")) or fnmatchcase(urls.without_port(directory), pattern)
+
+
+def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> ErrorRecord | None:
+    try:
+        record = tree.error(host, key)
+    except RecordError as error:
+        warn(f"{tree.path_of('errs', host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+        return None
+    except TreeError as error:
+        if error.is_missing:  # stored meanwhile
+            return None
+        raise
+    return record if _is_sound(record, key) else None
+
+
+def _is_sound(record: ErrorRecord, key: str) -> bool:
+    """Tell whether it can be a line of a feed: somebody may have edited the file."""
+    if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
+        return False
+    return record.key == key and urls.normalise(record.url) == record.url

@@ -1,0 +1,1 @@
+"""One machine at work: the main loop, the worker processes, progress and the watchdog."""

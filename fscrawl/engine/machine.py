@@ -1,0 +1,433 @@
+"""The main loop of one machine: what its shards hold → the frontier → the workers → the frontier and the feed.
+
+    tick        heartbeats, leases, feeds and edits are looked at when it is time (`membership`)
+    dispatch    whatever the frontier lets go is submitted, while the workers have room
+    collect     outcomes come back: new URLs are discovered, failures go back for another attempt
+    leave       when nothing is left anywhere, a limit is reached, or somebody asks
+
+Promise: the loop ends by itself; whatever ends it, what the tree holds is enough to go on from. A signal is obeyed
+within the time of the exchanges in flight, a second one at once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from fscrawl.config.settings import Settings
+from fscrawl.config.watcher import Watch
+from fscrawl.engine.pool import Died, Place, Pool, Trouble
+from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.watchdog import Sentinel
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
+from fscrawl.fleet.membership import Membership
+from fscrawl.fleet.recovery import remove_own_temporaries
+from fscrawl.frontier import marks
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.task import Task
+from fscrawl.http.fetch import Failed, Fetcher
+from fscrawl.politeness.outage import Outage
+from fscrawl.storage.retrying import Patience
+from fscrawl.store import STOP, Tree
+from fscrawl.util.memory import anonymous_bytes
+from fscrawl.util.terminal import plain
+from fscrawl.worker import Job, Outcome, error_record
+
+_LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
+_PARTING_S = 5.0
+_FIRST_BACKOFF_S = 1.0
+_MOST_DOUBLINGS = 30
+_KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one machine takes part. `reseed`: trust the link files alone; `follow`: stay when all is done.
+
+    `refresh_before`: ask again for pages that were last fetched or looked at before that time (RFC 3339).
+    """
+
+    workers: int
+    threads: int
+    reseed: bool = False
+    follow: bool = False
+    refresh_before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended: what it did, its exit code, and what stopped it if it was not the end."""
+
+    counts: Counts
+    exit_code: int
+    elapsed_s: float
+    stopped: str | None = None
+
+
+def check_usable(settings: Settings) -> None:
+    """SettingsError if this machine cannot do what they say: a secret is not in its environment, a file not there."""
+    fetch = settings.fetch
+    if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in value for value in fetch.headers.values()):
+        Fetcher(fetch, settings.politeness, threads=1).close()
+
+
+class Machine:
+    """One run of one machine over an open tree."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        settings: Settings,
+        seeds: frozenset[str],
+        progress: Progress,
+        options: Options,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._tree = tree
+        self._progress = progress
+        self._options = options
+        self._rng = rng or random.Random()
+        self._counts = Counts()
+        self._interrupts = 0
+        self._interrupted_at = 0.0
+        self._trouble: TreeError | None = None
+        self._finished = False
+        check_usable(settings)
+        self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
+        tree.patience = self._patience = Patience(settings.store.patience, self._may_wait, progress.warn)
+        self._watch = Watch(tree, settings, seeds, progress.warn, check_usable)
+        self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
+        self._membership = Membership(
+            tree,
+            self._frontier,
+            self._watch,
+            reseed=options.reseed,
+            counters=self._beat,
+            warn=progress.warn,
+            refresh_before=options.refresh_before,
+        )
+        self._outage = Outage()
+        self._probes = 0  # under way
+        self._stored_before = 0
+        self._elsewhere_before = 0
+        self._pool: Pool
+
+    @property
+    def _settings(self) -> Settings:
+        return self._watch.settings
+
+    def run(self) -> Result:
+        """Crawl until the end; TreeError if the tree could not be used any more (all that was stored stays)."""
+        began = time.monotonic()
+        with self._sentinel:
+            self._pool = self._new_pool()
+            try:
+                self._crawl()
+            except BaseException as error:
+                self._pool.kill()
+                self._membership.abandon()
+                if not isinstance(error, TreeError):
+                    raise
+                self._trouble = error
+            self._pool.close()
+        self._frontier.close()
+        self._show(last=True)
+        if self._trouble is not None:
+            if not self._interrupts:
+                raise self._trouble
+            self._progress.warn(str(self._trouble))
+        return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stopped())
+
+    def _new_pool(self) -> Pool:
+        settings = self._settings
+        tree, permit = self._tree, self._membership.permit
+        place = Place(tree.root, tree.record, tree.machine, tree.fsync, self._options.threads, permit)
+        hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
+        delay_s = self._frontier.delay_s
+        return Pool(self._options.workers, place, self._job(), hung_after_s=hung_after_s, delay_s=delay_s)
+
+    def _may_wait(self) -> bool:
+        """Tell whether it is worth waiting for the tree; who wants to leave waits for no more than a hiccup."""
+        self._sentinel.alive()
+        return not self._interrupts or time.monotonic() - self._interrupted_at < _PARTING_S
+
+    def _crawl(self) -> None:
+        self._membership.join()
+        self._count_stored()
+        self._loop()
+        if self._finished:
+            self._tree.check_there()  # where the share has gone, what is missing is no sign that all is done
+        if self._trouble is None:
+            remove_own_temporaries(self._pool.bereaved, self._tree)
+            self._membership.leave(finished=self._finished)
+        else:
+            self._membership.abandon()
+
+    def _job(self) -> Job:
+        return Job(self._settings, self._watch.seeds)
+
+    def _exit_code(self) -> int:
+        if self._interrupts:
+            return EXIT_INTERRUPTED
+        there = (
+            self._watch.stopped
+            or self._counts.pages
+            or self._membership.past_hosts
+            or self._membership.pages_elsewhere()
+        )
+        return EXIT_OK if there else EXIT_UNUSABLE_RESULT
+
+    def _stopped(self) -> str | None:
+        if self._interrupts:
+            return "interrupted"
+        if self._watch.stopped:
+            return f"{STOP} is in the root"
+        return "crawl.max_pages is reached" if self._budget() <= 0 else None
+
+    # -- what others ask
+
+    def _done_keys(self, host: str) -> list[str]:
+        if host not in self._membership.past_hosts:
+            return []
+        return self._tree.keys("links", host) + self._tree.keys("errs", host)
+
+    def _pages_of(self, host: str) -> int:
+        return len(self._tree.keys("htmls", host)) if host in self._membership.past_hosts else 0
+
+    def _beat(self) -> dict[str, Any]:
+        """Give the counters of a heartbeat; called from the heart's thread."""
+        counts = self._counts
+        return {
+            "pages": counts.pages,
+            "bytes": counts.bytes,
+            "errors": dict(counts.errors),
+            "pending": self._frontier.pending,
+            "in_flight": self._frontier.in_flight,
+            "hosts": self._frontier.hosts,
+            "memory": anonymous_bytes(),
+            "state": self._state(),
+            "settings": self._watch.settings_digest,
+            "settings_at": self._watch.settings_at,
+            **self._frontier.health(time.monotonic()),
+        }
+
+    def _state(self) -> str:
+        """Say what keeps this machine from fetching; "" if nothing does."""
+        if self._leaving():
+            return "stopping"
+        if self._watch.paused:
+            return "paused"
+        if self._membership.fenced:
+            return "fenced"
+        return "no network" if self._outage.is_on else ""
+
+    # -- the loop
+
+    def _loop(self) -> None:
+        drained = False
+        while self._going():
+            self._sentinel.alive()
+            self._trouble = self._trouble or self._membership.trouble(self._patience.limit_s)
+            if self._membership.tick(hungry=not self._frontier.pending):
+                self._frontier.settings = self._settings
+                self._patience.limit_s = self._settings.store.patience
+                self._pool.tell(self._job())
+            held_back = self._leaving() or self._watch.paused
+            if not held_back:
+                self._dispatch()
+            elif not drained:
+                self._pool.drain()
+            drained = held_back
+            self._frontier.paused = self._watch.paused_hosts
+            for answer in self._pool.wait(self._patience_s(), excused=self._membership.fenced):
+                self._collect(answer)
+            self._show()
+
+    def _going(self) -> bool:
+        if self._frontier.in_flight or self._probes:
+            return True
+        if self._leaving():
+            return False
+        self._finished = not self._options.follow and self._membership.is_over()
+        return not self._finished
+
+    def _leaving(self) -> bool:
+        return bool(self._interrupts) or self._watch.stopped or self._trouble is not None or self._budget() <= 0
+
+    def _count_stored(self) -> None:
+        """Where pages are limited, count those there are: other machines' beats tell how many come to them."""
+        if self._settings.crawl.max_pages is not None:
+            self._stored_before = sum(len(self._tree.keys("htmls", host)) for host in self._tree.hosts("htmls"))
+            self._elsewhere_before = self._membership.pages_elsewhere()
+
+    def _budget(self) -> float:
+        """Pages that may still be stored."""
+        limit = self._settings.crawl.max_pages
+        if limit is None:
+            return float("inf")
+        elsewhere = self._membership.pages_elsewhere() - self._elsewhere_before
+        return limit - self._stored_before - elsewhere - self._counts.pages
+
+    def _may_dispatch(self) -> bool:
+        if self._outage.is_on or self._membership.fenced:
+            return False
+        return self._pool.has_room and self._frontier.in_flight < self._budget()
+
+    def _dispatch(self) -> None:
+        now = time.monotonic()
+        if self._outage.is_on:
+            self._probe(now)
+        while self._may_dispatch():
+            task = self._frontier.take(now)
+            if task is None:
+                return
+            if not self._membership.scope_was_edited or self._membership.scope.refuses(task.url) is None:
+                self._pool.submit(task)
+            else:
+                self._counts.cut["scope"] += 1
+                self._frontier.finish(task, None)
+
+    def _probe(self, now: float) -> None:
+        """During an outage: ask a host now and then whether the network is back."""
+        if not self._pool.has_room:  # what is asked for now would be lost
+            return
+        target = self._outage.probe(now, lambda host: self._frontier.ask_out_of_turn(host, now))
+        if target is not None:
+            self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
+            self._probes += 1
+        elif not self._outage.is_on:
+            self._progress.warn("no host has ever answered: going on, and what fails is written down")
+
+    def _patience_s(self) -> float:
+        """How long to wait for an answer before there may be something new to dispatch or to work at."""
+        if self._membership.busy:
+            return 0.0
+        next_at = self._frontier.next_at()
+        if next_at is None or self._leaving() or not self._may_dispatch():
+            return _LONGEST_WAIT_S
+        return min(max(next_at - time.monotonic(), 0.0), _LONGEST_WAIT_S)
+
+    # -- collect
+
+    def _collect(self, answer: Outcome | Died | Trouble) -> None:
+        if isinstance(answer, Trouble):
+            self._trouble = answer.error
+            if answer.task.kind == "probe":
+                self._probes -= 1
+            else:
+                self._frontier.finish(answer.task, None)
+        elif isinstance(answer, Died):
+            self._bury(answer.task)
+        else:
+            self._count(answer)
+            self._settle(answer)
+
+    def _settle(self, outcome: Outcome) -> None:
+        """Bring the frontier up to date with what came of a task."""
+        task = outcome.task
+        now = time.monotonic()
+        self._judge(outcome, now)
+        if task.kind == "probe":
+            self._probes -= 1
+            self._frontier.rest(task.host, now + self._settings.politeness.delay)
+            return
+        if outcome.kind == "robots":
+            self._frontier.open(task.host, outcome.delay_s, now)
+            self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
+        elif outcome.kind == "failed" and task.kind == "robots":
+            self._frontier.give_up(task.host, outcome.class_)
+        elif outcome.kind == "passing" and self._outage.is_on:
+            self._frontier.give_back(task)
+        elif outcome.kind == "passing":
+            self._frontier.retry(task, self._next_try(outcome, now))
+        elif outcome.kind == "returned":
+            self._frontier.give_back(task)
+        is_sitemap = bool(marks.sitemap_of(task.mark))
+        self._membership.discover(outcome.links, task.depth + (not is_sitemap), task.key)
+        if is_sitemap:
+            self._membership.discover(outcome.sitemaps, task.depth, task.key, marks.SITEMAP_PART)
+        self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
+
+    def _judge(self, outcome: Outcome, now: float) -> None:
+        """Take in how the host does, and whether it is not rather the network."""
+        task = outcome.task
+        if outcome.health == "answered":
+            self._frontier.answered(task.host, outcome.latency_s)
+        elif outcome.health and not self._outage.is_on:
+            self._frontier.failed(task, outcome.class_, now)
+        if outcome.health == "silent":
+            if self._outage.silent(task.host, task.url, outcome.begun_at, now):
+                hosts = self._outage.silent_hosts
+                self._frontier.forgive(hosts)
+                self._progress.warn(
+                    f"no answer from {len(hosts)} hosts in a row (the last: {plain(outcome.message)}): is the network"
+                    " gone? Nothing is fetched but a probe now and then, until one answers"
+                )
+        elif outcome.health and self._outage.answered(task.host, task.url, outcome.asked_at or now):
+            self._progress.warn("the network is back: going on")
+        if outcome.delay_s and outcome.kind != "robots":
+            self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings.politeness.max_rest))
+
+    def _next_try(self, outcome: Outcome, now: float) -> float:
+        """Backoff with jitter: 1, 2, 4 … s, half of it at random; a host that was told to rest does so besides."""
+        most: float = self._settings.politeness.max_delay
+        backoff = min(_FIRST_BACKOFF_S * 2.0 ** min(outcome.task.attempt - 1, _MOST_DOUBLINGS), most)
+        return now + backoff * self._rng.uniform(0.5, 1.0)
+
+    def _bury(self, task: Task) -> None:
+        """Write down a URL that killed its worker twice."""
+        failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
+        if task.kind == "probe":
+            self._probes -= 1
+            return
+        if task.kind == "robots":
+            self._frontier.open(task.host, 0.0, time.monotonic())
+        else:
+            self._counts.errors[failure.class_] += 1
+            self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
+            try:
+                self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
+            except TreeError as error:
+                self._trouble = error
+        self._frontier.finish(task, time.monotonic())
+
+    def _count(self, outcome: Outcome) -> None:
+        counts = self._counts
+        counts.cut.update(outcome.cut or {})
+        if outcome.kind in _KINDS:
+            name = _KINDS[outcome.kind]
+            setattr(counts, name, getattr(counts, name) + 1)
+            counts.bytes += outcome.bytes
+            self._progress.event(outcome.task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
+        elif outcome.kind in ("failed", "passing") and outcome.task.kind != "probe":
+            if outcome.kind == "passing":
+                counts.retried += 1
+            elif outcome.task.kind == "page":  # of a robots.txt, each page will say so
+                counts.errors[outcome.class_] += 1
+            self._progress.event(outcome.task.url, outcome.kind, error=outcome.class_, message=outcome.message)
+
+    def _show(self, *, last: bool = False) -> None:
+        counts = self._counts
+        counts.pending = self._frontier.pending
+        counts.in_flight = self._frontier.in_flight
+        counts.hosts = self._frontier.hosts
+        counts.reseeding = self._membership.reseeding
+        counts.state = self._state()
+        if last:
+            counts.cut += self._frontier.cut
+            self._progress.close(counts)
+        else:
+            self._progress.show(counts)
+
+    def _interrupt(self) -> None:
+        """First signal: finish what is in flight. Second: leave now. Called from the sentinel's thread."""
+        self._interrupts += 1
+        self._interrupted_at = time.monotonic()
+        if self._interrupts > 1:
+            if hasattr(self, "_pool"):
+                self._pool.kill()
+            os._exit(EXIT_INTERRUPTED)
+        self._progress.warn("stopping: waiting for what is in flight; once more to leave at once")

@@ -1,0 +1,180 @@
+"""Feeds: the URLs that a machine has discovered, for whoever holds their shards.
+
+Vocabulary:
+  line       b"<shard> <depth> <referrer> <url>[ <mark>]"; a normal form has no blank
+  mark       what is special about a URL (`marks.py`): "sitemap", "again=…"
+  sent       bytes that this machine has put into its own feed
+  consumed   bytes of all feeds, its own among them, that this machine has taken in
+
+Promise: what `Writer.flush` has returned from can be read by all; a reader skips and counts what it cannot parse. A
+lost or repeated line does no harm: the link files are the truth, the feeds an index of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Generator, Iterator
+from typing import NamedTuple, Protocol
+
+from fscrawl.fleet.logs import SEGMENT_BYTES, Log
+
+
+class Found(NamedTuple):
+    """A discovered URL: its shard, its depth, the key of the page that links to it ("" for a seed), its normal form."""
+
+    shard: int
+    depth: int
+    referrer: str
+    url: str
+    mark: str = ""
+
+
+class Feeds(Protocol):
+    """What a reader needs of the tree (`machinery.Machinery` has it)."""
+
+    def feeds(self) -> dict[str, int]: ...
+    def feed_log(self, segment: int) -> Log: ...
+    def read_feed(self, machine: str, segment: int, offset: int) -> bytes: ...
+
+
+class Writer:
+    """The writing end of this machine's feed. Its file is made by `open`, or when there is something to write."""
+
+    def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._shared = shared
+        self._segment_bytes = segment_bytes
+        self._segment = 0
+        self._closed_bytes = 0  # of the segments before
+        self._log: Log | None = None
+        self._lines: list[str] = []
+
+    def open(self) -> None:
+        """Make the file before there is anything to write: on sshfs a listing shows it 20 s late."""
+        self._log = self._shared.feed_log(0)
+
+    def add(self, found: Found) -> None:
+        mark = f" {found.mark}" if found.mark else ""
+        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}{mark}\n")
+
+    @property
+    def sent(self) -> int:
+        """Bytes in the feed's files: what its readers will have taken in when they have it all."""
+        return self._closed_bytes + (self._log.size if self._log else 0)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The last segment, and the bytes in it."""
+        return self._segment, self._log.size if self._log else 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Everything added has been flushed."""
+        return not self._lines
+
+    def flush(self) -> None:
+        """Write what was added: one write, one fsync."""
+        if not self._lines:
+            return
+        if self._log is None:
+            self.open()
+        elif self._log.size >= self._segment_bytes:
+            self._roll_over()
+        assert self._log is not None
+        self._log.append("".join(self._lines).encode())
+        self._lines = []
+
+    def _roll_over(self) -> None:
+        assert self._log is not None
+        self._log.close()
+        self._closed_bytes += self._log.size
+        self._segment += 1
+        self._log = self._shared.feed_log(self._segment)
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+
+class Reader:
+    """Reads all feeds but its own machine's, each from where it left off."""
+
+    def __init__(self, shared: Feeds, machine: str) -> None:
+        self.offsets: dict[str, int] = {}  # bytes read of each machine's feed, all segments together
+        self.needed: set[int] = set()  # shards that a line was seen for
+        self.unreadable = 0
+        self.damaged: set[str] = set()  # machines whose feed holds less than was in it before
+        self._shared = shared
+        self._machine = machine
+        self._places: dict[str, tuple[int, int]] = {}  # machine → (segment, offset in it)
+
+    @property
+    def consumed(self) -> int:
+        """Bytes taken in, of others' feeds."""
+        return sum(self.offsets.values())
+
+    def read(self, shards: Container[int], told: Collection[str] = (), quiet: Container[str] = ()) -> Iterator[Found]:
+        """Give the new lines of `shards`, and note which shards have lines at all.
+
+        `told`: machines that say to have sent something, whose feeds a listing may not show yet; `quiet`: machines
+        whose feeds are known to hold nothing new.
+        """
+        for machine, last in {**dict.fromkeys(told, 0), **self._shared.feeds()}.items():
+            if machine != self._machine and machine not in quiet:
+                yield from self._read_one(machine, last, shards)
+
+    def _read_one(self, machine: str, last: int, shards: Container[int]) -> Iterator[Found]:
+        segment, offset = self._places.get(machine, (0, 0))
+        while True:
+            data = self._shared.read_feed(machine, segment, offset)
+            if data:
+                offset += len(data)
+                yield from self._parse(data, shards, note=True)
+                self._places[machine] = segment, offset
+                self.offsets[machine] = self.offsets.get(machine, 0) + len(data)
+            elif segment < last:  # a segment is closed before the next begins
+                segment, offset = segment + 1, 0
+            else:
+                return
+
+    def read_again(self, shards: Container[int], own: Writer) -> Iterator[Found]:
+        """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
+
+        Of its own machine's feed: all that was flushed. No listing is asked, since it may be old, or the share gone.
+        """
+        ends = {**self._places, self._machine: own.end}
+        for machine, end in ends.items():
+            there = yield from self._pass_over(machine, end, shards)
+            if there < (own.sent if machine == self._machine else self.offsets[machine]):
+                self.damaged.add(machine)
+
+    def _pass_over(self, machine: str, end: tuple[int, int], shards: Container[int]) -> Generator[Found, None, int]:
+        """Give the lines of `shards`, and in the end how many bytes there were."""
+        there = 0
+        for segment in range(end[0] + 1):
+            stop = end[1] if segment == end[0] else None
+            offset = 0
+            while stop is None or offset < stop:
+                data = self._shared.read_feed(machine, segment, offset)
+                if stop is not None:
+                    data = data[: stop - offset]
+                if not data:
+                    break
+                offset += len(data)
+                yield from self._parse(data, shards, note=False)
+            there += offset
+        return there
+
+    def _parse(self, data: bytes, shards: Container[int], *, note: bool) -> Iterator[Found]:
+        for line in data.split(b"\n")[:-1]:
+            if not line:  # before lines that were written once more
+                continue
+            try:
+                shard = int(line[: line.index(b" ")])
+                if note:
+                    self.needed.add(shard)
+                if shard in shards:
+                    _, depth, referrer, url, *mark = line.decode("ascii").split(" ")
+                    if len(mark) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
+                        raise ValueError(line)
+                    yield Found(shard, int(depth), referrer, url, *mark)
+            except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
+                self.unreadable += 1

@@ -1,0 +1,504 @@
+"""What this machine has of the fleet's work: its frontier has the shards it holds, in step with leases and feeds.
+
+Vocabulary:
+  round      a look at heartbeats, leases, feeds, settings and seeds; more often when there is nothing to do
+  take       put a shard into the frontier: its seeds, its lines of all feeds, and, if it was not left clean, what the
+             link files of its hosts say (re-seed)
+  release    let the frontier forget a shard that another machine should hold, wait for what is in flight, hand it over
+  chore      reading feeds or link files for shards taken, done in small slices between the pages
+  fenced     this machine could not beat for half of `dead_after`: it fetches nothing until it has beaten again and
+             read its leases, one beat later, since somebody may just be taking them
+
+Promise: the frontier has only shards whose lease this machine holds, and every URL of them that any machine stored or
+discovered; a URL of another's shard goes into the feed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from fscrawl import urls
+from fscrawl.config.watcher import CACHES_LIVE_S, Watch
+from fscrawl.errors import TreeError
+from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.fleet.heartbeat import Heartbeat, Permit
+from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.recovery import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
+from fscrawl.frontier import marks
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.seen import Recent
+from fscrawl.storage.records import PageRecord
+from fscrawl.store import Tree
+
+_FLUSH_S = 1.0
+_HUNGRY_ROUND_S = 1.0
+_SOON_S = 0.1
+_HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
+_SLICE_S = 0.05  # of chores, between two looks at the workers
+_SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
+_LONG_REST_S = 5.0  # shorter ones are over before another machine could begin
+_TOLD_RESTS = 200
+_ROOMS = ("htmls", "links", "errs")
+
+
+class Membership:
+    """Belongs to the main loop, but for the heart's thread, which calls `snapshot`."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        frontier: Frontier,
+        watch: Watch,
+        *,
+        reseed: bool,
+        counters: Callable[[], dict[str, Any]],
+        warn: Callable[[str], None],
+        refresh_before: str = "",
+    ) -> None:
+        """`counters`: further figures of a beat; `reseed`: trust no feed.
+
+        `refresh_before`: pages last fetched or looked at before that (RFC 3339) are asked for again.
+        """
+        self._tree = tree
+        self._frontier = frontier
+        self._watch = watch
+        self._counters = counters
+        self._warn = warn
+        self._distrust = reseed or bool(refresh_before)
+        self._damaged_feeds: set[str] = set()  # machines whose feeds are known to be
+        self._refresh_before = refresh_before
+        self._machinery = Machinery(tree)
+        self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
+        self._reader = Reader(self._machinery, tree.machine)
+        self._writer = Writer(self._machinery)
+        self._needed: set[int] = set()
+        self._drained: set[str] = set()  # machines that are over, and whose feeds have been read to the end
+        self._releasing: set[int] = set()
+        self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
+        self._chores: deque[Iterator[Any]] = deque()
+        self._sent: Recent[int] = Recent(_SENT_MEMORY)
+        self.past_hosts: frozenset[str] = frozenset()
+        self.reseeding = 0  # hosts still to be read
+        self.fenced = False
+        self._beating_since: float | None = None
+        self.permit = Permit()
+        self._unsettled: Counter[int] = Counter()  # shards whose link files are being read
+        self._next_round = self._next_flush = 0.0
+        self._state: dict[str, Any] = {"idle": False, "sent": 0, "consumed": 0}
+        self._heart: Heartbeat
+        self.scope = self._new_scope()
+        self._max_depth = watch.settings.crawl.max_depth
+        self.scope_was_edited = False  # then what is pending may be outside
+
+    def _new_scope(self) -> Scope:
+        return Scope(self._watch.settings.crawl, self._watch.seeds)
+
+    # -- beginning and end
+
+    def join(self) -> None:
+        """Say hello, and take what this machine should hold."""
+        self._heart = Heartbeat(
+            self._machinery.heartbeat_log(),
+            self._tree.machine,
+            self.snapshot,
+            beat_s=self._watch.settings.fleet.beat,
+            lease_s=self.fleet.dead_after_s / 2,
+            permit=self.permit,
+        )
+        self._writer.open()
+        now = time.monotonic()
+        self.fleet.observe(now)
+        self._tidy_up(self._tree.machinery_temporaries())
+        self._look_for_hosts()
+        self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
+        self._needed |= shards_of(self._tree, self.past_hosts)
+        self._round(now, hungry=True)
+        self._check_feeds()
+
+    def _check_feeds(self) -> None:
+        """Distrust the feeds if one is shorter than its machine said, or could not be read.
+
+        Those of live machines grow while they are read, and nobody ends before having read them to their end.
+        """
+        now = time.monotonic()
+        over = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.peers.values()}
+        for peer in self.fleet.live_peers(now):
+            del over[peer.machine]
+        if any(sent > self._reader.offsets.get(machine, 0) for machine, sent in over.items()):
+            self._read_feeds(now, hungry=True)  # they may have grown between that reading and this look
+        self._read_instead_of(m for m, sent in over.items() if sent > self._reader.offsets.get(m, 0))
+
+    def _read_instead_of(self, damaged: Iterable[str]) -> None:
+        """Read all link files, once for each machine whose feed is damaged: its lines may have been of any shard."""
+        news = sorted({*damaged} - self._damaged_feeds)
+        if not news:
+            return
+        for machine in news:
+            self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
+        self._damaged_feeds.update(news)
+        self._distrust = True
+        self._sent = Recent(_SENT_MEMORY)  # what they tell of others' shards goes into this machine's feed once more
+        self._look_for_hosts()
+        self._read_link_files(set(range(self._tree.record.shards)))
+
+    def leave(self, *, finished: bool) -> None:
+        """Flush, and say goodbye, which frees the leases."""
+        self._writer.flush()
+        self._writer.close()
+        self._update()
+        try:
+            self._heart.stop(finished=finished, clean=not (self._unsettled or self._arriving))
+        except TreeError as error:
+            self._warn(f"{error}; nothing is lost, but others wait {self.fleet.dead_after_s:g} s for this machine")
+
+    def abandon(self) -> None:
+        """Beat no more: this process is going down, and its shards should be taken from it."""
+        if hasattr(self, "_heart"):
+            self._heart.abandon()
+
+    def trouble(self, patience_s: float) -> TreeError | None:
+        """Give what keeps the heart from writing, if somebody has to mend it, or it has lasted for `patience_s`."""
+        error = self._heart.trouble
+        return error if error and (not error.retry or self._heart.age_s() > patience_s) else None
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**self._state, **self._counters(), **self._told_to_rest()}
+
+    def _told_to_rest(self) -> dict[str, Any]:
+        """Give the hosts that rest for long, for whoever takes them over; in seconds, for no clocks are compared."""
+        rests = {host: round(s, 1) for host, s in self._frontier.rests(time.monotonic()).items() if s > _LONG_REST_S}
+        return {"rests": dict(itertools.islice(rests.items(), _TOLD_RESTS))} if rests else {}
+
+    # -- what the main loop asks
+
+    @property
+    def busy(self) -> bool:
+        """There are feeds or link files to be read."""
+        return bool(self._chores)
+
+    def discover(self, links: Iterable[str], depth: int, referrer: str, mark: str = "") -> None:
+        """Take in URLs found on a page, all inside the scope: own ones into the frontier, all into the feed."""
+        limit = self._watch.settings.crawl.max_depth
+        if limit is not None and depth > limit:
+            self._frontier.cut["max_depth"] += len(tuple(links))
+            return
+        for url in links:
+            place = self._frontier.place(url)
+            if self._frontier.holds(place.shard):
+                new = self._frontier.add(url, depth, referrer, place, mark)
+            else:
+                new = self._send(int.from_bytes(place.digest[:8]))
+            if new:
+                self._need(place.shard)
+                self._writer.add(Found(place.shard, depth, referrer, url, mark))
+
+    def _need(self, shard: int) -> None:
+        if shard not in self._needed:
+            self._needed.add(shard)
+            if not self._frontier.holds(shard):  # nobody may have it: do not leave it lying until the next round
+                self._next_round = min(self._next_round, time.monotonic() + _SOON_S)
+
+    def _send(self, fingerprint: int) -> bool:
+        return self._sent.add(fingerprint)
+
+    def is_over(self) -> bool:
+        """Nothing is left to do anywhere."""
+        state = self._state
+        if not state["idle"]:
+            return False
+        return self.fleet.is_over(
+            state, self._heart.written, self._reader.offsets, self._all_needed(), time.monotonic()
+        )
+
+    def pages_elsewhere(self) -> int:
+        """Pages that other machines have stored, of this and of earlier runs."""
+        return sum(peer.last().get("pages", 0) for peer in self.fleet.peers.values())
+
+    def tick(self, *, hungry: bool) -> bool:
+        """Do what is due; tell whether the settings or the seeds have changed. `hungry`: there is nothing to fetch."""
+        now = time.monotonic()
+        changed = False
+        self._fence(now)
+        self._work_at_chores()
+        if hungry:  # what was set while there was work is too far off
+            self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
+        if now >= self._next_round:
+            self._frontier.tidy(now)
+            self._next_round = float("inf")  # a round may ask for the next to come soon
+            changed = self._round(now, hungry=hungry)
+            often = hungry or self._releasing or self._arriving or self.fenced
+            beat = self._watch.settings.fleet.beat
+            self._next_round = min(self._next_round, now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat))
+        if now >= self._next_flush or self._frontier.idle:
+            self._writer.flush()
+            self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
+        self._update()
+        return changed
+
+    def _update(self) -> None:
+        """Bring the counters of the next beat up to date; a change that others wait for is told at once."""
+        idle = (
+            not (self._chores or self._releasing or self._arriving or self.fenced)
+            and self._frontier.idle
+            and self._writer.is_empty
+        )
+        sent = self._writer.sent
+        state = {"idle": idle, "sent": sent, "consumed": self._reader.consumed + sent, "shards": len(self.fleet.held)}
+        before, self._state = self._state, state
+        if idle and any(state[name] != before[name] for name in ("idle", "sent", "consumed")):
+            self._heart.beat_now()
+
+    # -- a round
+
+    def _round(self, now: float, *, hungry: bool) -> bool:
+        if self.fenced:
+            return False
+        self._watch.look_for_signs()
+        self.fleet.observe(now)
+        changes = self.fleet.look(now)
+        self._lose(changes.lost)
+        self._read_feeds(now, hungry=hungry)
+        self._release(now)
+        self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
+        return self._look_for_edits(now)
+
+    @property
+    def _stale_s(self) -> float:
+        """For so long a listing may be out of date."""
+        return max(self.fleet.dead_after_s, CACHES_LIVE_S)
+
+    def _read_feeds(self, now: float, *, hungry: bool) -> None:
+        """Read what is new; a machine with enough to do only where there is something new, by what peers say.
+
+        A hungry one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
+        """
+        live = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.live_peers(now)}
+        told = [machine for machine, sent in live.items() if sent]
+        self._drained -= live.keys()
+        if hungry:
+            since = now - 2 * self._stale_s
+            nothing_new = {machine for machine in self._drained if self.fleet.peers[machine].grown_at < since}
+        else:
+            nothing_new = {machine for machine, sent in live.items() if sent <= self._reader.offsets.get(machine, 0)}
+            nothing_new |= self._drained
+        for found in self._reader.read(self._frontier.shards, told, nothing_new):
+            self._add_found(found)
+        self._drained |= self.fleet.peers.keys() - live.keys()
+
+    def _lose(self, shards: list[int]) -> None:
+        for shard in shards:
+            self._releasing.discard(shard)
+            if self._frontier.holds(shard):
+                self._frontier.let_go(shard)
+
+    def _release(self, now: float) -> None:
+        arriving = {shard for shard, _ in self._arriving}
+        for shard in list(self.fleet.held):
+            wanted = self.fleet.wanted(shard, now)
+            if wanted == self.fleet.machine:
+                if shard in self._releasing:  # whom it was meant for is gone
+                    self._releasing.discard(shard)
+                    self._arriving.append((shard, True))
+                continue
+            if self._unsettled[shard] or shard in arriving:  # the next holder would take it for clean
+                continue
+            if shard not in self._releasing:
+                self._releasing.add(shard)
+                if self._frontier.holds(shard):  # it may still be arriving
+                    self._frontier.let_go(shard)
+            if not self._frontier.in_flight_of(shard):
+                if not self._has_told_rests(shard):
+                    self._heart.beat_now()
+                    continue
+                self._writer.flush()
+                self._releasing.discard(shard)
+                self.fleet.hand_over(shard, wanted)
+
+    def _has_told_rests(self, shard: int) -> bool:
+        """Tell whether a beat has said which hosts of a shard are to be left alone: its next holder reads it there."""
+        told = self._heart.written[-1].get("rests", {}) if self._heart.written else {}
+        rests = self._told_to_rest().get("rests", {})
+        return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
+
+    def _may_be_of(self, host: str, shards: set[int]) -> bool:
+        record = self._tree.record
+        return record.partition == "url" or urls.shard(host, record.shards) in shards
+
+    def _all_needed(self) -> set[int]:
+        return self._needed | self._reader.needed
+
+    def _claim(self, now: float) -> list[tuple[int, bool | None]]:
+        """Claim free shards that this machine should hold; give those won, and whether they were left clean."""
+        taken = []
+        for shard in sorted(self._all_needed()):
+            if time.monotonic() - now > self._heart.beat_s / 2:  # who is live may not be known by what was read then
+                self._next_round = now
+                break
+            if shard in self.fleet.held or self.fleet.wanted(shard, now) != self.fleet.machine:
+                continue
+            self.fleet.look_at_holder(shard, now)
+            if self.fleet.is_free(shard, now):
+                clean = self.fleet.was_left_clean(shard)
+                if self.fleet.claim(shard):
+                    taken.append((shard, clean))
+        return taken
+
+    def _take(self, taken: list[tuple[int, bool | None]]) -> None:
+        """Put shards into the frontier. The second of each pair: left clean, or None if nobody ever held it.
+
+        One of which something is still in flight from before has to wait: its hosts are being asked.
+        """
+        taken = [*self._arriving, *taken]
+        ours = [pair for pair in taken if pair[0] in self.fleet.held and pair[0] not in self._releasing]
+        self._arriving = [pair for pair in ours if self._frontier.in_flight_of(pair[0])]
+        taken = [pair for pair in ours if pair not in self._arriving]
+        if not taken:
+            return
+        self._look_for_hosts()
+        inhabited = shards_of(self._tree, self.past_hosts)
+        now = time.monotonic()
+        for shard, clean in taken:
+            if not self._frontier.holds(shard):
+                before = clean is not None
+                self._frontier.hold(shard, now if before else None, check_s=self._stale_s)
+        self._frontier.learn_done()
+        shards = {shard for shard, _ in taken}
+        self._respect_rests(shards, now)
+        for seed in sorted(self._watch.seeds):
+            if self._frontier.shard_of(seed) in shards:
+                self._frontier.add(seed, 0, "")
+        self._writer.flush()
+        self._chores.append(self._pass_over_feeds(shards))
+        unclean = {s for s, clean in taken if self._distrust or clean is False or (clean is None and s in inhabited)}
+        if unclean:
+            self._read_link_files(unclean)
+
+    def _respect_rests(self, shards: set[int], now: float) -> None:
+        """Let hosts rest that their last holder was told to leave alone: as long again, which is on the safe side."""
+        self.fleet.observe(now)  # the last holder has beaten before it handed anything over
+        for peer in self.fleet.peers.values():
+            for host, seconds in peer.last().get("rests", {}).items():
+                if self._may_be_of(host, shards):
+                    self._frontier.rest(host, now + seconds)
+
+    def _look_for_hosts(self) -> None:
+        self.past_hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
+
+    # -- chores
+
+    def _work_at_chores(self) -> None:
+        until = time.monotonic() + _SLICE_S
+        while self._chores and time.monotonic() < until:
+            for _ in self._chores[0]:
+                if time.monotonic() >= until:
+                    break
+            else:
+                self._chores.popleft()
+
+    def _pass_over_feeds(self, shards: set[int]) -> Iterator[None]:
+        for found in self._reader.read_again(shards, self._writer):
+            self._add_found(found)
+            yield
+        if self._reader.damaged:
+            self._tree.check_there()
+            self._read_instead_of(self._reader.damaged)
+
+    def _add_found(self, found: Found) -> None:
+        place = self._frontier.place(found.url)
+        if self._frontier.holds(place.shard):
+            self._frontier.add(found.url, found.depth, found.referrer, place, found.mark)
+
+    def _refresh(self, record: PageRecord) -> None:
+        """Ask again for a page that is older than was asked for."""
+        place = self._frontier.place(record.url)
+        old = (record.checked_at or record.fetched_at) < self._refresh_before
+        if old and self._frontier.holds(place.shard) and self.scope.refuses(record.url) is None:
+            self._frontier.add(record.url, record.depth, record.referrer, place, marks.REFRESH)
+
+    def _read_link_files(self, shards: set[int]) -> None:
+        hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
+        self.reseeding += len(hosts)
+        self._unsettled.update(shards)
+        self._chores.append(self._reseed(hosts, shards))
+
+    def _reseed(self, hosts: list[str], shards: set[int]) -> Iterator[None]:
+        """Feed every link of the hosts' records again, and remove what dead machines left half-written."""
+        for host in hosts:
+            self._tidy_up(self._tree.all_temporaries(host))
+            for record in records_of(self._tree, host, shards, self._warn):
+                if record is not None:
+                    links = record.links_to(nofollow=self._watch.settings.crawl.follow_nofollow)
+                    inside = [url for url in links if self.scope.refuses(url) is None]
+                    self.discover(inside, record.depth_of_links, record.key)
+                    self.discover(record.sitemaps or (), record.depth, record.key, marks.SITEMAP_PART)
+                    self._refresh(record)
+                yield
+            self.reseeding -= 1
+            yield
+        self._unsettled.subtract(shards)
+        self._unsettled = +self._unsettled
+
+    def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
+        remove_temporaries_of_the_dead(temporaries, self.fleet, self._tree)
+
+    # -- fencing
+
+    def _fence(self, now: float) -> None:
+        if self._heart.age_s() > self._heart.lease_s:
+            self._begin_fence()
+            self._beating_since = None
+        elif self.fenced or self._heart.suspended:
+            self._begin_fence()
+            self._beating_since = self._beating_since or now
+            if now - self._beating_since > self._heart.beat_s:
+                self._end_fence(now)
+
+    def _begin_fence(self) -> None:
+        if not self.fenced:
+            self.fenced = True
+            self._warn("no heartbeat could be written for a while: fetching nothing until one has been")
+
+    def _end_fence(self, now: float) -> None:
+        self.fleet.observe(now)
+        changes = self.fleet.look_again(now)
+        self._lose(changes.lost)
+        self._arriving += [(shard, True) for shard in changes.adopted]
+        self.fenced = False
+        self._beating_since = None
+        self._heart.readmit()
+        self._warn("heartbeats are written again: going on with the shards that are still this machine's")
+
+    # -- edits
+
+    def _look_for_edits(self, now: float) -> bool:
+        edited = self._watch.settings_edited(now)
+        seeds = self._watch.new_seeds()
+        if not edited and not seeds:
+            return False
+        scope_before, depth_before = self.scope, self._max_depth
+        self._max_depth = self._watch.settings.crawl.max_depth
+        self.scope = self._new_scope()
+        self.scope_was_edited = True
+        self._heart.beat_s = self._watch.settings.fleet.beat
+        dead_after_s = self._watch.settings.fleet.dead_after
+        self._heart.lease_s = min(self.fleet.dead_after_s, dead_after_s) / 2
+        # A shorter one is for the next run: others may not have read it yet, and beat slowly still.
+        self.fleet.dead_after_s = max(self.fleet.dead_after_s, dead_after_s)
+        self._add_seeds(seeds)
+        deeper = depth_before is not None and (self._max_depth is None or self._max_depth > depth_before)
+        if deeper or not self.scope.covers_no_more_than(scope_before):
+            self._look_for_hosts()
+            self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
+        return True
+
+    def _add_seeds(self, seeds: list[str]) -> None:
+        for seed in seeds:
+            self._need(self._frontier.shard_of(seed))
+            if self._frontier.holds(self._frontier.shard_of(seed)):
+                self._frontier.add(seed, 0, "")

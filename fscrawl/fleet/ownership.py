@@ -1,0 +1,266 @@
+"""Who works on what: live machines, who should hold a shard, who does, and when all is done.
+
+Vocabulary:
+  peer        another machine with a heartbeat log on the tree
+  live        not known to be over, and its log grew within `dead_after` seconds of this machine's own clock; so is for
+              that long one that has just been heard of, and may have crashed a year ago
+  proven      seen to beat, or to appear: nothing is handed over to one that may be a dead machine's log
+  wanted      the machine that should hold a shard: the highest of a hash over the live ones (rendezvous hashing)
+  holder      the machine named by the highest epoch of a shard's lease
+  free        a shard whose holder is not live, or that nobody ever held
+  needed      a shard that has URLs; others need no holder
+  clean       a shard taken over with nothing missing from the feeds: its last holder handed it over or said goodbye
+
+Promise: a machine works on a shard only while it knows of no higher epoch than its own, and an epoch is won by one.
+A shard is taken only from a machine that has not beaten for `dead_after`; a machine that has not beaten for half of
+that stops by itself (`machine.py`). Clocks of two machines are never compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
+from fscrawl.fleet.logs import Lease
+
+_NOBODY = ""
+_GLANCE = 1 / 3  # of `dead_after`: so long may pass between two looks at others' logs
+
+
+class Shared(Protocol):
+    """What a fleet needs of the tree (`machinery.Machinery` has it)."""
+
+    def machines(self) -> list[str]: ...
+    def read_heartbeats(self, machine: str, offset: int) -> bytes: ...
+    def leases(self) -> list[tuple[int, int]]: ...
+    def lease(self, shard: int, epoch: int) -> Lease: ...
+    def has_lease(self, shard: int, epoch: int) -> bool: ...
+    def claim_lease(self, shard: int, epoch: int, holder: str) -> bool: ...
+    def drop_lease(self, shard: int, epoch: int) -> None: ...
+
+
+@dataclass
+class Changes:
+    """What a look at the leases has brought.
+
+    adopted   shards that another machine handed over to this one: clean
+    lost      shards that were held and are another's now
+    """
+
+    adopted: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)
+
+
+@lru_cache(maxsize=65536)
+def _score(machine: str, shard: int) -> bytes:
+    return hashlib.sha224(f"{machine} {shard}".encode()).digest()
+
+
+def wanted_of(shard: int, machines: Iterable[str]) -> str:
+    """Give the machine that should hold a shard.
+
+    >>> wanted_of(7, ["a", "b"]) == wanted_of(7, ["b", "a"])
+    True
+    """
+    return max(machines, key=lambda machine: _score(machine, shard))
+
+
+class Fleet:
+    """One machine's view of all of them. Not thread-safe: it belongs to the main loop."""
+
+    def __init__(
+        self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[dict[str, Any]], bool] = is_gone
+    ) -> None:
+        """`gone(hello)`: whether the process that said hello is known to be over."""
+        self.machine = machine
+        self.held: dict[int, int] = {}  # shard → epoch
+        self.peers: dict[str, Peer] = {}
+        self.dead_after_s = dead_after_s
+        self._shared = shared
+        self._gone = gone
+        self._newest: dict[int, Lease] = {}
+        self._superseded: dict[tuple[int, int], float] = {}
+        self._observed_at: float | None = None
+        self._over_before: set[str] = set()  # peers that had left before this machine first looked
+
+    # -- who is there
+
+    def observe(self, now: float) -> None:
+        """Read what heartbeat logs have grown by, those of the dead seldom. `now`: before the first of them is read."""
+        self._forgive_what_was_not_seen(now)
+        for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
+            if machine not in self.peers:
+                self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
+            peer = self.peers[machine]
+            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_s):
+                self._observe(peer, now)
+        if self._observed_at is None:
+            self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
+        self._observed_at = now
+
+    def _forgive_what_was_not_seen(self, now: float) -> None:
+        """A peer's silence counts as long as this machine looks: what it was cut off from was perhaps no silence.
+
+        Else whoever comes back from an outage would take all the others for dead, by the last it had seen of them.
+        """
+        if self._observed_at is not None:
+            unseen_s = now - self._observed_at - _GLANCE * self.dead_after_s
+            for peer in self.peers.values() if unseen_s > 0 else ():
+                peer.grown_at += unseen_s
+
+    def _observe(self, peer: Peer, now: float) -> None:
+        if peer.left:
+            return
+        peer.looked_at = now
+        over = bool(peer.greeting) and self._gone(peer.greeting)  # asked first: what it wrote before its end is read
+        before = peer.offset
+        while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log comes in pieces
+            peer.take(data, now)
+        peer.proven = peer.proven or 0 < before < peer.offset
+        peer.gone = over or (bool(peer.greeting) and self._gone(peer.greeting))
+
+    def is_live(self, machine: str, now: float) -> bool:
+        if machine == self.machine:
+            return True
+        peer = self.peers.get(machine)
+        return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_s
+
+    def live_peers(self, now: float) -> list[Peer]:
+        return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
+
+    def wanted(self, shard: int, now: float) -> str:
+        """Give the machine that should hold a shard; of one held here, only whom it can be handed over to."""
+        peers = [peer for peer in self.live_peers(now) if peer.proven or shard not in self.held]
+        return wanted_of(shard, [self.machine, *(peer.machine for peer in peers)])
+
+    # -- who holds what
+
+    def look(self, now: float) -> Changes:
+        """Read the names of all leases and the contents of new ones; drop own old ones."""
+        changes = Changes()
+        for shard, epoch in sorted(self._shared.leases()):
+            newest = self._newest.get(shard)
+            if newest is None or epoch > newest.epoch:
+                self._learn(self._shared.lease(shard, epoch), changes, now)
+            elif epoch < newest.epoch:
+                self._superseded.setdefault((shard, epoch), now)
+        changes.adopted = [shard for shard in changes.adopted if shard in self.held]
+        self._drop_old(now)
+        return changes
+
+    def look_again(self, now: float) -> Changes:
+        """After a pause: look, and ask by name too for what would end each lease, since a listing may be old."""
+        changes = self.look(now)
+        for shard, epoch in list(self.held.items()):
+            if self._shared.has_lease(shard, epoch + 1):
+                self._learn(self._shared.lease(shard, epoch + 1), changes, now)
+        return changes
+
+    def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
+        shard = lease.shard
+        self._newest[shard] = lease
+        if lease.holder not in (_NOBODY, self.machine):  # the listing of machines may be older than that of leases
+            self.peers.setdefault(lease.holder, Peer(lease.holder, now))
+        if lease.holder == self.machine:
+            if shard not in self.held:
+                changes.adopted.append(shard)
+            self.held[shard] = lease.epoch
+        elif self.held.pop(shard, None) is not None:
+            if shard in changes.adopted:
+                changes.adopted.remove(shard)
+            else:
+                changes.lost.append(shard)
+
+    def _drop_old(self, now: float) -> None:
+        """The holder removes epochs that nobody's listing can be so old as to take for the newest."""
+        for (shard, epoch), since in list(self._superseded.items()):
+            if now - since > 2 * self.dead_after_s:
+                if shard in self.held:
+                    self._shared.drop_lease(shard, epoch)
+                del self._superseded[shard, epoch]
+
+    def holder(self, shard: int) -> str:
+        lease = self._newest.get(shard)
+        return lease.holder if lease else _NOBODY
+
+    def look_at_holder(self, shard: int, now: float) -> None:
+        """Before a claim: read the log of a shard's holder, if that has not just been done; a dead one's seldom is."""
+        peer = self.peers.get(self.holder(shard))
+        if peer is not None and peer.looked_at < now:
+            self._observe(peer, now)
+
+    def is_free(self, shard: int, now: float) -> bool:
+        """Tell whether a shard may be claimed."""
+        return shard not in self.held and not self.is_live(self.holder(shard), now)
+
+    def was_left_clean(self, shard: int) -> bool | None:
+        """Tell whether a free shard's last holder fed all it had found; None if nobody ever held it."""
+        if shard not in self._newest:
+            return None
+        peer = self.peers.get(self.holder(shard))
+        return peer is not None and bool(peer.bye and peer.bye.get("clean"))
+
+    def claim(self, shard: int) -> bool:
+        """Take a free shard with the next epoch; tell whether it was won."""
+        epoch = self._newest[shard].epoch + 1 if shard in self._newest else 1
+        if not self._shared.claim_lease(shard, epoch, self.machine):
+            return False  # the next look tells who was first
+        if self._shared.has_lease(shard, epoch + 1):
+            return False  # the listing was so old that this epoch had passed
+        self._newest[shard] = Lease(shard, epoch, self.machine)
+        self.held[shard] = epoch
+        return True
+
+    def hand_over(self, shard: int, to: str) -> bool:
+        """Give a held shard to another machine; False if it was not this machine's any more."""
+        epoch = self.held.pop(shard) + 1
+        won = self._shared.claim_lease(shard, epoch, to)
+        if won:
+            self._newest[shard] = Lease(shard, epoch, to)
+        return won
+
+    # -- the end
+
+    def is_over(
+        self,
+        state: dict[str, Any],
+        own: list[dict[str, Any]],
+        offsets: dict[str, int],
+        needed: Iterable[int],
+        now: float,
+    ) -> bool:
+        """Tell whether there is nothing left to do anywhere (four-counter termination).
+
+        `state`: this machine's counters as they are; `own`: its last two beats; `offsets`: bytes of each machine's
+        feed that it has read; `needed`: the shards that have URLs. Over is: live machines hold all that is needed, two
+        beats in a row of each say idle with the same counters and as many shards as its leases, each has taken in as
+        much as this machine has, and this machine all that each has sent. Alone it needs no beats. A peer that left
+        because it found so, with the same counters, decides too: its own shards are then nobody's any more. One that
+        had left when this machine came does not: that was another crawl's end, before new seeds came.
+        """
+        if not state["idle"]:
+            return False
+        if any(self._finished(peer, state["consumed"]) for peer in self.peers.values()):
+            return True
+        if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
+            return False
+        live = self.live_peers(now)
+        held = Counter(lease.holder for lease in self._newest.values())
+        told = [(p.beats, offsets.get(p.machine, 0), held[p.machine]) for p in live]
+        told += [(own, state["sent"], len(self.held))] if live else []
+        wanted = {"idle": True, "consumed": state["consumed"]}
+        return all(
+            len(beats) == 2 and all({**beat, **wanted, "sent": sent, "shards": shards} == beat for beat in beats)
+            for beats, sent, shards in told
+        )
+
+    def _finished(self, peer: Peer, consumed: int) -> bool:
+        """Tell whether a peer has left, while this machine was there, because it found that all was over."""
+        bye = peer.bye or {}
+        over = bool(bye.get("finished")) and bye.get("consumed") == consumed
+        return over and peer.machine not in self._over_before

@@ -1,0 +1,1 @@
+"""What to fetch next: seen URLs, queues by host, scope and limits."""

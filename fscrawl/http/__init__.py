@@ -1,0 +1,1 @@
+"""One HTTP exchange within limits: connection, answer, body, cookies."""

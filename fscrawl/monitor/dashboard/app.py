@@ -1,0 +1,307 @@
+"""The dashboard's routes: what is asked for, and which room answers it.
+
+    GET  /, /dashboard.css, /dashboard.js   the page
+    GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
+    GET  /api/state, /api/hosts             the same, once
+    GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
+    GET  /api/search?host=&q=               stream of pages of a host; /api/links-in?url=  of pages that link to it
+    GET  /body/<host>/<key>?as=W            a stored body, for a frame
+    GET  /metrics                           for Prometheus
+    POST /control/<verb>                    see `control`
+
+Promise: nothing here waits for the tree in the thread that answers, so a tree that hangs is reported and not joined.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fscrawl import urls
+from fscrawl.errors import FscrawlError, TreeError, UsageError
+from fscrawl.monitor.dashboard import pages, scan
+from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
+from fscrawl.monitor.dashboard.lookout import Lookout
+from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
+from fscrawl.monitor.dashboard.summary import WINDOWS, summary
+from fscrawl.store import Tree
+
+_STATIC = Path(__file__).parent / "static"
+_FILES = {
+    "/": ("index.html", "text/html"),
+    "/dashboard.css": ("dashboard.css", "text/css"),
+    "/dashboard.js": ("dashboard.js", "text/javascript"),
+}
+_LOOKS_AT_A_TIME = 8  # threads of their own, so that those that hang at a page's file do not keep the state from coming
+_EVERY_S = 1.0
+_STILL_HERE_S = 15.0
+_MOST_BODY_BYTES = 65_536
+
+T = TypeVar("T")
+Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
+
+
+class Dashboard:
+    """The application's parts; `app` is what answers, behind a guard. `close` ends all streams."""
+
+    def __init__(self, root: Path, verbs: Verbs) -> None:
+        """`verbs`: what it may do to the crawl, by name; none for a dashboard that only looks."""
+        self._lookout = Lookout(root)
+        self._hosts = Hosts(self._lookout.tree)
+        self._about = {"root": str(root), "control": bool(verbs)}
+        self._verbs = verbs
+        self._closing = asyncio.Event()
+        self._threads: CapacityLimiter | None = None
+        routes = [Route(path, _file(*file)) for path, file in _FILES.items()]
+        routes += [
+            Route("/events", self._state_events),
+            Route("/events/hosts", self._host_events),
+            Route("/api/state", self._state),
+            Route("/api/hosts", self._host_table),
+            Route("/api/page", self._page),
+            Route("/api/pages", self._pages),
+            Route("/api/errors", self._errors),
+            Route("/api/search", self._search),
+            Route("/api/links-in", self._links_in),
+            Route("/body/{host}/{key}", self._body),
+            Route("/metrics", self._metrics),
+            Route("/control/{verb}", self._control, methods=["POST"]),
+        ]
+        handlers = {FscrawlError: _told, HTTPException: _http_error, Exception: _unexpected}
+        self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
+
+    def close(self) -> None:
+        """End the streams; to be called in the thread of the event loop."""
+        self._closing.set()
+        self._hosts.close()
+
+    # -- the state
+
+    def _look(self, window: str) -> dict[str, Any]:
+        return {**self._lookout.ask(lambda view: summary(view, window)), **self._about}
+
+    def _table(self, query: Query) -> dict[str, Any]:
+        self._lookout.ask(lambda view: view.now)  # the tree is there: what was counted does not tell
+        return self._hosts.table(query)
+
+    async def _in_thread(self, job: Callable[[], T]) -> T:
+        self._threads = self._threads or CapacityLimiter(_LOOKS_AT_A_TIME)
+        return await to_thread.run_sync(job, abandon_on_cancel=True, limiter=self._threads)
+
+    async def _state(self, request: Request) -> Response:
+        return JSONResponse(await self._in_thread(partial(self._look, _window(request))))
+
+    async def _host_table(self, request: Request) -> Response:
+        return JSONResponse(await self._in_thread(partial(self._table, _query(request))))
+
+    async def _state_events(self, request: Request) -> Response:
+        return self._stream("state", partial(self._look, _window(request)))
+
+    async def _host_events(self, request: Request) -> Response:
+        return self._stream("hosts", partial(self._table, _query(request)))
+
+    def _stream(self, name: str, produce: Callable[[], dict[str, Any]]) -> Response:
+        return StreamingResponse(self._events(name, produce), media_type="text/event-stream")
+
+    async def _events(self, name: str, produce: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
+        """Give an event whenever something is new but the time; a tree that is gone is an event too."""
+        yield "retry: 2000\n\n"
+        said, said_at = "", 0.0
+        while not self._closing.is_set():
+            try:
+                kind, facts = name, await self._in_thread(produce)
+            except TreeError as error:
+                kind, facts = "trouble", {"error": str(error)}
+            new = kind + _json({**facts, "now": None})
+            if new != said:
+                said, said_at = new, time.monotonic()
+                yield f"event: {kind}\ndata: {_json(facts)}\n\n"
+            elif time.monotonic() - said_at > _STILL_HERE_S:
+                said_at = time.monotonic()
+                yield ": still here\n\n"
+            await self._pause()
+
+    async def _pause(self) -> None:
+        try:
+            await asyncio.wait_for(self._closing.wait(), _EVERY_S)
+        except TimeoutError:
+            return
+
+    async def _metrics(self, request: Request) -> Response:  # noqa: ARG002 - as all routes
+        try:
+            text = await self._in_thread(lambda: self._lookout.ask(metrics))
+        except TreeError:
+            text = metrics(None)
+        return Response(text, media_type=CONTENT_TYPE)
+
+    # -- pages; what is no coroutine is run in a thread
+
+    def _page(self, request: Request) -> Response:
+        given = request.query_params
+        if "key" in given:
+            found = pages.detail(self._lookout.tree, *_place(given.get("host", ""), given["key"]))
+        else:
+            if not pages.candidates(given.get("url", "")):
+                raise UsageError("that is no URL; write it in full, or name its host for a part of it")
+            found = pages.find(self._lookout.tree, given["url"])
+        if found is None:
+            self._lookout.check()
+            raise HTTPException(404, "it is neither stored nor failed: it waits, was left out, or nothing links to it")
+        return JSONResponse(found)
+
+    def _pages(self, request: Request) -> Response:
+        given = request.query_params
+        room = {"pages": "links", "failures": "errs"}.get(given.get("room", "pages"))
+        if room is None:
+            raise UsageError("room: it takes pages or failures")
+        self._lookout.check()
+        return JSONResponse(
+            scan.page_of(self._lookout.tree, _host(given.get("host", "")), room, _number(given.get("page")))
+        )
+
+    def _errors(self, request: Request) -> Response:  # noqa: ARG002
+        self._lookout.check()
+        return JSONResponse(scan.examples(self._lookout.tree))
+
+    def _search(self, request: Request) -> Response:
+        host, text = _host(request.query_params.get("host", "")), request.query_params.get("q", "").strip()
+        if not text:
+            raise UsageError("q: a part of a URL or a title")
+        return self._found(scan.matching(self._lookout.tree, host, text))
+
+    def _links_in(self, request: Request) -> Response:
+        url = urls.normalise(request.query_params.get("url", ""))
+        if url is None:
+            raise UsageError("url: it takes a URL in full")
+        return self._found(scan.links_in(self._lookout.tree, url, urls.host(url)))
+
+    def _found(self, events: Iterator[scan.Event]) -> Response:
+        """Stream what a search finds, a JSON object a line; it stops when nobody listens."""
+        self._lookout.check()
+        return StreamingResponse(self._lines(events), media_type="application/x-ndjson")
+
+    def _lines(self, events: Iterator[scan.Event]) -> Iterator[str]:
+        try:
+            for event in events:
+                yield _json(event) + "\n"
+                if self._closing.is_set():
+                    return
+        except TreeError as error:
+            yield _json({"error": str(error)}) + "\n"
+
+    def _body(self, request: Request) -> Response:
+        way = request.query_params.get("as", "page")
+        if way not in pages.WAYS:
+            raise UsageError(f"as: it takes {', '.join(pages.WAYS)}")
+        host, key = _place(request.path_params["host"], request.path_params["key"])
+        found = pages.body(self._lookout.tree, host, key, way)
+        if found is None:
+            self._lookout.check()
+            raise HTTPException(404, "no body is stored of it")
+        return Response(found[1], headers={"content-type": f"{found[0]}; charset=utf-8"})
+
+    # -- control
+
+    async def _control(self, request: Request) -> Response:
+        verb = self._verbs.get(request.path_params["verb"])
+        if verb is None:
+            raise HTTPException(404, f"it takes one of {', '.join(self._verbs)}")
+        given = await _object(request)
+        return JSONResponse({"done": await to_thread.run_sync(lambda: verb(self._lookout.tree, given))})
+
+
+def _file(name: str, media_type: str) -> Callable[[Request], Any]:
+    content = (_STATIC / name).read_bytes()
+
+    async def answer(request: Request) -> Response:  # noqa: ARG001
+        return Response(content, media_type=media_type)
+
+    return answer
+
+
+def _json(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+
+
+# -- what was asked for
+
+
+def _window(request: Request) -> str:
+    window = request.query_params.get("window", "10min")
+    if window not in WINDOWS:
+        raise UsageError(f"window: it takes {', '.join(WINDOWS)}")
+    return window
+
+
+def _query(request: Request) -> Query:
+    given = request.query_params
+    sort = given.get("sort", "records")
+    if sort not in SORTS:
+        raise UsageError(f"sort: it takes {', '.join(SORTS)}")
+    return Query(given.get("q", ""), sort, given.get("order", "down") == "down", _number(given.get("page")))
+
+
+def _number(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) < 8):
+        raise UsageError("page: it takes a number")
+    return int(text)
+
+
+def _host(host: str) -> str:
+    """Take a host as a directory or as people write it, with a colon before its port."""
+    directory = host.strip().lower().replace(":", "_")
+    if not pages.HOST.match(directory):
+        raise HTTPException(404, "there is no such host")
+    return directory
+
+
+def _place(host: str, key: str) -> tuple[str, str]:
+    if not pages.KEY.match(key):
+        raise HTTPException(404, "there is no such page")
+    return _host(host), key
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    data = b""
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > _MOST_BODY_BYTES:
+            raise HTTPException(413, "that is too long")
+    try:
+        given = json.loads(data or b"{}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise UsageError("it takes a JSON object")
+    return given
+
+
+# -- what went wrong
+
+
+async def _told(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
+    return JSONResponse({"error": str(error)}, 400 if isinstance(error, UsageError) else 503)
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:  # noqa: ARG001
+    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    sys.stderr.write(f"fscrawl: dashboard: {request.url.path}: {type(error).__name__}: {error}\n")
+    return JSONResponse({"error": "something went wrong here; the terminal says what"}, 500)

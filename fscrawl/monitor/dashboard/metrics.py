@@ -1,0 +1,101 @@
+"""A look at the crawl as metrics for Prometheus, in its text format 0.0.4. Pure.
+
+Counters are of every machine that ever was, so that their sum never falls; gauges are of those that are alive.
+https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fscrawl import __version__
+from fscrawl.monitor.snapshot import Machine, View
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_Samples = Iterable[tuple[dict[str, str], float]]
+_COUNTERS = {"pages": "Pages that the machine has stored.", "bytes": "Bytes of the bodies that the machine has stored."}
+_GAUGES = {
+    "pending": ("pending", "URLs that wait to be fetched."),
+    "in_flight": ("in_flight", "URLs that are being fetched."),
+    "hosts": ("hosts", "Hosts with URLs that wait."),
+    "shards": ("shards", "Shards that the machine holds."),
+    "resting": ("resting_hosts", "Hosts that are left alone for a while."),
+    "memory": ("memory_bytes", "Memory of the machine's main process."),
+}
+
+
+def metrics(view: View | None) -> str:
+    """Give the metrics of a view; None: the tree could not be read, and that is all there is to say.
+
+    >>> print(metrics(None), end="")
+    # HELP fscrawl_tree_up Whether the tree could be read: 1 or 0.
+    # TYPE fscrawl_tree_up gauge
+    fscrawl_tree_up 0
+    """
+    return "".join(f"{line}\n" for family in _families(view) for line in _lines(*family))
+
+
+def _families(view: View | None) -> Iterator[tuple[str, str, str, _Samples]]:
+    """Give (name, type, help, samples) of each metric that there is."""
+    yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, view is not None)]
+    if view is None:
+        return
+    yield (
+        "info",
+        "gauge",
+        "The crawl, and the version of this program.",
+        [({"crawl": view.crawl, "version": __version__}, 1)],
+    )
+    yield "tree_free_bytes", "gauge", "Free space on the tree's disk.", [({}, view.free_bytes)]
+    yield "sign", "gauge", "A sign in the root that steers the machines.", [({"sign": sign}, 1) for sign in view.signs]
+    yield (
+        "machine_up",
+        "gauge",
+        "Whether the machine is alive: 1 or 0.",
+        [(_of(machine), machine.state == "alive") for machine in view.machines],
+    )
+    yield (
+        "last_beat_timestamp_seconds",
+        "gauge",
+        "When the machine beat last, by its own clock.",
+        [(_of(machine), machine.last.at) for machine in view.machines if machine.history],
+    )
+    for name, meaning in _COUNTERS.items():
+        yield (
+            f"{name}_total",
+            "counter",
+            meaning,
+            [(_of(machine), machine.last.number(name)) for machine in view.machines],
+        )
+    yield (
+        "errors_total",
+        "counter",
+        "Failures that the machine has written down.",
+        [
+            ({**_of(machine), "class": name}, number)
+            for machine in view.machines
+            for name, number in sorted(machine.last.table("errors").items())
+        ],
+    )
+    for name, (called, meaning) in _GAUGES.items():
+        yield called, "gauge", meaning, [(_of(machine), machine.last.number(name)) for machine in view.alive()]
+
+
+def _of(machine: Machine) -> dict[str, str]:
+    return {"machine": machine.name}
+
+
+def _lines(name: str, kind: str, meaning: str, samples: _Samples) -> Iterator[str]:
+    yield f"# HELP fscrawl_{name} {meaning}"
+    yield f"# TYPE fscrawl_{name} {kind}"
+    for labels, value in samples:
+        written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        yield f"fscrawl_{name}{f'{{{written}}}' if written else ''} {_number(value)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(float(value))

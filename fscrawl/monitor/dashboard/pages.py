@@ -1,0 +1,145 @@
+"""A stored page, as the page browser shows it: its record, its failure, its body as text.
+
+Vocabulary:
+  place   (host, key): the names of a page's files
+  query   what somebody typed: a URL in any spelling, with its scheme or without, or a key
+
+Promise: what is not there is None, and a tree that is gone is a TreeError, never mistaken for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from fscrawl import urls
+from fscrawl.errors import RecordError, TreeError
+from fscrawl.parse import links, text
+from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.store import Tree
+
+WAYS = ("page", "text", "source")
+HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
+KEY = re.compile(r"[0-9a-f]{24}\Z")
+_LIKE_A_HOST = re.compile(r"[^\s/?#]+\.[^\s/?#]+|localhost|\[[0-9a-fA-F:.]+\]")
+_HREF = re.compile(r"(hr)(ef)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
+_FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
+_LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:underline}</style>"
+
+T = TypeVar("T")
+
+
+def candidates(query: str) -> list[str]:
+    """Give the normal forms of the URLs that somebody may mean; none if it is no URL.
+
+    >>> candidates("HTTP://Example.com/a#b"), candidates("example.com/x"), candidates("some words")
+    (['http://example.com/a'], ['https://example.com/x', 'http://example.com/x'], [])
+    """
+    query = query.strip()
+    if "://" in query:
+        spellings = [query]
+    elif _LIKE_A_HOST.match(query):
+        spellings = [f"https://{query}", f"http://{query}"]
+    else:
+        return []
+    return [url for url in map(urls.normalise, spellings) if url is not None]
+
+
+def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
+    """Give what a list of pages shows of one."""
+    common = {"url": record.url, "host": urls.host(record.url), "key": record.key, "status": record.status}
+    if isinstance(record, ErrorRecord):
+        said = {"class": record.class_, "message": record.message, "attempts": record.attempts}
+        return {**common, **said, "at": record.failed_at}
+    kind = "redirect" if record.redirect else "skipped" if record.skipped else "page"
+    return {**common, "title": record.title, "kind": kind, "bytes": record.bytes, "at": record.fetched_at}
+
+
+def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
+    """Give all fields of a record by their names in the file, those without a value left out."""
+    if record is None:
+        return None
+    found = {field.name.rstrip("_"): getattr(record, field.name) for field in fields(record)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def find(tree: Tree, query: str) -> dict[str, Any] | None:
+    """Find the page of a URL: its detail, or, if none of its spellings is there, None."""
+    for url in candidates(query):
+        found = detail(tree, urls.host(url), urls.key(url))
+        if found is not None:
+            return found
+    return None
+
+
+def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
+    """Give all that is known of a page: record, failure, damage to their files, and where its URL was found."""
+    damages: list[str] = []
+    record = _read(lambda: tree.page(host, key), damages)
+    error = _read(lambda: tree.error(host, key), damages)
+    if record is None and error is None and not damages:
+        return None
+    known = record or error
+    return {
+        "host": host,
+        "key": key,
+        "url": known.url if known else None,
+        "record": whole(record),
+        "error": whole(error),
+        "damages": damages,
+        "has_body": record is not None and bool(record.sha256),
+        "referrer": _referrer(tree, host, known.referrer) if known and KEY.match(known.referrer) else None,
+    }
+
+
+def _referrer(tree: Tree, host: str, key: str) -> dict[str, Any]:
+    """Give the page where a URL was found, if it is of the same host: else only its key is known."""
+    record = _read(lambda: tree.page(host, key), [])
+    return brief(record) if record is not None else {"key": key}
+
+
+def _read(read: Callable[[], T], damages: list[str]) -> T | None:
+    try:
+        return read()
+    except RecordError as error:
+        damages.append(str(error))
+    except TreeError as error:
+        if not error.is_missing:
+            raise
+    return None
+
+
+def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
+    """Give a page's body as (media type, UTF-8) in one of WAYS: as it is, its visible text, or its source as text.
+
+    None if there is none. TreeError if the tree cannot be read.
+    """
+    data = _read(lambda: tree.body(host, key), [])
+    if data is None:
+        return None
+    record = _read(lambda: tree.page(host, key), [])
+    encoding = (record and record.encoding) or sniff_encoding(data)
+    if way == "text":
+        return "text/plain", text.visible(links.readable(data, encoding)).encode("utf-8", "replace")
+    source = decode(data, encoding)
+    if way == "page":
+        return "text/html", inert(source).encode("utf-8", "replace")
+    return "text/plain", source.encode("utf-8", "replace")
+
+
+def inert(html: str) -> str:
+    """Make a page that is to be shown lead nowhere.
+
+    Chromium connects to a server before it asks any policy: for `<link rel=preconnect>`, for frames, for a link that is
+    followed. So every `href=` gets a zero-width space within, and frames other names. It is done to the text, whatever
+    a parser would take it for; text that is shown looks the same, and links still look like links.
+
+    >>> inert("<a HREF =b>")[:12].encode("ascii", "namereplace").decode()
+    '<a HR\\\\N{ZERO WIDTH SPACE}EF =b>'
+    >>> inert("<IFRAME src=b></iframe>").partition("<style>")[0]
+    '<x-IFRAME src=b></x-iframe>'
+    """
+    return _FRAMES.sub(r"<\1x-\2", _HREF.sub("\\1\u200b\\2", html)) + _LIKE_LINKS

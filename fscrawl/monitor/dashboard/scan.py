@@ -1,0 +1,152 @@
+"""Searches that read many files of a tree: which page links to a URL, which URL has a text in it, examples of failures.
+
+Vocabulary:
+  find      {"page": …}: something that was looked for
+  progress  {"looked": n, "hosts": n}: how far a search is, about twice a second
+  end       {"end": "all" | "enough" | "time"}: the last of a search, and why it is; "all": nothing was left out
+
+Promise: a search is bounded, in what it finds and in time; it tells how far it is, and ends when nobody listens.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from fscrawl.errors import RecordError
+from fscrawl.monitor.dashboard.pages import brief
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS, in_turn
+
+PAGE_ROWS = 50
+_MOST_FOUND = 200
+_MOST_S = 120.0
+_TOLD_S = 0.5
+_EXAMPLES = 5
+_SAMPLE_HOSTS = 100
+_SAMPLE_FILES = 500
+Event = dict[str, Any]
+Kind = type[PageRecord] | type[ErrorRecord]
+
+
+def links_in(tree: Tree, url: str, host: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
+    """Search for pages that link to `url` (a normal form): those of its own `host` first, then all others."""
+    needle = json.dumps(url, ensure_ascii=False).encode()
+    hosts = [host, *(name for name in tree.hosts("links") if name != host)]
+
+    def how(record: PageRecord) -> str | None:
+        return None if record.url == url else _how(record, url)
+
+    return _search(tree, hosts, lambda data: needle in data, how, clock)
+
+
+def matching(tree: Tree, host: str, text: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
+    """Search the stored pages of a host for those with `text` in URL or title, in any case."""
+    wanted = text.lower()
+
+    def how(record: PageRecord) -> str | None:
+        if wanted in record.url.lower():
+            return "url"
+        return "title" if wanted in (record.title or "").lower() else None
+
+    return _search(tree, [host], lambda data: wanted in data.decode("utf-8", "replace").lower(), how, clock)
+
+
+def _how(record: PageRecord, url: str) -> str | None:
+    """Say how a page leads to a URL; None if it does not."""
+    if record.redirect == url:
+        return "redirect"
+    if url in record.links or url in (record.sitemaps or ()):
+        return "canonical" if record.canonical == url else "link"
+    return "nofollow" if url in (record.nofollow or ()) else None
+
+
+def _search(
+    tree: Tree,
+    hosts: Iterable[str],
+    may_be: Callable[[bytes], bool],
+    how: Callable[[PageRecord], str | None],
+    clock: Callable[[], float],
+) -> Iterator[Event]:
+    began = told = clock()
+    looked = found = at_host = 0
+    for number, data in _files(tree, "links", hosts):
+        at_host, looked, now = number, looked + (data is not None), clock()
+        record = _record(PageRecord, data) if data is not None and may_be(data) else None
+        reason = how(record) if isinstance(record, PageRecord) else None
+        if isinstance(record, PageRecord) and reason is not None:
+            found += 1
+            yield {"page": {**brief(record), "how": reason}}
+        if now - told >= _TOLD_S:
+            told = now
+            yield {"looked": looked, "hosts": at_host}
+        if found >= _MOST_FOUND or now - began >= _MOST_S:
+            yield {"looked": looked, "hosts": at_host}
+            yield {"end": "enough" if found >= _MOST_FOUND else "time"}
+            return
+    yield {"looked": looked, "hosts": at_host}
+    yield {"end": "all"}
+
+
+def _files(tree: Tree, room: str, hosts: Iterable[str]) -> Generator[tuple[int, bytes | None]]:
+    """Read the files of hosts: (how many hosts before it and with it, bytes); each host begins with a None."""
+    with ThreadPoolExecutor(READERS, thread_name_prefix="scan") as pool:
+        for number, host in enumerate(hosts, 1):
+            yield number, None
+            jobs = (partial(_read, tree, room, host, key) for key in tree.keys(room, host))
+            for data in in_turn(pool, jobs):
+                yield number, data
+
+
+def _read(tree: Tree, room: str, host: str, key: str) -> bytes | None:
+    return tree.read(tree.path_of(room, host, key).removeprefix(f"{tree.root}/"))
+
+
+def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
+    try:
+        return None if data is None else kind.from_json(data)
+    except RecordError:
+        return None
+
+
+def page_of(tree: Tree, host: str, room: str, page: int) -> Event:
+    """Give fifty records of a host, or failures (`room` "links", "errs"), in the order of their keys."""
+    keys = sorted(tree.keys(room, host))
+    chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
+    kind: Kind = PageRecord if room == "links" else ErrorRecord
+    with ThreadPoolExecutor(READERS, thread_name_prefix="page") as pool:
+        read = list(in_turn(pool, (partial(_read, tree, room, host, key) for key in chosen)))
+    records = [record for data in read if (record := _record(kind, data)) is not None]
+    return {
+        "found": len(keys),
+        "page": page,
+        "pages": max(1, -(-len(keys) // PAGE_ROWS)),
+        "unreadable": len(chosen) - len(records),
+        "rows": sorted(map(brief, records), key=lambda row: str(row["url"])),
+    }
+
+
+def examples(tree: Tree, chance: random.Random | None = None) -> Event:
+    """Give some failures of each class, out of a few hundred files of hosts chosen at random."""
+    chance = chance or random.Random()
+    hosts = tree.hosts("errs")
+    hosts = chance.sample(hosts, min(len(hosts), _SAMPLE_HOSTS))
+    share = max(20, _SAMPLE_FILES // max(1, len(hosts)))
+    found: dict[str, list[Event]] = {}
+    looked = 0
+    with ThreadPoolExecutor(READERS, thread_name_prefix="examples") as pool:
+        for host in hosts:
+            keys = tree.keys("errs", host)
+            chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
+            looked += len(chosen)
+            for data in in_turn(pool, [partial(_read, tree, "errs", host, key) for key in chosen]):
+                record = _record(ErrorRecord, data)
+                if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
+                    found[record.class_].append(brief(record))
+    return {"looked": looked, "classes": found}

@@ -1,0 +1,108 @@
+"""The dashboard's process: an address to listen on, and an end by Ctrl-C that waits for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import secrets
+import socket
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from fscrawl.errors import EXIT_OK, UsageError
+from fscrawl.monitor.dashboard.app import Dashboard, Verbs
+from fscrawl.monitor.dashboard.guard import Guard, names_for
+
+_GRACE_S = 1
+_LAST_RESORT_S = 3.0
+_BACKLOG = 128
+
+
+class _Server(uvicorn.Server):
+    """A server whose streams end when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
+        super().__init__(config)
+        self._dashboard = dashboard
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._dashboard.close)
+        last = threading.Timer(_LAST_RESORT_S, os._exit, [EXIT_OK])  # for a thread that waits for a share that hangs
+        last.daemon = True
+        last.start()
+        super().handle_exit(sig, frame)
+
+
+def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
+    """Serve the dashboard of the tree at `root` until Ctrl-C; UsageError if it cannot listen there.
+
+    `verbs`: what it may do to the crawl (see `Dashboard`); where there are none, no token is made.
+    """
+    token = secrets.token_urlsafe(24) if verbs else None
+    dashboard = Dashboard(root, verbs)
+    listener = listen(host, port)
+    guard = Guard(dashboard.app, names_for(host, socket.gethostname()), token)
+    config = uvicorn.Config(
+        guard,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever asks says what they like in them
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    _announce(root, listener, token)
+    try:
+        _Server(config, dashboard).run([listener])
+    except KeyboardInterrupt:  # uvicorn ends, and then raises the signal again
+        sys.stderr.write("\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(EXIT_OK)  # the interpreter would wait for threads that wait for a share
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bind and listen; UsageError, in a line that says which option to change, if that cannot be."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"--port {port}: something listens there already; choose another, or 0 for any") from error
+        if error.errno == errno.EACCES:
+            raise UsageError(f"--port {port}: not permitted; choose one above 1023") from error
+        raise UsageError(f"--host {host}: cannot listen there: {error.strerror or error}") from error
+    return listener
+
+
+def _announce(root: Path, listener: socket.socket, token: str | None) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    fragment = f"#token={token}" if token else ""
+    sys.stdout.write(f"dashboard of {root}:  http://{shown}:{port}/{fragment}\n")
+    if token:
+        sys.stdout.write("whoever has this address can pause, resume and stop the crawl, and add seeds\n")
+    if not (host.startswith("127.") or host == "::1"):
+        sys.stdout.write("warning: whoever reaches this machine can read the crawl, and nothing is encrypted\n")
+    sys.stdout.write("Ctrl-C ends it\n")
+    sys.stdout.flush()

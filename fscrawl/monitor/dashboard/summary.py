@@ -1,0 +1,149 @@
+"""What the page is told of a look at the crawl: a JSON object. Pure.
+
+Promise: it has the same size for a crawl of an hour and of a month: of machines that are over only the last hundred are
+listed, at most eight machines have curves of their own, and a curve has a fixed number of points.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fscrawl.monitor.dashboard.curves import Grid, grid, levels, rates, summed
+from fscrawl.monitor.snapshot import WINDOWS_S, Beat, Machine, View
+from fscrawl.store import PAUSE, STOP
+
+WINDOWS = {"10min": 600.0, "1h": 3600.0}
+POINTS = 120
+_FEWEST_POINTS = 24
+_OWN_CURVES = 8  # as many colours can be told apart
+_LISTED = 100
+_MINUTE_S = 60.0
+_Curves = dict[str, list[float | None]]
+
+
+def summary(view: View, window: str) -> dict[str, Any]:
+    """Give the state of a view, with the curves of a window of WINDOWS."""
+    alive = view.alive()
+    shown = [*alive, *_lately(view)]
+    charted = _charted(view.machines, view.now - WINDOWS[window])
+    colours = {machine.name: number for number, machine in enumerate(charted[:_OWN_CURVES])}
+    return {
+        "now": round(view.now, 1),
+        "crawl": view.crawl,
+        "condition": condition(view),
+        "signs": list(view.signs),
+        "settings_trouble": view.settings_trouble,
+        "totals": _totals(view),
+        "machines": [{**_row(machine, view), "colour": colours.get(machine.name)} for machine in shown],
+        "unlisted": len(view.machines) - len(shown),
+        "errors": [[name, number] for name, number in view.errors().most_common() if number],
+        "slow": [list(item) for item in view.worst("slow")],
+        "failing": [list(item) for item in view.worst("failing")],
+        "curves": _curves(charted, _grid(charted, view.now, WINDOWS[window] / POINTS)),
+    }
+
+
+def condition(view: View) -> str:
+    """Say in a word or two how the crawl is."""
+    alive = view.alive()
+    if STOP in view.signs:
+        return "stopping" if alive else "stopped"
+    if alive:
+        return "paused" if PAUSE in view.signs else "running"
+    if not view.machines:
+        return "not begun"
+    newest = max(view.machines, key=lambda machine: machine.last.at)
+    return "finished" if newest.finished else "no machine runs"
+
+
+def _lately(view: View) -> list[Machine]:
+    over = [machine for machine in view.machines if machine.state != "alive"]
+    return heapq.nlargest(_LISTED, over, key=lambda machine: machine.last.at)
+
+
+def _totals(view: View) -> dict[str, Any]:
+    alive = bool(view.alive())
+    ends_in_s = view.ends_in_s()
+    return {
+        "pages": int(view.total("pages")),
+        "bytes": int(view.total("bytes")),
+        "errors": view.errors().total(),
+        "pending": int(view.at_work("pending")) if alive else None,
+        "in_flight": int(view.at_work("in_flight")) if alive else None,
+        "free_bytes": view.free_bytes,
+        "rates": {name: round(view.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
+        "bytes_rate": round(view.rate(WINDOWS_S["1 min"], "bytes")),
+        "ends_in_s": None if ends_in_s is None else round(ends_in_s),
+    }
+
+
+def _row(machine: Machine, view: View) -> dict[str, Any]:
+    last = machine.last
+    return {
+        "name": machine.name,
+        "state": machine.state,
+        "doing": machine.doing,
+        "rate": round(machine.rate(WINDOWS_S["1 min"]), 2) if machine.state == "alive" else None,
+        "errors": int(sum(last.table("errors").values())),
+        **{name: int(last.number(name)) for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")},
+        "memory": int(last.number("memory")),
+        "beat_at": round(machine.seen_at, 1),
+        "other_settings": view.goes_by_other_settings(machine),
+    }
+
+
+def _charted(machines: Sequence[Machine], since: float) -> list[Machine]:
+    """Give the machines that beat since then: the fastest come first where there are many, else the oldest.
+
+    The order is by the first beat, so that a machine keeps its colour when others join.
+    """
+    found = [machine for machine in machines if len(machine.history) > 1 and machine.last.at > since]
+    found.sort(key=lambda machine: (-machine.last.number("pages"), machine.name))
+    own = sorted(found[:_OWN_CURVES], key=lambda machine: (machine.history[0].at, machine.name))
+    return [*own, *found[_OWN_CURVES:]]
+
+
+def _grid(charted: Sequence[Machine], now: float, step_s: float) -> Grid:
+    """Lay the moments: up to when all machines that are alive have said something, past which a sum would be of some.
+
+    A crawl that began lately is drawn from its beginning.
+    """
+    said = [machine.last.at for machine in charted if machine.state == "alive"]
+    until = max(min(said, default=now), now - _MINUTE_S)
+    began = min((machine.history[0].at for machine in charted), default=now)
+    points = max(_FEWEST_POINTS, min(POINTS, math.ceil((until - began) / step_s)))
+    return grid(until, step_s, points + 1)
+
+
+def _curves(charted: Sequence[Machine], at: Grid) -> dict[str, Any]:
+    all_curves = [_curves_of(machine, at) for machine in charted]
+    series = [
+        {"name": machine.name, **_rounded(curves)}
+        for machine, curves in zip(charted, all_curves[:_OWN_CURVES], strict=False)
+    ]
+    if rest := all_curves[_OWN_CURVES:]:
+        together = {name: summed(curves[name] for curves in rest) for name in rest[0]}
+        series.append({"name": f"{len(rest)} others", **_rounded(together)})
+    return {"since": at.since + at.step_s, "step_s": at.step_s, "count": at.points - 1, "series": series}
+
+
+def _curves_of(machine: Machine, at: Grid) -> _Curves:
+    moments = at.moments()
+    history = [beat for beat in machine.history if beat.at > at.since - _MINUTE_S]
+
+    def level(number: Callable[[Beat], float]) -> list[float | None]:
+        return levels([(beat.at, number(beat)) for beat in history], moments)
+
+    return {
+        "pages": rates(level(lambda beat: beat.number("pages")), at.step_s),
+        "errors": rates(level(lambda beat: sum(beat.table("errors").values())), at.step_s, _MINUTE_S),
+        "pending": level(lambda beat: beat.number("pending"))[1:],
+        "bytes": rates(level(lambda beat: beat.number("bytes")), at.step_s),
+    }
+
+
+def _rounded(curves: _Curves) -> _Curves:
+    return {name: [None if value is None else round(value, 2) for value in curve] for name, curve in curves.items()}

@@ -1,0 +1,201 @@
+"""What a tree knows of one URL; and where it is not stored, why: the answer to "why is this page missing".
+
+Vocabulary:
+  asked      what the user gave: a URL, or the 24 digits of a key
+  line       a URL's line in a feed: who discovered it, how deep, on which page; a seed is one of `seeds.txt`
+  reason     why a URL is not stored, or not yet: a name for programs, words for people, and what to do
+  waiting    it has a line, and is neither stored nor failed: it is fetched when its turn comes
+
+Promise: reads only. What cannot be known from what is stored is said so. Of all link files only those with the right
+name are read, unless `inlinks` asks for all. `noindex` is no reason: such pages are stored, and left out by the export.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fscrawl import urls
+from fscrawl.config.settings import Settings
+from fscrawl.errors import RecordError
+from fscrawl.fleet.logs import Machinery
+from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
+from fscrawl.monitor.explain.inlinks import host_of, inlinks, place_of, record_of
+from fscrawl.monitor.explain.why import Why, why_no_url
+from fscrawl.monitor.snapshot import Survey
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.store import Tree
+
+__all__ = ["Explanation", "explain"]
+
+KEY = re.compile(r"[0-9a-f]{24}\Z")
+_ROOMS = ("htmls", "links", "errs")
+_MOST_HOPS = 20  # a browser's patience with redirects
+_MOST_LINES = 100
+
+
+def explain(
+    tree: Tree, settings: Settings, seeds: frozenset[str], asked: str, *, all_inlinks: bool = False, bar: bool = False
+) -> Explanation:
+    """Look a URL, or a key, up in an open tree; TreeError if that cannot be read.
+
+    `settings`, `seeds`: the tree's, normal forms. `all_inlinks`: read all link files; `bar`: show one meanwhile.
+    """
+    return _Inquiry(tree, settings, seeds, asked).run(all_inlinks=all_inlinks, bar=bar)
+
+
+class _Inquiry:
+    def __init__(self, tree: Tree, settings: Settings, seeds: frozenset[str], asked: str) -> None:
+        self._tree = tree
+        self._machinery = Machinery(tree)
+        self._settings = settings
+        self._seeds = seeds
+        self._it = Explanation(asked)
+
+    def run(self, *, all_inlinks: bool, bar: bool) -> Explanation:
+        it = self._it
+        self._name()
+        if not it.key:
+            it.reasons.append(Reason("no-url", why_no_url(it.asked)))
+            return it
+        self._read_files()
+        if it.url is None:
+            it.reasons.append(Reason("unknown-key", "no file, no line of a feed and no seed has this key"))
+            return it
+        if all_inlinks:
+            it.inlinks = sorted(inlinks(self._tree, it.url, bar=bar))
+        self._find_source()
+        if it.page is not None:
+            it.redirects = list(self._chain(it.page))
+            return it
+        view = Survey(self._tree, lambda: self._settings).look()
+        self._find_holder({machine.name: machine.state for machine in view.machines})
+        it.reasons += Why(self._tree, self._settings, self._seeds, it, view).reasons(it.url)
+        return it
+
+    # -- what it is called
+
+    def _name(self) -> None:
+        it = self._it
+        if KEY.match(it.asked):
+            it.key = it.asked
+            self._find_url()
+            return
+        it.url = urls.normalise(it.asked)
+        if it.url is not None and self._settings.crawl.drop_query and it.url not in self._seeds:
+            bare = urls.normalise(it.url, drop_query=True)
+            if bare != it.url:
+                it.url = bare
+                it.notes.append("crawl.drop_query is set: a page is the same with any query")
+        if it.url is not None:
+            it.key, it.host = urls.key(it.url), urls.host(it.url)
+
+    def _find_url(self) -> None:
+        """Find whose key it is: a file's name tells the host, a feed or the seeds have the URL."""
+        it = self._it
+        for room in _ROOMS[1:]:
+            it.host = host_of(self._tree, it.key, room) or it.host
+        if it.host:
+            return  # its record says the rest
+        known = (url for _, _, url in self._all_lines())
+        it.url = next((url for url in (*self._seeds, *known) if urls.key(url) == it.key), None)
+        it.host = urls.host(it.url) if it.url is not None else ""
+
+    def _shard(self) -> int:
+        record = self._tree.record
+        return urls.shard(self._it.key if record.partition == "url" else self._it.host, record.shards)
+
+    # -- what is stored
+
+    def _read_files(self) -> None:
+        it = self._it
+        it.shard = self._shard() if it.host else -1
+        for room in _ROOMS if it.host else ():
+            place = place_of(self._tree, room, it.host, it.key)
+            data = self._tree.read(place)
+            if data is None:
+                continue
+            it.files[place] = len(data)
+            try:
+                if room == "links":
+                    it.page = PageRecord.from_json(data)
+                elif room == "errs":
+                    it.error = ErrorRecord.from_json(data)
+            except RecordError as error:
+                self._torn(place, error)
+        record = it.page or it.error
+        if it.url is None and record is not None:
+            it.url = record.url
+        if it.page is not None and it.page.sha256 and len(it.files) < 2:
+            it.notes.append("its body is missing:  fscrawl audit --repair  has it fetched again")
+
+    def _torn(self, place: str, error: RecordError) -> None:
+        self._it.reasons.append(
+            Reason("torn", f"{place} cannot be read: {error}", f"fscrawl audit --root {self._tree.root} --repair")
+        )
+
+    def _chain(self, page: PageRecord) -> Iterator[Hop]:
+        """Follow redirects as far as they are stored; a loop ends where it closes."""
+        seen = {page.url}
+        ahead = page.redirect
+        while ahead is not None and len(seen) < _MOST_HOPS:
+            stored = record_of(self._tree, urls.key(ahead), urls.host(ahead)) if urls.normalise(ahead) else None
+            yield Hop(ahead, stored.status if stored else None)
+            if ahead in seen:
+                return
+            seen.add(ahead)
+            ahead = stored.redirect if stored else None
+
+    def _find_source(self) -> None:
+        """Find where it was discovered: its record says it, or its lines."""
+        it = self._it
+        record = it.page or it.error
+        if it.page is None:
+            it.lines = list(self._lines())
+        if record is not None:
+            it.found_on = self._url_of(record.referrer)
+
+    def _url_of(self, referrer: str) -> str | None:
+        found = record_of(self._tree, referrer, self._it.host) if KEY.match(referrer) else None
+        return found.url if found else None
+
+    # -- who discovered it
+
+    def _lines(self) -> Iterator[Line]:
+        url = self._it.url
+        if url in self._seeds:
+            yield Line("", 0, "")
+        count = 0
+        for machine, (_, depth, referrer, *mark), line_url in self._matching(f" {url}".encode()):
+            if line_url == url and count < _MOST_LINES:
+                count += 1
+                yield Line(machine, int(depth), referrer, " ".join(mark), self._url_of(referrer))
+
+    def _all_lines(self) -> Iterator[tuple[str, list[str], str]]:
+        return self._matching(b"")
+
+    def _matching(self, part: bytes) -> Iterator[tuple[str, list[str], str]]:
+        """Give (machine, words without the URL, URL) of the lines of all feeds that contain `part`."""
+        for machine, last in sorted(self._machinery.feeds().items()):
+            for segment in range(last + 1):
+                offset = 0
+                while data := self._machinery.read_feed(machine, segment, offset):
+                    offset += len(data)
+                    if part in data:  # to look for it in the whole is a hundred times as fast as line by line
+                        yield from _parse(machine, data, part)
+
+    # -- who has it
+
+    def _find_holder(self, states: dict[str, str]) -> None:
+        it = self._it
+        epochs = [epoch for shard, epoch in self._machinery.leases() if shard == it.shard]
+        if epochs:
+            it.holder = self._machinery.lease(it.shard, max(epochs)).holder
+            it.holder_state = states.get(it.holder, "dead")
+
+
+def _parse(machine: str, data: bytes, part: bytes) -> Iterator[tuple[str, list[str], str]]:
+    for line in data.split(b"\n"):
+        words = line.decode("ascii", "replace").split(" ") if part in line else []
+        if len(words) >= 4 and words[1].isdecimal():  # else torn: readers skip it, too
+            yield machine, [*words[:3], *words[4:]], words[3]

@@ -1,0 +1,80 @@
+"""What is known of a URL, as values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fscrawl.monitor.explain.inlinks import Inlink
+from fscrawl.storage.records import ErrorRecord, PageRecord
+
+
+class Reason(NamedTuple):
+    """Why a URL is not stored: `name` for programs, `text` and `advice` ("" for none) for people."""
+
+    name: str
+    text: str
+    advice: str = ""
+
+
+class Line(NamedTuple):
+    """A URL's line in the feed of `machine` ("" for `seeds.txt`). `found_on`: URL of the page of the key `referrer`."""
+
+    machine: str
+    depth: int
+    referrer: str
+    mark: str = ""
+    found_on: str | None = None
+
+
+class Hop(NamedTuple):
+    """One step of a chain of redirects; `status` is None where it is not stored."""
+
+    url: str
+    status: int | None
+
+
+@dataclass
+class Explanation:
+    """What is known of a URL. `files`: path from the root → bytes. `inlinks` is None where nobody asked for them.
+
+    `holder`: who has the lease of its shard, "" for nobody; `holder_state`: "alive", "left", "dead" or "".
+    """
+
+    asked: str
+    url: str | None = None
+    key: str = ""
+    host: str = ""
+    shard: int = -1
+    files: dict[str, int] = field(default_factory=dict)
+    page: PageRecord | None = None
+    error: ErrorRecord | None = None
+    redirects: list[Hop] = field(default_factory=list)
+    found_on: str | None = None
+    inlinks: list[Inlink] | None = None
+    lines: list[Line] = field(default_factory=list)
+    holder: str = ""
+    holder_state: str = ""
+    reasons: list[Reason] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def stored(self) -> bool:
+        return self.page is not None
+
+    def as_json(self) -> dict[str, Any]:
+        """Give all of it as values of JSON; of the record the number of its links in place of them."""
+        rows = ("redirects", "lines", "reasons")
+        facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
+        facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}
+        facts["stored"] = self.stored
+        facts["inlinks"] = None if self.inlinks is None else [each._asdict() for each in self.inlinks]
+        facts["record"] = None if self.page is None else _without_links(json.loads(self.page.to_json()))
+        facts["error"] = None if self.error is None else json.loads(self.error.to_json())
+        return facts
+
+
+def _without_links(record: dict[str, Any]) -> dict[str, Any]:
+    lists = ("links", "nofollow", "sitemaps")
+    return {name: len(value) if name in lists else value for name, value in record.items()}

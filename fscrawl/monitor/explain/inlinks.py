@@ -1,0 +1,96 @@
+"""Who links to a page: from the link files of a tree, by name where a key is known, else by reading all of them.
+
+Vocabulary:
+  inlink     a stored page that names a URL, and how: "link", "nofollow", "redirect" or "sitemap"
+  by name    a key tells the file's name but not its host, so each host is asked for it
+
+Promise: reads only, several files at a time, and in memory what is found. A torn record is skipped; the audit finds it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+from fscrawl.errors import RecordError
+from fscrawl.storage.records import SITEMAP, PageRecord
+from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS, in_turn
+
+
+class Inlink(NamedTuple):
+    """A stored page that names a URL. `how`: see above; `depth`: what the URL's would be by this way."""
+
+    url: str
+    how: str
+    depth: int
+
+
+def place_of(tree: Tree, room: str, host: str, key: str) -> str:
+    """Give the path of a page's file from the root."""
+    return tree.path_of(room, host, key).removeprefix(f"{tree.root}/")
+
+
+def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
+    """Find the host that has a file of this key in `room`; `first` is asked first. None if there is none."""
+    others = (host for host in sorted(tree.hosts(room)) if host != first)
+    if first and tree.read(place_of(tree, room, first, key)) is not None:
+        return first
+    with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
+        asked = in_turn(pool, (partial(_has, tree, room, host, key) for host in others))
+        return next((host for host in asked if host is not None), None)
+
+
+def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
+    return host if tree.read(place_of(tree, room, host, key)) is not None else None
+
+
+def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
+    """Find the record of a key, on `first` or another host; None if it is not stored, or torn."""
+    host = host_of(tree, key, "links", first)
+    return None if host is None else _record(tree.read(place_of(tree, "links", host, key)))
+
+
+def _record(data: bytes | None) -> PageRecord | None:
+    try:
+        return PageRecord.from_json(data or b"")
+    except RecordError:
+        return None
+
+
+def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
+    """Give the stored pages that name a normal form, by reading all link files; `bar`: show one on standard error."""
+    hosts = sorted(tree.hosts("links"))
+    quoted = f'"{url}"'.encode()  # a normal form is ASCII, and no character of it is escaped in JSON
+    with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
+        names = [(host, key) for host in hosts for key in tree.keys("links", host)]
+        jobs = (partial(_read, tree, host, key, quoted) for host, key in names)
+        for record in _with_bar(in_turn(pool, jobs), len(names), bar=bar):
+            how = None if record is None or record.url == url else how_it_names(record, url)
+            if record is not None and how is not None:
+                yield Inlink(record.url, how, record.depth_of_links)
+
+
+def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
+    data = tree.read(place_of(tree, "links", host, key))
+    return _record(data) if data is not None and quoted in data else None  # most need no parsing
+
+
+def how_it_names(record: PageRecord, url: str) -> str | None:
+    """Tell how a page names a URL; None if it only has it as its canonical, or not at all."""
+    if record.redirect == url:
+        return "redirect"
+    if url in record.links or url in (record.sitemaps or ()):
+        return "sitemap" if record.skipped == SITEMAP else "link"
+    return "nofollow" if url in (record.nofollow or ()) else None
+
+
+def _with_bar(records: Iterator[PageRecord | None], expected: int, *, bar: bool) -> Iterator[PageRecord | None]:
+    if not bar:
+        return records
+    from tqdm import tqdm  # noqa: PLC0415 - slow to load, and of use to a terminal only
+
+    return iter(tqdm(records, total=expected, unit=" records", dynamic_ncols=True, file=sys.stderr, leave=False))

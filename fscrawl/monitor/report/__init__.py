@@ -1,0 +1,49 @@
+"""`fscrawl report`: what a crawl has brought, as one HTML file.
+
+    tally    what the records of the tree add up to
+    course   how it went, from whole heartbeat logs
+    svg      plots
+    page     the file
+
+It changes nothing in the tree, and machines may be at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from fscrawl.errors import RecordError, TreeError
+from fscrawl.fleet.logs import Machinery
+from fscrawl.monitor.report.course import course_of
+from fscrawl.monitor.report.page import Report, render
+from fscrawl.monitor.report.tally import Duplicate, Fact, fact_of, tally_of
+from fscrawl.store import Tree
+
+__all__ = ["gather", "render"]
+
+
+def gather(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Report:
+    """Read all of a tree. `bar(n)`: n more records have been read. TreeError if it cannot be read."""
+    tally = tally_of(tree, warn, bar)
+    pages, bodies, duplicates = tally.bodies.duplicates(tally.names)
+    return Report(
+        root=str(tree.root),
+        crawl=tree.record.crawl,
+        made_at=time.time(),
+        tally=tally,
+        course=course_of(Machinery(tree)),
+        same_pages=pages,
+        same_bodies=bodies,
+        shown=_with_facts(tree, duplicates),
+    )
+
+
+def _with_facts(tree: Tree, duplicates: list[Duplicate]) -> list[tuple[Duplicate, Fact]]:
+    """Read one page of each again; one that is gone by now is left out."""
+    found = []
+    for each in duplicates:
+        with contextlib.suppress(TreeError, RecordError):
+            found.append((each, fact_of(tree.page(each.host, each.key), each.key)))
+    return found

@@ -1,0 +1,328 @@
+"""The report as one HTML file: no script, no picture, no font, nothing to be fetched. Pure.
+
+Vocabulary:
+  section   a heading with plots and tables; one without anything to show is left out
+  cell      the markup of one field of a table
+
+Promise: whatever came from the web goes through `escaped`, and only URLs of http and https become links; a policy in
+the head forbids scripts and requests besides. The file reads well light, dark and printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fscrawl.http.answers import CLASSES
+from fscrawl.monitor.report import svg
+from fscrawl.monitor.report.course import Course
+from fscrawl.monitor.report.svg import cut, escaped
+from fscrawl.monitor.report.tally import Duplicate, Fact, Host, Tally
+from fscrawl.monitor.snapshot import Machine
+from fscrawl.storage.records import timestamp
+from fscrawl.util.humanize import DAY_S, count, size, span
+
+TOP_HOSTS = 20
+_TOP_BARS = 12
+_FEW_RECORDS = 3  # a host of fewer is no slow host
+_URL_CHARS = 100
+_TEXT_CHARS = 200
+
+STYLE = """
+:root{color-scheme:light dark;--back:#fff;--text:#1c2128;--faint:#59636e;--rule:#d8dee4;--accent:#1f6feb;
+--soft:#1f6feb26}
+@media (prefers-color-scheme:dark){:root{--back:#14181d;--text:#e6edf3;--faint:#9aa4af;--rule:#343b44;--accent:#6cb0ff;
+--soft:#6cb0ff33}}
+*{box-sizing:border-box}body{margin:0 auto;padding:1.5rem;max-width:64rem;background:var(--back);color:var(--text);
+font:15px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:2.5rem 0 .5rem;
+border-bottom:1px solid var(--rule)}h3{font-size:1rem;margin:1.2rem 0 .3rem}p{margin:.3rem 0}.faint{color:var(--faint)}
+a{color:var(--accent)}.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(26rem,100%),1fr));
+gap:0 2rem}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem;margin:1.5rem 0}dt{color:var(--faint)}
+dd{margin:0;font-size:1.4rem;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}table{border-collapse:collapse;
+width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:600;padding:.3rem 0}
+th,td{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--rule);
+overflow-wrap:anywhere}th{font-weight:600}.n{text-align:right;white-space:nowrap}svg{display:block;width:100%;height:auto}
+svg text{fill:var(--text);font-size:12px}.grid{stroke:var(--rule)}.line{fill:none;stroke:var(--accent);stroke-width:1.5}
+.area{fill:var(--soft)}.bar{fill:var(--accent)}
+@media print{body{max-width:none;padding:0;font-size:11px}section{break-inside:avoid-page}h2{break-after:avoid}
+.wide{overflow:visible}a{color:inherit}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a report is made of. `shown`: duplicates with a record of each; `made_at`: UNIX time."""
+
+    root: str
+    crawl: str
+    made_at: float
+    tally: Tally
+    course: Course
+    same_pages: int
+    same_bodies: int
+    shown: Sequence[tuple[Duplicate, Fact]]
+
+
+def render(report: Report) -> str:
+    """Give the whole file."""
+    tally, course = report.tally, report.course
+    sections = (
+        _section("Over time", _courses(course)),
+        _section("Hosts", _hosts(tally.hosts)),
+        _section("Depth", _depths(tally.depths)),
+        _section("Answers", _answers(tally)),
+        _section("Sizes", _sizes(tally)),
+        _section("Errors", _errors(tally)),
+        _section("Redirects", _redirects(tally)),
+        _section("Duplicates", _duplicates(report)),
+        _section("Slow answers", _slow(tally)),
+        _section("Machines", _machines(course.machines)),
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="referrer" content="no-referrer">'
+        f"<title>Crawl {escaped(report.crawl)}</title><style>{STYLE}</style></head><body>\n"
+        f"{_head(report)}<main>{''.join(sections)}</main></body></html>\n"
+    )
+
+
+def _head(report: Report) -> str:
+    tally = report.tally
+    reached = f", fetched {escaped(tally.first)} to {escaped(tally.last)}" if tally.first else ""
+    torn = f"<p>{tally.unreadable:,} records could not be read: fscrawl audit</p>" if tally.unreadable else ""
+    tiles = {
+        "pages": count(tally.kinds["page"]),
+        "bytes": size(tally.bytes),
+        "hosts": count(len(tally.hosts)),
+        "errors": count(tally.errors.total()),
+        "redirects": count(tally.kinds["redirect"]),
+        "other types": count(tally.kinds["skipped"]),
+        "links": count(tally.links),
+        "duplicates": count(report.same_pages),
+        "machines": count(len(report.course.machines)),
+        "time": _lasted(report.course),
+    }
+    return (
+        f"<header><h1>Crawl {escaped(report.crawl)}</h1>"
+        f'<p class="faint">{escaped(report.root)}{reached}; report of {timestamp(report.made_at)}</p>{torn}'
+        f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value}</dd></div>' for name, value in tiles.items())}</dl></header>"
+    )
+
+
+def _lasted(course: Course) -> str:
+    return span(course.edges[-1] - course.edges[0]) if course.edges else "–"
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>\n" if content else ""
+
+
+# -- sections
+
+
+def _courses(course: Course) -> str:
+    if not course.edges:
+        return ""
+    lasted_s = course.edges[-1] - course.edges[0]
+
+    def moment(at: float) -> str:
+        form = "%H:%M:%S" if lasted_s < 600 else "%H:%M" if lasted_s < 2 * DAY_S else "%b %d"
+        return datetime.fromtimestamp(at, UTC).strftime(form)
+
+    plots = (
+        ("speed", "Pages a second", course.speed("pages"), lambda value: f"{value:,.3g}"),
+        ("pages", "Pages", course.of("pages"), count),
+        ("errors", "Errors", course.of("errors"), count),
+        ("bytes", "Bytes", course.of("bytes"), size),
+        ("pending", "Pending URLs", course.of("pending"), count),
+    )
+    shown = [_plot(svg.course(slug, title, points, told, moment), title) for slug, title, points, told in plots]
+    return '<p class="faint">By the heartbeats of all machines; times are UTC.</p>' + _plots(*shown)
+
+
+def _plot(plot: str, title: str) -> str:
+    return f"<div><h3>{escaped(title)}</h3>{plot}</div>" if plot else ""
+
+
+def _plots(*plots: str) -> str:
+    return f'<div class="plots">{"".join(plots)}</div>' if any(plots) else ""
+
+
+def _hosts(hosts: dict[str, Host]) -> str:
+    def top(of: str, told: str) -> list[svg.Row]:
+        best = sorted(hosts.items(), key=lambda item: (-getattr(item[1], of), item[0]))[:_TOP_BARS]
+        form = size if of == "bytes" else count
+        return [
+            (name, getattr(host, of), f"{form(getattr(host, of))}{told}") for name, host in best if getattr(host, of)
+        ]
+
+    plots = _plots(
+        _plot(svg.bars("hosts-pages", "Hosts with most pages", top("pages", "")), "Most pages"),
+        _plot(svg.bars("hosts-bytes", "Hosts with most bytes", top("bytes", "")), "Most bytes"),
+        _plot(svg.bars("hosts-errors", "Hosts with most errors", top("errors", "")), "Most errors"),
+    )
+    named = sorted(hosts.items(), key=lambda item: (-item[1].pages, -item[1].errors, item[0]))[:TOP_HOSTS]
+    rows = [
+        (
+            escaped(name),
+            f"{host.pages:,}",
+            size(host.bytes),
+            f"{host.errors:,}",
+            f"{host.elapsed_s / host.records:,.2f} s" if host.records else "",
+        )
+        for name, host in named
+    ]
+    return plots + _table(
+        f"{len(rows)} of {len(hosts):,} hosts", ("host", "#pages", "#bytes", "#errors", "#mean answer"), rows
+    )
+
+
+def _depths(depths: Counter[int]) -> str:
+    named = sorted(depths.items())
+    rows: list[svg.Row] = [(str(depth), number, f"{number:,}") for depth, number in named[: 2 * _TOP_BARS]]
+    rest = sum(number for _, number in named[2 * _TOP_BARS :])
+    rows += [("deeper", rest, f"{rest:,}")] if rest else []
+    return _plots(_plot(svg.bars("depth", "Records by links from a seed", rows), "Links from a seed"))
+
+
+def _most_common(counter: Counter[str] | Counter[int]) -> list[svg.Row]:
+    return [(str(name), number, f"{number:,}") for name, number in counter.most_common(_TOP_BARS)]
+
+
+def _answers(tally: Tally) -> str:
+    return _plots(
+        _plot(svg.bars("status", "Records by HTTP status", _most_common(tally.statuses)), "HTTP status"),
+        _plot(svg.bars("types", "Records by content type", _most_common(tally.types)), "Content types"),
+        _plot(svg.bars("skipped", "Records without body, by reason", _most_common(tally.reasons)), "Without body"),
+    )
+
+
+def _sizes(tally: Tally) -> str:
+    if not tally.sizes:
+        return ""
+    bits = range(min(tally.sizes), max(tally.sizes) + 1)
+    rows = [(_range_of(bit), tally.sizes[bit], f"{tally.sizes[bit]:,}") for bit in bits]
+    pages = [
+        (size(rank), _link(fact.url), escaped(cut(fact.title, _TEXT_CHARS))) for rank, fact in tally.largest.items()
+    ]
+    plot = _plot(svg.bars("sizes", "Pages by size of the body", rows), "Size of the body")
+    return _plots(plot) + _table("Largest pages", ("#bytes", "URL", "title"), pages)
+
+
+def _range_of(bits: int) -> str:
+    """Name the sizes of a number of bits.
+
+    >>> _range_of(0), _range_of(1), _range_of(11)
+    ('empty', '1 B', '1 KiB to 2 KiB')
+    """
+    return "empty" if not bits else "1 B" if bits == 1 else f"{_binary(1 << (bits - 1))} to {_binary(1 << bits)}"
+
+
+def _binary(number: int) -> str:
+    for bits, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if number >= 1 << bits:
+            return f"{number >> bits:,} {unit}"
+    return f"{number} B"
+
+
+def _errors(tally: Tally) -> str:
+    if not tally.errors:
+        return ""
+    rows = [
+        (
+            f"<strong>{escaped(name)}</strong><br>{escaped(CLASSES.get(name, ''))}",
+            f"{number:,}",
+            "<br>".join(
+                f'{_link(each.url)} <span class="faint">{escaped(cut(each.message, _TEXT_CHARS))}</span>'
+                for each in tally.examples.get(name, ())
+            ),
+        )
+        for name, number in tally.errors.most_common(2 * _TOP_BARS)
+    ]
+    plot = _plot(svg.bars("classes", "Failed URLs by class", _most_common(tally.errors)), "By class")
+    return _plots(plot) + _table("With examples", ("class", "#URLs", "examples"), rows)
+
+
+def _redirects(tally: Tally) -> str:
+    if not tally.redirects:
+        return ""
+    total = tally.redirects.total()
+    return f"<p>{total:,} redirects, {tally.elsewhere:,} of them to another host.</p>" + _plots(
+        _plot(svg.bars("redirects", "Redirects by status", _most_common(tally.redirects)), "By status"),
+        _plot(
+            svg.bars("targets", "Other hosts that were redirected to", _most_common(tally.targets)), "To other hosts"
+        ),
+    )
+
+
+def _duplicates(report: Report) -> str:
+    if not report.same_bodies:
+        return ""
+    rows = [
+        (f"{each.pages:,}", size(fact.bytes), _link(fact.url), escaped(cut(fact.title, _TEXT_CHARS)))
+        for each, fact in report.shown
+    ]
+    said = f"{report.same_pages:,} pages share their body with others; bodies that are shared: {report.same_bodies:,}."
+    return f"<p>{said}</p>" + _table("Most frequent", ("#pages", "#bytes", "one of them", "title"), rows)
+
+
+def _slow(tally: Tally) -> str:
+    slow = [
+        (host.elapsed_s / host.records, name, host)
+        for name, host in tally.hosts.items()
+        if host.records >= _FEW_RECORDS
+    ]
+    slow.sort(key=lambda entry: (-entry[0], entry[1]))
+    rows: list[svg.Row] = [
+        (name, mean_s, f"{mean_s:,.2f} s, most {host.slowest_s:,.2f} s") for mean_s, name, host in slow[:_TOP_BARS]
+    ]
+    pages = [(f"{rank:,.2f} s", _link(fact.url), size(fact.bytes)) for rank, fact in tally.slowest.items()]
+    plot = _plot(svg.bars("slow", "Hosts by mean time of an answer", rows), "Hosts, by mean time from request to end")
+    return _plots(plot) + _table("Slowest answers", ("#time", "URL", "#bytes"), pages)
+
+
+def _machines(machines: Iterable[Machine]) -> str:
+    rows = [
+        (
+            escaped(machine.name),
+            timestamp(machine.greeted_at) if machine.greeted_at else "",
+            timestamp(machine.seen_at),
+            "left" if machine.left else "no goodbye",
+            f"{machine.last.number('pages'):,.0f}",
+            size(machine.last.number("bytes")),
+            f"{sum(machine.last.table('errors').values()):,.0f}",
+        )
+        for machine in machines
+    ]
+    return _table("By their heartbeats", ("machine", "from", "to", "end", "#pages", "#bytes", "#errors"), rows)
+
+
+# -- markup
+
+
+def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Give a table of cells that are markup already; a head that begins with # is of numbers. "" without rows."""
+    if not rows:
+        return ""
+    kinds = ['class="n"' if head.startswith("#") else "" for head in heads]
+    head = "".join(f'<th scope="col" {kind}>{name.lstrip("#")}</th>' for name, kind in zip(heads, kinds, strict=True))
+    body = "".join(
+        f"<tr>{''.join(f'<td {kind}>{cell}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>" for row in rows
+    )
+    return (
+        f'<div class="wide"><table><caption>{escaped(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _link(url: str) -> str:
+    """Give a URL as a link, or as text if it is none of the web."""
+    shown = escaped(cut(url, _URL_CHARS))
+    if not url.startswith(("http://", "https://")):
+        return shown
+    return f'<a rel="noreferrer nofollow" href="{escaped(url)}">{shown}</a>'

@@ -1,0 +1,1 @@
+"""Bytes to links, text, fields and types: pure functions of what they are given."""

@@ -1,0 +1,332 @@
+"""What a page says of itself and of others: HTML bytes → encoding, title, links. Pure: no disk, no socket.
+
+Vocabulary:
+  element     (tag, attributes) of one of the few elements that matter here: a, area, base, link, meta
+  reference   an href as written, without white space around it and without fragment
+  link        a reference's normal form: absolute, http(s), not the page itself
+  follow      what a crawler may fetch next; shun: what the page asks not to be followed (`nofollow`)
+
+Promise: `extract` gives a Page for any bytes, the same one with either parser, and a page of broken nesting costs no
+more time than another (`taming`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not
+part of the page. Links stand in document order, whichever element they come from.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import webencodings
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+
+from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.html_limits import is_gentle, tame
+from fscrawl.urls import MAX_URL_CHARS, Joiner
+
+MAX_LINKS = 100_000
+MAX_TITLE_CHARS = 1000
+_MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
+
+_SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
+_UTF8_BOM = b"\xef\xbb\xbf"
+_XHTML = "http://www.w3.org/1999/xhtml"
+
+_Element = tuple[str, dict[str, str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was found in a page.
+
+    encoding    WHATWG name of the encoding it was read with, as webencodings names it: "utf-8", "shift_jis"
+    title       the first <title>, white space folded, at most 1000 characters; None if there is none or nothing in it
+    links       to follow: normal forms, unique, in page order, without the page itself
+    nofollow    likewise, what only rel=nofollow links lead to; all of them if the robots directives say so
+    canonical   normal form of <link rel=canonical>, which may be the page itself
+    robots      directives of <meta name=robots> and X-Robots-Tag, lower case, sorted
+    truncated   there are more than `max_links` links, and the rest was cut
+    """
+
+    encoding: str
+    title: str | None
+    links: tuple[str, ...]
+    nofollow: tuple[str, ...]
+    canonical: str | None
+    robots: tuple[str, ...]
+    truncated: bool
+
+
+def extract(
+    body: bytes,
+    url: str,
+    joiner: Joiner,
+    *,
+    content_type: str | None = None,
+    robots_tag: str | None = None,
+    parser: str = "lexbor",
+    max_links: int = MAX_LINKS,
+) -> Page:
+    """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
+
+    >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
+    >>> page.title, page.links
+    ('A b', ('http://a.example/c',))
+    """
+    encoding = sniff_encoding(body, content_type)
+    body = readable(body, encoding)
+    # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
+    title, elements = _read_html5lib(body) if parser == "html5lib" and is_gentle(body) else _read_lexbor(body)
+    found = _collect(elements)
+    base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is no page is none
+    robots = _directives(found.robots, robots_tag)
+    links, cut = _resolve(found.follow, joiner, base, url=url, encoding=encoding, limit=max_links)
+    nofollow, cut_too = _resolve(found.shun, joiner, base, url=url, encoding=encoding, limit=max_links)
+    canonical, _ = _resolve(found.canonical, joiner, base, url="", encoding=encoding, limit=1)
+    if "nofollow" in robots or "none" in robots:
+        links, nofollow = {}, links | nofollow
+    return Page(
+        encoding=encoding,
+        title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
+        links=tuple(links),
+        nofollow=tuple(link for link in nofollow if link not in links),
+        canonical=next(iter(canonical), None),
+        robots=robots,
+        truncated=cut or cut_too,
+    )
+
+
+def readable(body: bytes, encoding: str) -> bytes:
+    """Give a page as a parser can read it: in UTF-8, which may be invalid, and without nesting that would hang it.
+
+    >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
+    '<p>é'
+    """
+    if encoding != "utf-8":
+        body = decode(body, encoding).encode()
+    elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
+        body = body[len(_UTF8_BOM) :]
+    return tame(body)
+
+
+# Two parsers, one answer
+
+# One walk of the tree for all of them: each further one would cost as much as this, a third of the parsing.
+_ELEMENTS = "a[href],area[href],base[href],link[href],meta"
+
+
+def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
+    try:
+        tree = LexborHTMLParser(body)
+    except SelectolaxError as error:  # it takes any bytes, as long as there is memory for them
+        raise MemoryError(str(error)) from error
+    elements = []
+    for node in tree.css(_ELEMENTS):
+        tag = node.tag or ""
+        if tag in {"base", "link"} and not _is_html(node):
+            continue
+        elements.append((tag, node.attributes))
+    return _title(tree), elements
+
+
+def _title(tree: LexborHTMLParser) -> str | None:
+    """Give the text of the first HTML title: an icon drawn in SVG has titles of its own."""
+    first = tree.css_first("title")
+    if first is None or _is_html(first):
+        return first.text() if first is not None else None
+    return next((node.text() for node in tree.css("title") if _is_html(node)), None)
+
+
+_FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
+# Where foreign elements have HTML in them again: https://html.spec.whatwg.org/#html-integration-point; a title that has
+# elements in it is SVG's.
+_INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"})
+_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+
+def _is_html(node: LexborNode) -> bool:
+    """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace only by serialising it."""
+    ancestor = node.parent
+    while ancestor is not None:
+        tag = ancestor.tag
+        if tag in _FOREIGN:
+            return False
+        if tag in _INTEGRATION:
+            return True
+        if tag == "annotation-xml" and (ancestor.attributes.get("encoding") or "").lower() in _HTML_TYPES:
+            return True
+        ancestor = ancestor.parent
+    return True
+
+
+def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
+    from bs4 import BeautifulSoup  # noqa: PLC0415 - a tenth of a second that only those who ask for it should pay
+
+    # The newline changes nothing for HTML and keeps Beautiful Soup from warning of input that resembles XML or a path;
+    # to silence a warning is no choice: the filters belong to all threads. Attributes are strings, `rel` not a list.
+    text = "\n" + body.decode("utf-8", "replace")
+    try:
+        soup = BeautifulSoup(text, "html5lib", multi_valued_attributes=None)
+    except RecursionError:  # hundreds of <rt> in each other; better the other parser's links than none
+        return _read_lexbor(body)
+    for template in soup.find_all("template"):
+        if template.namespace == _XHTML:
+            template.decompose()
+    elements: list[_Element] = [
+        (tag.name, {name: str(value) for name, value in tag.attrs.items()})
+        for tag in soup.find_all(["a", "area", "base", "link", "meta"])
+        if tag.namespace == _XHTML or tag.name in {"a", "area"}
+    ]
+    titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
+    return next(titles, None), elements
+
+
+# Elements to links
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the elements say, before anything is resolved."""
+
+    base: str | None = None
+    follow: list[str] = field(default_factory=list)
+    shun: list[str] = field(default_factory=list)
+    canonical: list[str] = field(default_factory=list)
+    robots: list[str] = field(default_factory=list)
+
+
+def _collect(elements: Iterable[_Element]) -> _Found:
+    found = _Found()
+    follow = found.follow.append
+    for tag, attributes in elements:
+        if tag == "meta":
+            _collect_meta(attributes, found)
+        elif "href" in attributes:
+            href = attributes["href"] or ""
+            if tag == "a" or tag == "area":  # noqa: PLR1714 - the hot line: a set would cost a look-up
+                rel = attributes.get("rel")
+                if rel and "nofollow" in rel.lower().split():
+                    found.shun.append(href)
+                else:
+                    follow(href)
+            elif tag == "link":
+                _collect_link(href, attributes, found)
+            elif found.base is None:
+                found.base = href.partition("#")[0].strip(_SPACE)
+    return found
+
+
+def _collect_link(href: str, attributes: dict[str, str | None], found: _Found) -> None:
+    rel = (attributes.get("rel") or "").lower().split()
+    if "canonical" in rel:
+        found.canonical.append(href)
+    if "canonical" in rel or "next" in rel:
+        found.follow.append(href)
+
+
+# https://html.spec.whatwg.org/#shared-declarative-refresh-steps
+_REFRESH = re.compile(
+    r"""[\t\n\f\r ]*(?:[0-9][0-9.]*|\.[0-9.]*)
+    (?=[\t\n\f\r ;,])[\t\n\f\r ]*[;,]?[\t\n\f\r ]*
+    (?:url[\t\n\f\r ]*=[\t\n\f\r ]*)?
+    (?:"([^"]*)|'([^']*)|(.*))""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
+    content = attributes.get("content") or ""
+    if (attributes.get("name") or "").strip(_SPACE).lower() == "robots":
+        found.robots.append(content)
+    if (attributes.get("http-equiv") or "").lower() == "refresh":
+        target = _refresh_target(content)
+        if target:
+            found.follow.append(target)
+
+
+def _refresh_target(content: str) -> str:
+    """Give where a refresh leads, "" if it only reloads the page.
+
+    >>> _refresh_target("5; url='next.html'"), _refresh_target("5")
+    ('next.html', '')
+    """
+    found = _REFRESH.match(content)
+    return (found[1] or found[2] or found[3] or "").strip(_SPACE) if found else ""
+
+
+def _resolve(
+    hrefs: list[str], joiner: Joiner, base: str, *, url: str, encoding: str, limit: int
+) -> tuple[dict[str, None], bool]:
+    """Give the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
+
+    Fragments and repeats go first: of 2,454 anchors in the index of a manual, 60 targets remain to be joined.
+    """
+    references = dict.fromkeys([href.partition("#")[0].strip(_SPACE) for href in hrefs])
+    if base == url:
+        references.pop("", None)
+    links: dict[str, None] = {}
+    chars = 0
+    join = joiner.join
+    for reference in references:
+        if len(reference) > MAX_URL_CHARS:  # an image in a data: URL; the joiner would remember it whole
+            continue
+        link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
+        if link is None or link == url or link in links:
+            continue
+        chars += len(link)
+        if len(links) == limit or chars > _MAX_CHARS:
+            return links, True
+        links[link] = None
+    return links, False
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # what a URL's query may hold as it is, besides letters, digits and "_.-~"
+
+
+def _as_reference(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(f"%26%23{ord(c)}%3B" for c in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("fscrawl.reference", _as_reference)
+
+
+def _encode_query(reference: str, encoding: str) -> str:
+    """Write the query in the page's encoding, as a form would; a character it lacks as "&#NNNN;" (WHATWG).
+
+    >>> _encode_query("ä?q=ä€", "windows-1251")
+    'ä?q=%26%23228%3B%88'
+    """
+    path, mark, query = reference.partition("?")
+    found = webencodings.lookup(encoding)
+    if not mark or found is None or encoding in {"utf-8", "utf-16le", "utf-16be", "replacement"}:
+        return reference
+
+    def encoded(run: re.Match[str]) -> str:
+        return quote(found.codec_info.encode(run[0], "fscrawl.reference")[0], _IN_QUERY)
+
+    return path + mark + _NOT_ASCII.sub(encoded, query)
+
+
+# Robots directives: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
+
+_AGENT = re.compile(r"(?!unavailable_after|max-)[a-z0-9_-]+[ \t]*:")
+
+
+def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
+    """Give the directives for all robots; those for one, "googlebot: noindex" and what comes after, are not ours.
+
+    >>> _directives(["NoIndex, follow"], "max-snippet: 20, otherbot: none, nofollow")
+    ('follow', 'max-snippet: 20', 'noindex')
+    """
+    directives: set[str] = set()
+    for text in [*metas, *(header or "").lower().splitlines()]:
+        for part in text.lower().split(","):
+            if _AGENT.match(part.strip()):
+                break
+            words = part.split()
+            directives.update([" ".join(words)] if ":" in part else words)
+    return tuple(sorted(directives))

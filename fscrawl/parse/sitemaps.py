@@ -1,0 +1,303 @@
+"""A sitemap's bytes → the URLs it lists. Pure: no disk, no socket. https://www.sitemaps.org/protocol.html
+
+Vocabulary:
+  urlset         XML that lists pages: <url><loc>
+  sitemapindex   XML that lists further sitemaps: <sitemap><loc>
+  feed           RSS (<item><link>) or Atom (<entry><link href>): a sitemap of what is new
+  text sitemap   one absolute URL a line; whatever does not begin with "<" is read as one
+
+Promise: any bytes are read, in time in proportion to them once inflated, and in the memory of what is found. XML that
+breaks gives what stood before the break. No entity is expanded but XML's own five, and nothing outside is read.
+
+A sitemap may speak only for its own host, or for another whose robots.txt names it; which of the URLs count is for the
+caller to say, who knows where the sitemap was found.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from xml.parsers import expat  # what makes it dangerous, declarations of one's own, is refused
+
+import webencodings
+
+from fscrawl.parse.encoding import sniff_encoding
+from fscrawl.urls import normalise
+
+MAX_URLS = 50_000  # of one sitemap, by the protocol
+MAX_BYTES = 52_428_800  # likewise, inflated
+
+_PIECE_BYTES = 65_536
+_COMPRESSED_BYTES = 16_384  # zlib copies what it leaves of its input
+_HEAD_BYTES = 1024  # where the encoding is declared
+_MAX_MEMBERS = 10_000  # gzip files may be joined; making ready for each takes time, even for an empty one
+_MAX_DEPTH = 256  # expat remembers every open element
+_MAX_TOKEN_BYTES = 1 << 20  # expat reads an unfinished comment or tag anew with every piece
+_MAX_NAMES = 10_000  # nor does it forget a name
+_MAX_CHARS = 10_000  # of a URL as written
+_GZIP = b"\x1f\x8b"
+_BLANK = "\ufeff \t\r\n\0"
+_BOM = re.compile(rb"(\xef\xbb\xbf|\xfe\xff|\xff\xfe)")
+_DECLARATION = re.compile(rb"\s*(\0?<\0?\?\0?x[^>]*>)")
+_LINE_ENDS = re.compile(r"[\r\n]+")
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+_PAGES = frozenset({("url", "loc"), ("item", "link")})
+_SITEMAPS = frozenset({("sitemap", "loc")})
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """What a sitemap lists, as normal forms: unique, in its order.
+
+    pages       of <url>, of a feed's entries, of a text sitemap
+    sitemaps    of a sitemapindex
+    truncated   there may be more: a limit was reached, or XML or gzip broke off
+    """
+
+    pages: tuple[str, ...]
+    sitemaps: tuple[str, ...]
+    truncated: bool
+
+
+def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Sitemap:
+    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `max_bytes` counts once it is inflated.
+
+    What is no http(s) URL is left out. Nothing is raised, whatever the bytes.
+
+    >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
+    Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False)
+    >>> read(b"http://a.example/1\\nhttp://a.example/2\\n", "http://a.example/sitemap.txt", max_urls=1)
+    Sitemap(pages=('http://a.example/1',), sitemaps=(), truncated=True)
+    """
+    found = _Found(base, max_urls)
+    source = _Source(body, max_bytes)
+    try:
+        texts = _without_blank(_decoded(source.pieces()))
+        first = next(texts, "")
+        reader = _read_xml if first.startswith("<") else _read_text
+        reader(chain([first], texts), source, found)
+        truncated = not source.whole
+    except (_Stop, expat.ExpatError):
+        truncated = True
+    return Sitemap(tuple(found.pages), tuple(found.sitemaps), truncated)
+
+
+class _Stop(Exception):  # noqa: N818 - not an error
+    """Nothing more is to be read."""
+
+
+class _Found:
+    """The URLs so far."""
+
+    def __init__(self, base: str, max_urls: int) -> None:
+        self.base = base
+        self.pages: dict[str, None] = {}
+        self.sitemaps: dict[str, None] = {}
+        self._max_urls = max_urls
+
+    def add(self, into: dict[str, None], reference: str, base: str) -> None:
+        reference = reference.strip()
+        url = normalise(reference, base) if 0 < len(reference) <= _MAX_CHARS else None
+        if url is None or url in into:
+            return
+        if len(self.pages) + len(self.sitemaps) >= self._max_urls:
+            raise _Stop
+        into[url] = None
+
+
+# Bytes
+
+
+class _Source:
+    """A body in pieces, inflated where it is gzip. `whole`: all of it has been given, once the pieces end."""
+
+    def __init__(self, body: bytes, max_bytes: int) -> None:
+        self.whole = True
+        self._body = body
+        self._max_bytes = max_bytes
+
+    def pieces(self) -> Iterator[bytes]:
+        left = self._max_bytes
+        for piece in self._inflated() if self._body.startswith(_GZIP) else self._plain():
+            if len(piece) > left:
+                self.whole = False
+                yield piece[:left]
+                return
+            left -= len(piece)
+            yield piece
+
+    def _plain(self) -> Iterator[bytes]:
+        for start in range(0, len(self._body), _PIECE_BYTES):
+            yield self._body[start : start + _PIECE_BYTES]
+
+    def _inflated(self) -> Iterator[bytes]:
+        """Inflate the members of a gzip file; what follows the last one is ignored, as gzip does."""
+        position = members = 0
+        while self._body.startswith(_GZIP, position):
+            members += 1
+            inflator = zlib.decompressobj(wbits=31)
+            while not inflator.eof:
+                given = inflator.unconsumed_tail
+                if not given:
+                    given = self._body[position : position + _COMPRESSED_BYTES]
+                    position += len(given)
+                if not given or members > _MAX_MEMBERS:
+                    self.whole = False
+                    return
+                before = inflator.copy()
+                try:
+                    yield inflator.decompress(given, _PIECE_BYTES)
+                except zlib.error:
+                    self.whole = False
+                    yield _salvaged(before, given)
+                    return
+            position -= len(inflator.unused_data)
+
+
+def _salvaged(inflator: zlib._Decompress, given: bytes) -> bytes:
+    """Give what comes before the error: zlib keeps to itself what it has made when it meets one."""
+    made = bytearray()
+    try:
+        for position in range(len(given)):  # pragma: no branch - the error comes again
+            made += inflator.decompress(inflator.unconsumed_tail + given[position : position + 1], _PIECE_BYTES)
+    except zlib.error:
+        pass
+    return bytes(made)
+
+
+# Text
+
+
+def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
+    head = b""
+    for piece in pieces:
+        head += piece
+        if len(head) >= _HEAD_BYTES:
+            break
+    decoder = _decoder(head)
+    yield decoder.decode(head)
+    for piece in pieces:
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)
+
+
+def _decoder(head: bytes) -> codecs.IncrementalDecoder:
+    """By byte order mark or XML declaration, else UTF-8: so XML has it, and sitemaps must be; nothing is guessed."""
+    found = _BOM.match(head) or _DECLARATION.match(head)
+    name = sniff_encoding(found[1]) if found else "utf-8"
+    encoding = webencodings.lookup(name) or webencodings.UTF8
+    decoder: codecs.IncrementalDecoder = encoding.codec_info.incrementaldecoder("replace")
+    return decoder
+
+
+def _without_blank(texts: Iterator[str]) -> Iterator[str]:
+    """Leave out what stands before the beginning: expat wants none before <?xml, and many sitemaps have some."""
+    for text in texts:
+        begun = text.lstrip(_BLANK)
+        if begun:
+            yield begun
+            break
+    yield from texts
+
+
+def _read_text(texts: Iterator[str], source: _Source, found: _Found) -> None:
+    rest = ""
+    for text in texts:
+        *lines, rest = _LINE_ENDS.split(rest + text)
+        rest = rest[: _MAX_CHARS + 1]  # too long for a URL, and it stays so
+        for line in lines:
+            _add_line(line, found)
+    if source.whole:  # else the last line may have been cut
+        _add_line(rest, found)
+
+
+def _add_line(line: str, found: _Found) -> None:
+    """Take a line that is an absolute URL: anything else, on a page of words, would be relative to the base."""
+    line = line.strip(_BLANK)
+    if _ABSOLUTE.match(line):
+        found.add(found.pages, line, found.base)
+
+
+# XML
+
+
+def _read_xml(texts: Iterator[str], source: _Source, found: _Found) -> None:
+    parser = _parser(_Elements(found))
+    fed_bytes = 0
+    for text in texts:
+        data = text.encode("utf-8", "replace")
+        fed_bytes += len(data)
+        parser.Parse(data)
+        if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES or len(parser.intern) > _MAX_NAMES:
+            raise _Stop
+    if source.whole:
+        parser.Parse(b"", True)
+
+
+def _parser(elements: _Elements) -> expat.XMLParserType:
+    parser = expat.ParserCreate("utf-8")  # as it has been decoded, whatever it declares
+    parser.buffer_text = True
+    parser.UseForeignDTD(True)  # "&nbsp;" in a feed is passed over; there is no DTD, and none is read
+    parser.StartDoctypeDeclHandler = _refuse_declarations
+    parser.StartElementHandler = elements.start
+    parser.EndElementHandler = elements.end
+    parser.CharacterDataHandler = elements.text
+    parser.SkippedEntityHandler = lambda name, _is_parameter: elements.text(f"&{name};")
+    return parser
+
+
+def _refuse_declarations(_name: str, _system_id: str | None, _public_id: str | None, has_internal_subset: int) -> None:
+    """Stop at entities that grow, and at default attributes, which do so, too; no sitemap needs either."""
+    if has_internal_subset:
+        raise _Stop
+
+
+class _Elements:
+    """What expat tells, by local names: some sitemaps have the wrong namespace, many have none."""
+
+    def __init__(self, found: _Found) -> None:
+        self._found = found
+        self._open = [("", found.base)]  # of each element its name and xml:base
+        self._parts: list[str] = []
+        self._chars = 0
+        self._into: dict[str, None] | None = None  # what the text of the innermost element is a URL for
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if len(self._open) > _MAX_DEPTH:
+            raise _Stop
+        parent, base = self._open[-1]
+        local = _local(name)
+        if "xml:base" in attributes:
+            base = normalise(attributes["xml:base"], base) or base
+        self._open.append((local, base))
+        self._parts, self._chars, self._into = [], 0, None
+        if (parent, local) in _PAGES:
+            self._into = self._found.pages
+        elif (parent, local) in _SITEMAPS:
+            self._into = self._found.sitemaps
+        elif (parent, local) == ("entry", "link") and attributes.get("rel", "alternate").lower() == "alternate":
+            self._found.add(self._found.pages, attributes.get("href", ""), base)
+
+    def text(self, text: str) -> None:
+        if self._into is not None and self._chars <= _MAX_CHARS:
+            self._parts.append(text)
+            self._chars += len(text)
+
+    def end(self, _name: str) -> None:
+        _, base = self._open.pop()
+        if self._into is not None:
+            self._found.add(self._into, "".join(self._parts), base)
+            self._into = None
+
+
+def _local(name: str) -> str:
+    """Give the name without its namespace's prefix, in lower case.
+
+    >>> _local("sm:Loc")
+    'loc'
+    """
+    return name.rpartition(":")[2].lower()

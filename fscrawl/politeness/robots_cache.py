@@ -1,0 +1,108 @@
+"""What a host's robots.txt says to this crawler: from memory, the tree, or the host itself.
+
+RFC 9309 2.3.1: what is found rules; a 4xx allows everything; where it cannot be had (5xx, nobody answers) nothing may
+be fetched for now, and it is asked for again. No answer is used for longer than a day.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fscrawl import urls
+from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
+from fscrawl.storage.records import RobotsRecord, timestamp
+from fscrawl.store import Tree
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_HOPS = 5  # RFC 9309 2.3.1.2
+_KEPT = 4096  # hosts whose rules are kept parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing of a host may be fetched for now."""
+
+    failure: Failed
+
+
+class RobotsCache:
+    """The rules of hosts, for one worker."""
+
+    def __init__(self, tree: Tree, fetcher: Fetcher, user_agent: str) -> None:
+        self._tree = tree
+        self._fetcher = fetcher
+        self._user_agent = user_agent
+        self._known: dict[str, tuple[Rules, float]] = {}
+
+    def learn(self, host: str, url: str) -> tuple[Rules | Refusal, bool]:
+        """Give the rules of `host`, a host directory, and whether it was asked for them. `url`: any of the host."""
+        known = self._remembered(host) or self._from_tree(host)
+        if known is not None:
+            return known, False
+        record = self._fetch(urls.origin(url) + "/robots.txt")
+        if isinstance(record, Failed):
+            return Refusal(record), True
+        self._tree.put_robots(host, record)
+        return self._remember(host, self._read(record)), True
+
+    def _remembered(self, host: str) -> Rules | None:
+        rules, until = self._known.get(host, (None, 0.0))
+        return rules if time.monotonic() < until else None
+
+    def _remember(self, host: str, rules: Rules, for_s: float = VALID_S) -> Rules:
+        if len(self._known) >= _KEPT:
+            self._known = {}  # they can be read again
+        self._known[host] = rules, time.monotonic() + for_s
+        return rules
+
+    def _from_tree(self, host: str) -> Rules | None:
+        """Read what is stored, if it is not a day old. The clock is compared only with what a person would notice."""
+        record = self._tree.robots(host)
+        if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
+            return None
+        left_s = VALID_S - _age_s(record.fetched_at)
+        return self._remember(host, self._read(record), min(left_s, VALID_S)) if left_s > 0 else None
+
+    def _read(self, record: RobotsRecord) -> Rules:
+        return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
+
+    def _fetch(self, url: str) -> RobotsRecord | Failed:
+        now = timestamp(time.time())
+        answer = follow(self._fetcher, url, MAX_BYTES)
+        if isinstance(answer, Failed):
+            if answer.class_ in ("too-large", "decode"):  # it is there, and says nothing that can be read
+                return RobotsRecord(url, now, 200, "")
+            return Failed(answer.class_, f"robots.txt could not be had: {answer.message}", retry=answer.retry)
+        if answer.status >= 500 or answer.status == 429:
+            class_ = "http-5xx" if answer.status >= 500 else "http-4xx"
+            message = f"robots.txt could not be had: the server answered {answer.status}"
+            return Failed(class_, message, retry=True, status=answer.status, headers=answer.headers)
+        text = (answer.body or b"")[:MAX_BYTES].decode("utf-8", "replace")
+        return RobotsRecord(url, now, answer.status, text)
+
+
+def follow(fetcher: Fetcher, url: str, beginning: int | None = None) -> Fetched | Failed:
+    """Fetch with redirects followed, as robots.txt (whose `beginning` counts) and sitemaps want it."""
+    for _ in range(_HOPS):
+        answer = fetcher.get(url, wants=_is_good, beginning=beginning)
+        if isinstance(answer, Failed) or answer.status not in REDIRECTS:
+            return answer
+        target = urls.normalise(answer.headers.get("location", ""), url)
+        if target is None:
+            return answer
+        url = target
+    return fetcher.get(url, wants=_is_good, beginning=beginning)
+
+
+def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - what Fetcher.get asks
+    return 200 <= status < 300
+
+
+def _age_s(moment: str) -> float:
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    except (ValueError, TypeError):
+        return VALID_S

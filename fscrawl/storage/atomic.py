@@ -1,0 +1,210 @@
+"""How a file gets onto the tree: whole or not at all.
+
+Vocabulary:
+  publish     make a file appear whole: temporary name in its own directory, write, check, (fsync), rename
+  claim       the same with link() in place of rename(): the first one wins, and a name once taken stays taken
+  temporary   `.<name>.<machine>.<pid>-<n>.tmp`; it tells whose it is, so that the dead's can be reaped
+
+Promise: a file that has its final name is whole, whatever is killed when. An OSError is a TreeError with the path and
+the advice (see `errors.tree_error`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+from pathlib import Path
+
+from fscrawl.errors import TreeError, tree_error
+from fscrawl.storage.retrying import BRIEF, Patience
+
+_counter = itertools.count()
+
+
+class translated:  # noqa: N801 - reads as what it is, a `with` word
+    """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
+
+    __slots__ = ("_path",)  # a class and not a generator: it stands on the way of every page
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise tree_error(error, self._path) from error
+
+
+def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, patience: Patience = BRIEF) -> None:
+    """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist.
+
+    `fsync`: when this returns, file and name are on the disk.
+    """
+    path = os.fspath(path)
+    temporary = _temporary(path, machine)
+
+    def rename_once() -> None:
+        try:
+            os.rename(temporary, path)
+        except FileNotFoundError:
+            if not _holds(path, data):  # a retransmitted rename does not find what it has renamed
+                raise
+
+    try:
+        patience(path, lambda: _write(temporary, data, fsync=fsync))
+        patience(path, rename_once)
+        if fsync:
+            patience(path, lambda: sync_directory(os.path.dirname(path)))
+    except TreeError:
+        _discard(temporary)
+        raise
+
+
+def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, patience: Patience = BRIEF) -> bool:
+    """Make `path` appear with `data` if nobody was first; tell whether it now holds `data`.
+
+    A retransmitted link() can report EEXIST for its own success, and on sshfs it is EPERM that says that another
+    machine was first. So what is there is read back.
+    """
+    path = os.fspath(path)
+    temporary = _temporary(path, machine)
+
+    def link_once() -> bool:
+        try:
+            os.link(temporary, path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.EPERM):
+                raise
+            try:
+                return read_file(path) == data
+            except FileNotFoundError:
+                raise error from None
+        return True
+
+    try:
+        # Each step by itself: once linked, to write the temporary anew would be to write what others read.
+        patience(path, lambda: _write(temporary, data, fsync=fsync))
+        won = patience(path, link_once)
+        if fsync:
+            patience(path, lambda: sync_directory(os.path.dirname(path)))
+    except TreeError:
+        _discard(temporary)
+        raise
+    remove(temporary, patience)
+    return won
+
+
+def make_directory(path: str) -> bool:
+    """Make a directory if it is not there; tell whether this call did. OSError as it is.
+
+    Of one that another machine has made sshfs says EPERM.
+    """
+    try:
+        os.mkdir(path)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EPERM) or not _is_directory(path):
+            raise
+        return False
+    return True
+
+
+def _is_directory(path: str) -> bool:
+    """Tell what os.path.isdir does, and let a fault that may pass be one."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def sync_directory(path: str) -> None:
+    """Let the names in a directory outlive a power loss; OSError as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # some have nothing of the kind to do
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _temporary(path: str, machine: str) -> str:
+    directory, name = os.path.split(path)
+    return f"{directory}/.{name}.{machine}.{os.getpid()}-{next(_counter)}.tmp"
+
+
+def _write(temporary: str, data: bytes, *, fsync: bool) -> None:
+    """Write a temporary. Its name is nobody else's, so it needs no O_EXCL, and may be there from a try before."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        write_all(descriptor, data)
+        if fsync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)  # a full disk may show only here
+    if os.stat(temporary).st_size != len(data):
+        raise OSError(errno.EREMOTEIO, "a file came out shorter than what was written")
+
+
+def _holds(path: str, data: bytes) -> bool:
+    try:
+        return read_file(path) == data
+    except FileNotFoundError:
+        return False
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    written = os.write(descriptor, data)
+    while written < len(data):  # a short write is no error, only an invitation to go on
+        written += os.write(descriptor, data[written:])
+
+
+def _discard(temporary: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+
+
+def read_file(path: str) -> bytes:
+    """Read a whole file; OSError as it is."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # half the calls of open().read()
+    try:
+        size = os.fstat(descriptor).st_size
+        data = os.read(descriptor, size + 1)
+        if len(data) != size:  # it grew, or the size was an old one
+            while more := os.read(descriptor, 1 << 20):
+                data += more
+        return data
+    finally:
+        close_read(descriptor)
+
+
+def close_read(descriptor: int) -> None:
+    """Close what was only read: what came is what the file held, whatever the server thinks of its handle by now.
+
+    GlusterFS says ESTALE here of a file that was replaced meanwhile.
+    """
+    with contextlib.suppress(OSError):
+        os.close(descriptor)
+
+
+def temporary_owner(name: str) -> str | None:
+    """Give the machine that was writing the temporary `name`, or None if it is not a temporary.
+
+    >>> temporary_owner(".599370d5687c3fd078c314ad.html.host-7-ab12.31-0.tmp")
+    'host-7-ab12'
+    >>> temporary_owner("599370d5687c3fd078c314ad.html") is None
+    True
+    """
+    if not (name.startswith(".") and name.endswith(".tmp")):
+        return None
+    return name[:-4].rpartition(".")[0].rpartition(".")[2] or None
+
+
+def remove(path: str, patience: Patience = BRIEF) -> None:
+    """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
+    patience.find(path, lambda: os.unlink(path), None)

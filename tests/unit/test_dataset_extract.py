@@ -1,0 +1,253 @@
+"""Pages read from the tree, checked, and understood."""
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from fscrawl.dataset import dedupe, plan, tables
+from fscrawl.dataset import extract as batches
+from fscrawl.dataset import reading as room
+from fscrawl.dataset.extract import Gathered, gather, rows_of
+from fscrawl.dataset.job import Job
+from fscrawl.dataset.options import Filters, Options
+from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.store import Tree
+from tests.trees import Grown, check
+
+A, B = "http://a.example/", "http://a.example/b"
+RULES = '[hosts."*"]\nn = { css = "b", type = "integer" }\nm = { css = "i", many = true }\n'
+
+
+@pytest.fixture
+def tree(tmp_path):
+    grown = Grown(tmp_path / "tree")
+    grown.page(A, b"<b>1</b><i>x</i>")
+    grown.page(B, b"<b>x</b>")
+    grown.redirect("http://a.example/c", A)
+    grown.fail("http://a.example/gone")
+    return grown
+
+
+def job_of(tree, tmp_path, **options):
+    job = Job(tree.root, tmp_path / "out", 1, Options(**options), "c1")
+    plan.make(job.shelf, job.tree, Filters(job.options), [], 1)
+    return job
+
+
+def only(job):
+    (batch,) = plan.batches(job.shelf, 1)
+    return batch
+
+
+def test_job_can_be_pickled(tree, tmp_path):
+    """A job goes to other processes, also when its parts have been made."""
+    job = job_of(tree, tmp_path, fields=RULES)
+    assert (job.tree.root, job.shelf.root, job.rules is None) == (tree.root, tmp_path / "out", False)
+    other = pickle.loads(pickle.dumps(job))
+    assert other == job
+    assert other.rows == job.rows
+    assert "tree" in vars(job)
+    assert "tree" not in vars(other) or other.tree is not job.tree
+
+
+def test_facts(tree, tmp_path):
+    """A batch says how many rows and bytes it has, and what became of the fields."""
+    job = job_of(tree, tmp_path, fields=RULES)
+    facts = gather(job, only(job))
+    assert (facts.rows, facts.raw_bytes, facts.broken, +facts.left_out) == (3, 24, [], {})
+    assert facts.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
+
+
+def test_done_once(tree, tmp_path, monkeypatch):
+    """A batch that an earlier try did is not done again, and has the same facts."""
+    job = job_of(tree, tmp_path)
+    tree.file("htmls", B).unlink()
+    facts = gather(job, only(job))
+    assert facts.broken == [("a.example", tree.records[B].key, "its body is missing")]
+    monkeypatch.setattr(Tree, "read", None)
+    assert gather(job, only(job)) == facts
+
+
+def test_rows(tree, tmp_path, monkeypatch):
+    """Rows come in the order of the plan, whole or in some columns, in record batches of limited size."""
+    monkeypatch.setattr(batches, "_FLUSH_BYTES", 1)
+    job = job_of(tree, tmp_path, fields=RULES)
+    gather(job, only(job))
+    parts = list(rows_of(job, 0))
+    assert len(parts) >= 2
+    keys = [row["key"] for part in parts for row in part.to_pylist()]
+    assert keys == sorted(tree.keys())
+    (one, *_) = rows_of(job, 0, ["url", "key"])
+    assert sorted(one.schema.names) == ["key", "url"]
+    values = {row["url"]: (row["field.n"], row["field.m"]) for part in parts for row in part.to_pylist()}
+    assert values == {A: (1, ["x"]), B: (None, None), "http://a.example/c": (None, None)}
+
+
+def test_records_gone_since_the_plan(tree, tmp_path):
+    """A record that somebody removed after the plan was made is broken."""
+    job = job_of(tree, tmp_path)
+    tree.file("links", B).unlink()
+    assert gather(job, only(job)).broken == [("a.example", tree.records[B].key, "its record is gone")]
+
+
+@pytest.mark.parametrize(("faults", "rows"), [(1, 3), (3, 3)])
+def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
+    """A passing fault of the file system is tried again."""
+    job = job_of(tree, tmp_path)
+    read, left = Tree.read, {}
+
+    def busy(self, place):
+        left[place] = left.get(place, faults) - 1
+        if left[place] >= 0 and place.startswith("htmls"):
+            raise TreeBusyError("stale")
+        return read(self, place)
+
+    monkeypatch.setattr(Tree, "read", busy)
+    monkeypatch.setattr(room, "_BUSY_S", 0)
+    assert gather(job, only(job)).rows == rows
+
+
+def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
+    """A fault that does not pass ends the run, and leaves no half batch."""
+    job = job_of(tree, tmp_path)
+
+    def busy(*_):
+        raise TreeBusyError("stale")
+
+    monkeypatch.setattr(Tree, "read", busy)
+    monkeypatch.setattr(room, "_BUSY_S", 0)
+    with pytest.raises(TreeBusyError):
+        gather(job, only(job))
+    assert [path.name for path in (job.out / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
+
+
+def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
+    """An error of the whole file system is no broken page: it ends the run."""
+    job = job_of(tree, tmp_path)
+
+    def gone(*_):
+        raise TreeError("the mount is gone") from OSError(107, "Transport endpoint is not connected")
+
+    monkeypatch.setattr(Tree, "read", gone)
+    with pytest.raises(TreeError, match="mount"):
+        gather(job, only(job))
+
+
+@pytest.mark.parametrize("room_name", ["links", "htmls"])
+def test_a_directory_in_its_place(tree, tmp_path, room_name):
+    """A page in whose place there is a directory is broken, and no more than that."""
+    path = tree.file(room_name, B)
+    path.unlink()
+    path.mkdir()
+    job = job_of(tree, tmp_path)
+    facts = gather(job, only(job))
+    assert facts.rows == 2
+    assert "cannot be read: is a directory" in facts.broken[0][2]
+
+
+def test_directory_in_place_of_a_failure(tree, tmp_path):
+    """A failure in whose place there is a directory is left out."""
+    path = tree.file("errs", "http://a.example/gone")
+    path.unlink()
+    path.mkdir()
+    assert list(tables.errors(job_of(tree, tmp_path))) == []
+
+
+def test_failure_that_heals_meanwhile(tree, tmp_path, monkeypatch):
+    """A failure that is gone when it is read is left out."""
+    monkeypatch.setattr(Tree, "keys", lambda *_: ["0" * 24] if _[1] == "errs" else [])
+    assert list(tables.errors(job_of(tree, tmp_path))) == []
+
+
+def test_many_failures(tree, tmp_path, monkeypatch):
+    """Failures come in batches, all of them."""
+    monkeypatch.setattr(tables, "_ERROR_ROWS", 2)
+    for number in range(3):
+        tree.fail(f"http://b.example/{number}")
+    made = tree.merge(tmp_path / "made")
+    assert {row["url"] for row in made.rows("errors")} == set(tree.failures)
+    assert made.manifest["counts"]["errors"] == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "html", "expected"),
+    [
+        ("de", "<p>x", "de"),
+        ("De-AT", "<p>x", "de-at"),
+        ("de", "<html lang=en><p>x", "en"),
+        ("de, en", "<p>x", None),
+        ("", "<p>x", None),
+        ("x" * 36, "<p>x", None),
+        ("a\x1bb", "<p>x", None),
+    ],
+)
+def test_language(tree, tmp_path, header, html, expected):
+    """The language is what the page says of itself, else the header, if that names one."""
+    tree.page("http://a.example/l", html.encode(), headers={"content-type": "text/html", "content-language": header})
+    assert tree.merge(tmp_path / "made").by_url()["http://a.example/l"]["content_languages"] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("2026-11-21T10:00:00.000Z", True),
+        ("2026-11-21T10:00:00.123456+05:30", True),
+        ("2026-11-21", True),
+        ("", False),
+        ("10:00", False),
+        ("9999-12-31T23:59:59-01:00", False),
+    ],
+)
+def test_is_time(tmp_path, text, right):
+    """A time is one that can be told in UTC; and whatever is one can be exported."""
+    assert room.is_time(text) == right
+    if right:
+        tree = Grown(tmp_path / "t")
+        tree.page(A, fetched_at=text)
+        made = tree.merge(tmp_path / "o", formats=("parquet", "warc", "jsonl", "csv"))
+        check(made)
+        assert made.said == []
+        assert len(made.keys()) == 1
+
+
+def test_encodable():
+    """Only what might hold half a surrogate pair is written and read again."""
+    page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, (), title="ä \U0001f600")
+    assert room.encodable(page, page.to_json()) is page
+    escaped = json.dumps({"title": "\U0001f600"}).encode()
+    assert room.encodable(page, escaped) == page
+    broken = ErrorRecord("u", "k", 0, "", "t", "m", "dns", "\ud800", 1)
+    assert room.encodable(broken, b'"\xed\xa0\x80"').message == "?"
+
+
+def test_noindex():
+    """Both words keep a page out of an index, others do not."""
+    page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, ())
+    assert not room.is_noindex(page)
+    for robots, expected in ((["noindex"], True), (["follow", "none"], True), (["nofollow", "noarchive"], False)):
+        values = json.loads(page.to_json()) | {"robots": robots}
+        assert room.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
+
+
+def test_facts_and_json():
+    """What is kept of a batch is read as it was."""
+    facts = Gathered(1, 2, {"broken": 1}, [("h", "k", "why")], {"f": [1, 0, 0]})
+    assert Gathered.from_json(json.loads(json.dumps(vars(facts)))) == facts
+
+
+def test_groups():
+    """A group is full by rows or by bytes; a batch larger than that is one by itself."""
+    rows, raw = dedupe._GROUP_ROWS, dedupe._GROUP_BYTES
+    assert dedupe.groups([]) == []
+    assert dedupe.groups([Gathered(rows + 1, 1), Gathered(0, 0), Gathered(1, 1)]) == [range(1), range(1, 3)]
+    assert dedupe.groups([Gathered(1, raw), Gathered(1, 1), Gathered(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
+    assert dedupe.groups([Gathered(rows, 1)]) == [range(1)]
+
+
+def test_paths(tree, tmp_path):
+    """A job's scratch files lie in its run's directory."""
+    assert job_of(tree, tmp_path).scratch("x") == ".merge/run-0001/x"
+    assert Path(plan.seen_name(12)) == Path(".merge/seen-0012.parquet")

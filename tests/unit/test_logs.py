@@ -1,0 +1,263 @@
+"""`.fscrawl` on a real directory: logs, feeds, leases."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.fleet.logs import Lease, Log, Machinery, Yard, tail
+from fscrawl.storage.records import TreeRecord
+from fscrawl.store import Tree, create
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+
+
+@pytest.fixture
+def root(tmp_path):
+    create(tmp_path / "root", RECORD, "", "")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def make(root):
+    return lambda machine="m-1-aa": Machinery(Tree(root, machine))
+
+
+@pytest.fixture
+def machinery(make):
+    return make()
+
+
+def write(path, data):
+    Path(path).write_bytes(data)
+    return str(path)
+
+
+# -- logs
+
+
+def test_log(tmp_path):
+    """A log grows by what is appended, also where there was one before."""
+    for data in (b"1\n", b"2\n"):
+        log = Log(str(tmp_path / "log"))
+        log.append(data)
+        log.close()
+    assert (tmp_path / "log").read_bytes() == b"1\n2\n"
+
+
+def test_short_writes(tmp_path, monkeypatch):
+    """A write that takes a part only is gone on with, and then flushed to the server."""
+    synced = []
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: whole(fd, data[:2]))
+    monkeypatch.setattr(os, "fsync", synced.append)
+    log = Log(str(tmp_path / "log"))
+    assert len(synced) == 1  # its directory, for its name
+    log.append(b"12345\n")
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"12345\n"
+    assert len(synced) == 2
+
+
+@pytest.mark.parametrize("landed", [b"", b"tw", b"two\n"])
+def test_an_append_that_fails(tmp_path, monkeypatch, landed):
+    """Lines whose append failed come again, on lines of their own, whatever of them is there."""
+    path = tmp_path / "log"
+    log = Log(str(path))
+    log.append(b"one\n")
+    write, failures = os.write, [errno.EIO]
+
+    def failing(descriptor, data):
+        if failures:
+            write(descriptor, landed)
+            raise OSError(failures.pop(), "Input/output error")
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", failing)
+    log.append(b"two\n")
+    log.append(b"three\n")
+    log.close()
+    assert path.read_bytes() == b"one\n" + landed + b"\ntwo\nthree\n"
+    assert log.size == path.stat().st_size
+
+
+def test_short_reads(tmp_path, monkeypatch):
+    """A read that gives less than is there is gone on with: half a line would look like the end."""
+    path = write(tmp_path / "log", b"1234\n5678\n")
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, offset: real(fd, min(size, 3), offset))
+    assert tail(path, 0) == b"1234\n5678\n"
+
+
+def test_log_errors(tmp_path, monkeypatch):
+    """A log in no directory, and a disk that is full, are errors of the tree."""
+    with pytest.raises(TreeError, match="it is not there"):
+        Log(str(tmp_path / "gone" / "log"))
+    log = Log(str(tmp_path / "log"))
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TreeError, match="the disk is full"):
+        log.append(b"1\n")
+    log.close()
+
+
+def test_tail(tmp_path):
+    """A tail is whole lines from an offset: half a last line waits, past the end there is nothing."""
+    path = write(tmp_path / "log", b"one\ntwo\nhal")
+    assert tail(path, 0) == b"one\ntwo\n"
+    assert tail(path, 4) == b"two\n"
+    assert tail(path, 8) == b""
+    assert tail(path, 11) == b""
+    assert tail(path, 1000) == b""
+    assert tail(str(tmp_path / "gone"), 0) == b""
+
+
+def test_long_tail(tmp_path, monkeypatch):
+    """A tail is read in pieces, each of whole lines."""
+    monkeypatch.setattr("fscrawl.fleet.logs._READ_BYTES", 10)
+    path = write(tmp_path / "log", b"one\ntwo\nthree\n")
+    assert [tail(path, 0), tail(path, 8)] == [b"one\ntwo\n", b"three\n"]
+
+
+def test_heartbeats(machinery, make):
+    """A machine is listed once it has a log, and others read it."""
+    assert machinery.machines() == []
+    log = machinery.heartbeat_log()
+    log.append(b"{}\n")
+    log.close()
+    assert make("other").machines() == ["m-1-aa"]
+    assert make("other").read_heartbeats("m-1-aa", 0) == b"{}\n"
+    assert machinery.read_heartbeats("nobody", 0) == b""
+
+
+def test_strange_machines(machinery, root):
+    """Names that are no logs are no machines."""
+    for name in (".hidden.log", "a.txt", "b.log~", "log"):
+        write(root / ".fscrawl" / "machines" / name, b"")
+    assert machinery.machines() == []
+
+
+def test_feeds(machinery, make):
+    """A feed is a row of segments; the listing gives the last of each machine's."""
+    for segment in (0, 1, 10):
+        log = machinery.feed_log(segment)
+        log.append(b"%d\n" % segment)
+        log.close()
+    other = make("other")
+    other.feed_log(0).close()
+    assert other.feeds() == {"m-1-aa": 10, "other": 0}
+    assert [other.read_feed("m-1-aa", segment, 0) for segment in (0, 1, 2, 10)] == [b"0\n", b"1\n", b"", b"10\n"]
+
+
+def test_strange_feeds(machinery, root):
+    """Names that are no segments are no feeds."""
+    for name in (".log", ".a.log.swp", "a.txt", "a.b.log", "a.1.2.log", "a.-1.log", "README"):
+        write(root / ".fscrawl" / "feed" / name, b"")
+    assert machinery.feeds() == {}
+
+
+# -- leases
+
+
+def test_claim(machinery, make):
+    """An epoch is won by one, who is named in it; others are told so, and by whom it is held."""
+    other = make("other")
+    assert machinery.claim_lease(3, 1, "m-1-aa")
+    assert not other.claim_lease(3, 1, "other")
+    assert not machinery.claim_lease(3, 1, "m-1-aa"), "a second claim is not the first"
+    assert other.lease(3, 1) == Lease(3, 1, "m-1-aa")
+    assert other.has_lease(3, 1)
+    assert not other.has_lease(3, 2)
+    assert other.claim_lease(3, 2, "third")
+    assert sorted(machinery.leases()) == [(3, 1), (3, 2)]
+    assert machinery.lease(3, 2).holder == "third"
+
+
+def test_lost_reply(machinery, monkeypatch):
+    """A link() that succeeded and says EEXIST, because it was sent twice, is a success."""
+    link = os.link
+
+    def twice(source, target):
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", twice)
+    assert machinery.claim_lease(3, 1, "m-1-aa")
+    assert not machinery.claim_lease(3, 1, "m-1-aa")
+
+
+def test_drop(machinery):
+    """An epoch that was dropped is gone, and may be dropped twice."""
+    machinery.claim_lease(3, 1, "a")
+    machinery.drop_lease(3, 1)
+    machinery.drop_lease(3, 1)
+    assert machinery.leases() == []
+    assert machinery.lease(3, 1) == Lease(3, 1, "")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe", b"\0" * 40])
+def test_torn_lease(machinery, root, data):
+    """A lease that cannot be read is nobody's."""
+    write(root / ".fscrawl" / "leases" / "3.1", data)
+    assert machinery.lease(3, 1) == Lease(3, 1, "")
+
+
+def test_strange_holder(machinery, root):
+    """A holder is text, whatever somebody wrote."""
+    write(root / ".fscrawl" / "leases" / "3.1", json.dumps({"holder": 7, "new": 1}).encode())
+    assert machinery.lease(3, 1).holder == "7"
+
+
+def test_strange_leases(machinery, root):
+    """Names that are no leases, temporaries among them, are not listed."""
+    for name in (".3.1.m-1-aa.7-0.tmp", "3", "3.", ".1", "3.1.2", "3.1~", "a.1", "-3.1"):
+        write(root / ".fscrawl" / "leases" / name, b"")
+    assert machinery.leases() == []
+
+
+def test_no_answer_is_no_no(machinery, monkeypatch):
+    """A file system that cannot say whether an epoch was claimed has not said that it was not."""
+
+    def stale(path):
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stale)
+        with pytest.raises(TreeBusyError):
+            machinery.has_lease(3, 1)
+
+
+def test_no_directories(machinery, root):
+    """Where the machinery was deleted there is nothing to list, and claiming says that it is gone."""
+    for name in ("machines", "feed", "leases"):
+        (root / ".fscrawl" / name).rmdir()
+    assert (machinery.machines(), machinery.feeds(), machinery.leases()) == ([], {}, [])
+    assert not machinery.has_lease(3, 1)
+    with pytest.raises(TreeError, match="it is not there"):
+        machinery.claim_lease(3, 1, "m")
+
+
+# -- a yard
+
+
+def test_yard(root):
+    """In a yard of its own a machine can try out what the file system does, and leave nothing behind."""
+    yard = Yard(Tree(root, "m"), "m")
+    assert yard.names() == []
+    yard.make()
+    assert [yard.create("a", b"1\n"), yard.create("a", b"2\n")] == [True, False]
+    yard.append("a", b"3\n4")
+    assert yard.read("a") == b"1\n3\n"
+    assert [yard.link("a", "b"), yard.link("a", "b")] == [True, False]
+    yard.rename("b", "c")
+    assert sorted(yard.names()) == ["a", "c"]
+    yard.clear(["a", "b", "c"])
+    yard.clear(["a"])
+    assert not Path(yard.path).exists()
+    assert yard.real_root() == str(root.resolve())

@@ -1,0 +1,110 @@
+"""The way back from the link files, where a listing and a look-up by name do not agree."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from fscrawl import store
+from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.fleet import recovery
+from fscrawl.fleet.recovery import records_of
+from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.store import Tree
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+KEYS = [f"{n:024x}" for n in range(3)]
+
+
+class Shared:
+    """A tree that lists `KEYS`, and finds each by name from a time on."""
+
+    def __init__(self, clock, found_from):
+        self.record, self.clock, self.found_from = RECORD, clock, found_from
+        self.gone = False
+
+    def keys(self, room, host):
+        return KEYS
+
+    def path_of(self, room, host, key):
+        return f"/t/{room}/{host}/{key}.json"
+
+    def page(self, host, key):
+        if self.clock.now < self.found_from.get(key, 0):
+            raise TreeError(f"{key}: it is not there") from FileNotFoundError()
+        return PageRecord(f"http://{host}/{key}", key, 0, "", "t", "m", 200, {}, 0, "", 0.1, ())
+
+    def check_there(self):
+        if self.gone:
+            raise NotATreeError("the crawl is gone")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+
+    def sleep(seconds):
+        clock.now += seconds
+
+    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    return clock
+
+
+def read(shared, told=None):
+    records = records_of(shared, "a.example", set(range(256)), [].append if told is None else told.append)
+    return [record.key for record in records if record is not None]
+
+
+def test_found_at_once(clock):
+    """Where all is found nothing is waited for."""
+    assert read(Shared(clock, {})) == KEYS
+    assert clock.now == 0
+
+
+def test_found_later(clock):
+    """A record that is listed and not found by name, as on NFS for up to a minute, is waited for."""
+    assert sorted(read(Shared(clock, {KEYS[1]: 41.0}))) == KEYS
+    assert 41 <= clock.now < 43
+
+
+def test_never_found(clock):
+    """One that is not found for longer than caches live is told of, and the rest is read."""
+    told = []
+    assert read(Shared(clock, {KEYS[0]: 1e9}), told) == KEYS[1:]
+    assert len(told) == 1
+    assert KEYS[0] in told[0]
+    assert 60 <= clock.now < 63
+
+
+def test_never_found_as_the_share_is_gone(clock):
+    """Where the tree itself is gone meanwhile, that is what is said."""
+    shared = Shared(clock, {KEYS[0]: 1e9})
+    shared.gone = True
+    with pytest.raises(NotATreeError):
+        read(shared)
+
+
+def test_other_errors(clock, monkeypatch):
+    """Any other error of the tree is one at once."""
+
+    def page(host, key):
+        raise TreeError("the disk is on fire")
+
+    shared = Shared(clock, {})
+    monkeypatch.setattr(shared, "page", page)
+    with pytest.raises(TreeError, match="on fire"):
+        read(shared)
+
+
+def test_own_temporaries(tmp_path):
+    """Of what is half-written in the rooms of these hosts a machine removes its own, and nothing else."""
+    root = tmp_path / "tree"
+    store.create(root, RECORD, "", "")
+    tree = Tree(root, "me-1-aa")
+    names = [f".{KEYS[0]}.html.{owner}.31-0.tmp" for owner in ("me-1-aa", "other-1-bb")] + [f"{KEYS[1]}.html"]
+    for host in ("a.example", "b.example"):
+        (root / "htmls" / host).mkdir()
+        for name in names:
+            (root / "htmls" / host / name).touch()
+    recovery.remove_own_temporaries(["a.example", "never.example"], tree)
+    assert sorted(path.name for path in (root / "htmls" / "a.example").iterdir()) == sorted(names[1:])
+    assert len(list((root / "htmls" / "b.example").iterdir())) == 3

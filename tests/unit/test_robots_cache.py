@@ -1,0 +1,234 @@
+"""What a host's robots.txt says to this crawler, by RFC 9309; hosts answer from a list."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from fscrawl.frontier.task import Task
+from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.politeness import robots_cache as module
+from fscrawl.politeness.robots import MAX_BYTES
+from fscrawl.politeness.robots_cache import Refusal, RobotsCache, follow
+from fscrawl.storage.records import RobotsRecord, TreeRecord, timestamp
+from fscrawl.store import Tree, create
+
+HOST = "a.example"
+URL = f"http://{HOST}/robots.txt"
+TASK = Task(f"http://{HOST}/private/x", HOST, "", 0, "", 1, "robots")
+PRIVATE = b"User-agent: *\nDisallow: /private\n"
+DAY_S = 24 * 3600.0
+
+
+class Host:
+    """A fetcher whose hosts answer what the test says, in turn; the last answer for ever."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked, self.wanted = list(answers), [], []
+
+    def get(self, url, *, wants, beginning=None):
+        self.asked.append(url)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Fetched):
+            self.wanted.append(wants(answer.status, answer.headers))
+        return answer
+
+
+def fetched(status=200, body=PRIVATE, **headers):
+    return Fetched(status, headers, body, 0.0, 0.1)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    record = TreeRecord(format=1, crawl="c", created_at="t", shards=4, fanout=0, partition="host")
+    create(tmp_path / "root", record, "", "")
+    return Tree(tmp_path / "root", "m-1-aa")
+
+
+@pytest.fixture
+def learn(tree):
+    """Learn the rules of HOST, which gives these answers, with nothing in memory."""
+
+    def learn(*answers):
+        host = Host(*answers)
+        rules, asked = RobotsCache(tree, host, "fscrawl/1").learn(TASK.host, TASK.url)
+        return SimpleNamespace(rules=rules, asked=asked, host=host)
+
+    return learn
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that passes while rules are remembered."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now, time=time.time))
+    return clock
+
+
+# -- what an answer means (RFC 9309 2.3.1)
+
+
+def test_rules_that_are_found(learn, tree):
+    """Rules that are found count, and are kept in the tree as they came."""
+    found = learn(fetched())
+    assert (found.asked, found.host.asked, found.host.wanted) == (True, [URL], [True])
+    assert not found.rules.allows(TASK.url)
+    kept = tree.robots(HOST)
+    assert (kept.url, kept.status, kept.text.encode()) == (URL, 200, PRIVATE)
+
+
+@pytest.mark.parametrize("status", [204, 400, 401, 403, 404, 410, 451])
+def test_rules_that_are_not_there(learn, tree, status):
+    """A 4xx allows everything, whatever stands in its body, and so does an answer without one."""
+    found = learn(fetched(status, b"" if status == 204 else PRIVATE))
+    assert found.rules.allows(TASK.url)
+    assert found.host.wanted == [status == 204]
+    assert tree.robots(HOST).status == status
+
+
+@pytest.mark.parametrize(("status", "class_"), [(429, "http-4xx"), (500, "http-5xx"), (503, "http-5xx")])
+def test_rules_that_cannot_be_had(learn, tree, status, class_):
+    """A 5xx, or a 429, refuses everything for now; it says when it may be asked again, and nothing is kept."""
+    failure = learn(fetched(status, **{"retry-after": "7"})).rules.failure
+    assert (failure.class_, failure.status, failure.retry) == (class_, status, True)
+    assert failure.headers == {"retry-after": "7"}
+    assert failure.message == f"robots.txt could not be had: the server answered {status}"
+    assert tree.robots(HOST) is None
+
+
+@pytest.mark.parametrize(("class_", "retry"), [("dns", True), ("connect", True), ("timeout", True), ("tls", False)])
+def test_host_that_cannot_be_reached(learn, tree, class_, retry):
+    """Without an answer nothing may be fetched for now, and the failure says whether it may pass."""
+    found = learn(Failed(class_, "why", retry))
+    assert isinstance(found.rules, Refusal)
+    assert found.rules.failure == Failed(class_, "robots.txt could not be had: why", retry)
+    assert tree.robots(HOST) is None
+
+
+@pytest.mark.parametrize("class_", ["too-large", "decode"])
+def test_rules_that_cannot_be_read(learn, class_):
+    """A robots.txt that is there, but too large or garbled by its coding, says nothing."""
+    assert learn(Failed(class_, "why", retry=False)).rules.allows(TASK.url)
+
+
+def test_rules_that_are_too_long(learn, tree):
+    """Of a long robots.txt the first 500 KiB count."""
+    found = learn(fetched(body=PRIVATE + b"#" * MAX_BYTES + b"\nDisallow: /public\n"))
+    assert not found.rules.allows(TASK.url)
+    assert found.rules.allows(f"http://{HOST}/public")
+    assert len(tree.robots(HOST).text) == MAX_BYTES
+
+
+def test_bytes_that_are_no_text(learn):
+    """Bytes that are not UTF-8 spoil their line only."""
+    assert not learn(fetched(body=b"Disallow: /\xff\n" + PRIVATE)).rules.allows(TASK.url)
+
+
+# -- redirects
+
+
+def moved(to):
+    return fetched(301, b"", **({} if to is None else {"location": to}))
+
+
+def test_redirects_are_followed(learn, tree):
+    """Five hops are followed, to other hosts, too; the rules count for the host that was asked for."""
+    hops = ["/1", "//b.example/2", "3", "https://c.example/4", "5"]
+    found = learn(*map(moved, hops), fetched())
+    assert found.host.asked[1:] == [
+        f"http://{HOST}/1",
+        "http://b.example/2",
+        "http://b.example/3",
+        "https://c.example/4",
+        "https://c.example/5",
+    ]
+    assert not found.rules.allows(TASK.url)
+    assert tree.robots(HOST).url == URL
+
+
+@pytest.mark.parametrize("answers", [[moved("/robots.txt")], [moved(None)], [moved("mailto:a@b")]])
+def test_redirects_to_nowhere(learn, answers):
+    """After five hops, or where it leads nowhere, a robots.txt counts as not there."""
+    found = learn(*answers)
+    assert found.rules.allows(TASK.url)
+    assert len(found.host.asked) <= 6
+
+
+def test_redirect_to_a_dead_host():
+    """A failure behind a redirect is a failure."""
+    failure = Failed("dns", "no such host", retry=True)
+    assert follow(Host(moved("//b.example/"), failure), URL) == failure
+
+
+# -- memory and tree
+
+
+def test_rules_are_remembered(tree, clock):
+    """A host is asked for its rules once in a day."""
+    host = Host(fetched())
+    cache = RobotsCache(tree, host, "fscrawl/1")
+    asked = []
+    for clock.now in (0.0, DAY_S - 1):
+        rules, was_asked = cache.learn(TASK.host, TASK.url)
+        asked.append(was_asked)
+        assert not rules.allows(TASK.url)
+    assert (asked, len(host.asked)) == ([True, False], 1)
+
+
+def test_memory_ends_after_a_day(tree, clock):
+    """After a day neither memory nor tree count any more, and the host is asked again (RFC 9309 2.4)."""
+    host = Host(fetched(), fetched(body=b""))
+    cache = RobotsCache(tree, host, "fscrawl/1")
+    cache.learn(TASK.host, TASK.url)
+    clock.now = DAY_S
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - DAY_S), 200, PRIVATE.decode()))
+    rules, asked = cache.learn(TASK.host, TASK.url)
+    assert (asked, rules.allows(TASK.url)) == (True, True)
+    assert tree.robots(HOST).text == ""
+
+
+@pytest.mark.parametrize(("age_s", "is_used"), [(23 * 3600, True), (-3 * DAY_S, True), (25 * 3600, False)])
+def test_age_of_what_is_stored(learn, tree, age_s, is_used):
+    """What another run stored is used for a day, also where its clock is ahead."""
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - age_s), 200, PRIVATE.decode()))
+    found = learn(fetched(body=b""))
+    assert (found.asked, found.rules.allows(TASK.url)) == (not is_used, not is_used)
+
+
+@pytest.mark.parametrize("fetched_at", ["2026-01-01T00:00:00", "yesterday", ""])
+def test_what_tells_no_age(learn, tree, fetched_at):
+    """Rules of which nobody knows how old they are, are asked for again."""
+    tree.put_robots(HOST, RobotsRecord(URL, fetched_at, 200, PRIVATE.decode()))
+    assert learn(fetched(body=b"")).asked
+
+
+def test_what_is_stored_is_used_for_the_rest_of_its_day(tree, clock):
+    """Rules that were 23 hours old when they were read are remembered for one more."""
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - 23 * 3600), 200, ""))
+    host = Host(fetched())
+    cache = RobotsCache(tree, host, "fscrawl/1")
+    assert cache.learn(TASK.host, TASK.url)[1] is False
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(0), 200, ""))
+    clock.now = 3500.0
+    assert cache.learn(TASK.host, TASK.url)[1] is False
+    clock.now = 3700.0
+    assert cache.learn(TASK.host, TASK.url)[1] is True
+
+
+@pytest.mark.parametrize("status", [0, 429, 500, 503])
+def test_stored_failures_are_no_rules(learn, tree, status):
+    """A robots.txt that another program stored as a failure is asked for again."""
+    tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time()), status, ""))
+    assert learn(fetched()).asked
+
+
+def test_memory_is_bounded(tree, monkeypatch):
+    """What is forgotten, because of many hosts, is read from the tree again and not from the host."""
+    monkeypatch.setattr(module, "_KEPT", 2)
+    host = Host(fetched())
+    cache = RobotsCache(tree, host, "fscrawl/1")
+    tasks = [TASK._replace(host=f"{n}.example", url=f"http://{n}.example/") for n in range(5)]
+    for task in tasks * 2:
+        cache.learn(task.host, task.url)
+    assert len(host.asked) == 5
+    assert len(cache._known) <= 2

@@ -1,0 +1,181 @@
+"""The signs by which people steer machines, and the commands that put them there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from fscrawl.admin import signs
+from fscrawl.config.settings import PolitenessSettings, Settings
+from fscrawl.errors import UsageError
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.store import Tree
+from tests.beats import Logs
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Logs(tmp_path / "tree").tree
+
+
+def run(tree: Tree, *words: str) -> int:
+    return cli.main([words[0], "--root", str(tree.root), *words[1:]])
+
+
+def test_signs_are_empty_files_in_the_root(tree: Tree) -> None:
+    """Pause, pause of hosts and stop each create an empty file; a second time changes nothing."""
+    for _ in range(2):
+        assert signs.pause(tree, []) == ["PAUSE"]
+        assert signs.pause(tree, ["a.example", "b.example:81"]) == ["PAUSE.a.example", "PAUSE.b.example_81"]
+        assert signs.stop(tree) == "STOP"
+    assert tree.signs() == {"PAUSE", "PAUSE.a.example", "PAUSE.b.example_81", "STOP"}
+    assert {(tree.root / sign).stat().st_size for sign in tree.signs()} == {0}
+
+
+def test_resume_takes_all_signs_away(tree: Tree) -> None:
+    """Resume without a host removes every sign, and says which were there."""
+    signs.pause(tree, ["a.example"])
+    signs.stop(tree)
+    assert signs.resume(tree, []) == ["PAUSE.a.example", "STOP"]
+    assert tree.signs() == frozenset()
+    assert signs.resume(tree, []) == []
+
+
+def test_resume_of_a_host_leaves_the_rest(tree: Tree) -> None:
+    """Resume of a host removes its sign, and no other."""
+    signs.pause(tree, [])
+    signs.pause(tree, ["a.example", "b.example"])
+    assert signs.resume(tree, ["A.example", "c.example"]) == ["PAUSE.a.example"]
+    assert tree.signs() == {"PAUSE", "PAUSE.b.example"}
+
+
+@pytest.mark.parametrize(
+    ("host", "directory"),
+    [
+        ("Example.COM", "example.com"),
+        ("example.com:80", "example.com"),
+        ("https://example.com:8443/a?b", "example.com_8443"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("127.0.0.1:8000", "127.0.0.1_8000"),
+    ],
+)
+def test_a_host_as_people_write_it(host: str, directory: str) -> None:
+    """A host may be given as a name, with a port, or as a URL, in any script; its directory's name is what counts."""
+    assert signs.directory_of(host) == directory
+
+
+@pytest.mark.parametrize("host", ["", "a b", "example.com/x", "ftp://example.com", "../x", "x/../../y", "a:b"])
+def test_what_is_no_host(host: str) -> None:
+    """What is no host is an error that names it: no sign leaves the root."""
+    with pytest.raises(UsageError, match="--host"):
+        signs.directory_of(host)
+
+
+# -- the commands
+
+
+def test_the_commands_say_what_they_did(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command says which signs it made or removed, when machines obey, and how to go on."""
+    assert run(tree, "pause") == 0
+    assert run(tree, "pause", "--host", "a.example", "--host", "b.example") == 0
+    assert run(tree, "stop") == 0
+    told = capsys.readouterr().out.splitlines()
+    go_on = f"to go on:  fscrawl resume --root {tree.root}"
+    assert told == [
+        *("created: PAUSE; machines obey within 20 s", go_on),
+        *("created: PAUSE.a.example, PAUSE.b.example; machines obey within 20 s", go_on),
+        *("created: STOP; machines obey within 20 s", go_on),
+    ]
+    assert run(tree, "resume", "--host", "b.example") == 0
+    assert run(tree, "resume") == 0
+    assert run(tree, "resume") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        *("removed: PAUSE.b.example", "still there: PAUSE, PAUSE.a.example, STOP"),
+        "removed: PAUSE, PAUSE.a.example, STOP",
+        "nothing was paused or stopped",
+    ]
+
+
+def test_signs_can_be_put_up_while_the_settings_are_wrong(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    """A crawl.toml that is wrong keeps nobody from stopping the machines."""
+    (tree.root / "crawl.toml").write_text("no = toml = at all")
+    assert run(tree, "stop") == 0
+    assert run(tree, "resume") == 0
+    assert "created: STOP; machines obey within two heartbeats" in capsys.readouterr().out
+
+
+def test_a_bad_host_makes_no_sign(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    """A host that is none is exit code 2, and none of the others given with it is paused."""
+    assert run(tree, "pause", "--host", "a.example", "--host", "/") == 2
+    assert tree.signs() == frozenset()
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_stop_takes_no_host(tree: Tree) -> None:
+    """There is no stop of one host."""
+    assert run(tree, "stop", "--host", "a.example") == 2
+
+
+def test_a_sign_of_control_characters_is_printed_plain(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sign that somebody put there by hand is printed without control characters."""
+    (tree.root / "PAUSE.\x1b[31m").touch()
+    assert run(tree, "resume") == 0
+    assert capsys.readouterr().out == "removed: PAUSE.?[31m\n"
+
+
+# -- what the frontier makes of it
+
+
+@pytest.mark.parametrize(
+    ("sign", "url", "paused"),
+    [
+        ("a.example", "http://a.example/", True),
+        ("a.example", "http://a.example:8080/", True),
+        ("a.example_8080", "http://a.example:8080/", True),
+        ("a.example_8080", "http://a.example/", False),
+        ("my", "http://my_host.example/", False),
+        ("a.example", "http://b.example/", False),
+    ],
+)
+def test_which_hosts_a_sign_means(sign: str, url: str, paused: bool) -> None:
+    """A sign means the host with any port, or with its port alone; an underscore in a name is no port."""
+    frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
+    frontier.hold(0)
+    frontier.add(url, 0, "")
+    frontier.paused = frozenset([sign])
+    assert (frontier.take(0.0) is None) == paused
+    frontier.close()
+
+
+def test_a_shard_that_is_let_go_takes_its_hosts_out_of_the_beats() -> None:
+    """Hosts of a shard that another machine holds now are no longer told as slow, failing or given up."""
+    frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
+    frontier.hold(0)
+    frontier.add("http://a.example/", 0, "")
+    task = frontier.take(0.0)
+    assert task is not None
+    frontier.answered("a.example", 9.0)
+    frontier.failed(task, "timeout", 0.0)
+    frontier.give_up("a.example", "timeout")
+    frontier.finish(task, None)
+    told = frontier.health(0.0)
+    assert (told["slow"], told["failing"], told["gave_up"]) == ({"a.example": 9.0}, {"a.example": 1}, 1)
+    frontier.let_go(0)
+    told = frontier.health(0.0)
+    assert (told["slow"], told["failing"], told["gave_up"]) == ({}, {}, 0)
+    frontier.close()
+
+
+def test_hosts_are_forgiven_in_the_beats_too() -> None:
+    """Failures that were the network's are no longer told of the hosts."""
+    frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
+    frontier.hold(0)
+    frontier.add("http://a.example/", 0, "")
+    task = frontier.take(0.0)
+    assert task is not None
+    frontier.failed(task, "timeout", 0.0)
+    frontier.forgive(["a.example", "b.example"])
+    assert frontier.health(0.0)["failing"] == {}
+    frontier.close()

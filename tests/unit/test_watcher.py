@@ -1,0 +1,268 @@
+"""Edits of `crawl.toml` and `seeds.txt`, on a real tree, with a clock in its hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as tuned
+from hypothesis import strategies as st
+
+from fscrawl.config import settings
+from fscrawl.config import watcher as module
+from fscrawl.config.settings import Settings, apply, render
+from fscrawl.config.watcher import Watch, first_seeds, read_seeds, read_settings
+from fscrawl.errors import TreeBusyError
+from fscrawl.storage.records import TreeRecord
+from fscrawl.store import Tree, create
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+class Desk:
+    """A tree, somebody who edits its files, and a machine that watches."""
+
+    def __init__(self, root):
+        self.root = root
+        create(root, RECORD, render(Settings()), f"{A}\n")
+        self.warnings = []
+        self.watch = Watch(Tree(root, "m"), Settings(), frozenset([A]), self.warnings.append)
+
+    def edit(self, *assignments):
+        self.write(render(apply(Settings(), assignments)))
+
+    def write(self, text, name=settings.FILE):
+        (self.root / name).write_text(text, "utf-8")
+
+    def seeds(self, text):
+        self.write(text, "seeds.txt")
+        return self.watch.new_seeds()
+
+    @property
+    def delay(self):
+        return self.watch.settings.politeness.delay
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path / "root")
+
+
+def test_edit(desk):
+    """An edit that ends as the file ends counts at once, and once."""
+    assert not desk.watch.settings_edited(0)
+    desk.edit("politeness.delay=7")
+    assert desk.watch.settings_edited(1)
+    assert desk.delay == 7
+    assert not desk.watch.settings_edited(2)
+
+
+def test_edit_without_the_end_marker(desk):
+    """Without its last line a text may have been cut: it counts when it has been the same for a minute."""
+    desk.write("[politeness]\ndelay = 7\n")
+    assert [desk.watch.settings_edited(now) for now in (10, 40, 70)] == [False, False, False]
+    assert desk.watch.settings_edited(70.1)
+    assert desk.delay == 7
+
+
+def test_edit_that_goes_on(desk):
+    """The minute begins anew with each change, and when the old text was seen between."""
+    desk.write("[politeness]\ndelay = 7\n")
+    assert not desk.watch.settings_edited(0)
+    desk.write("[politeness]\ndelay = 8\n")
+    assert not desk.watch.settings_edited(50)
+    assert not desk.watch.settings_edited(100)
+    desk.edit()
+    assert not desk.watch.settings_edited(101)
+    desk.write("[politeness]\ndelay = 8\n")
+    assert not desk.watch.settings_edited(200)
+    assert desk.watch.settings_edited(261)
+    assert desk.delay == 8
+
+
+def test_comment_only(desk):
+    """An edit that changes no setting changes nothing."""
+    desk.write("# hello\n" + render(Settings()))
+    assert not desk.watch.settings_edited(0)
+    assert desk.warnings == []
+
+
+def test_broken_edit(desk):
+    """A bad edit is reported once, the good settings stay, and the next good one counts."""
+    desk.edit("politeness.delay=7")
+    assert desk.watch.settings_edited(0)
+    desk.write("[politeness]\ndelai = 1\n" + settings.END)
+    assert not any(desk.watch.settings_edited(now) for now in range(5))
+    assert len(desk.warnings) == 1
+    assert "delai" in desk.warnings[0]
+    assert desk.warnings[0].endswith("the last good settings stay")
+    assert desk.delay == 7
+    desk.edit("politeness.delay=8")
+    assert desk.watch.settings_edited(9)
+    assert desk.delay == 8
+
+
+@pytest.mark.parametrize("fixed", ["fleet.shards=7", "crawl.partition=url", "store.fanout=1"])
+def test_fixed_settings(desk, fixed):
+    """What was fixed with the tree is refused, and the whole edit with it."""
+    desk.edit(fixed, "politeness.delay=7")
+    assert not desk.watch.settings_edited(0)
+    assert "fixed" in desk.warnings[0]
+    assert desk.watch.settings == Settings()
+
+
+def test_gone_for_a_moment(desk, monkeypatch):
+    """A file that an editor is replacing is no edit; nor is one of which the file system says that it went stale."""
+    (desk.root / settings.FILE).rename(desk.root / "aside")
+    assert not desk.watch.settings_edited(0)
+    (desk.root / "seeds.txt").rename(desk.root / "aside2")
+    assert desk.watch.new_seeds() == []
+    (desk.root / "aside").rename(desk.root / settings.FILE)
+    (desk.root / "aside2").rename(desk.root / "seeds.txt")
+    assert not desk.watch.settings_edited(1)
+    assert desk.watch.new_seeds() == []
+
+    def stale(*_):
+        raise TreeBusyError("stale file handle")
+
+    monkeypatch.setattr(Tree, "settings_text_if_there", stale)
+    monkeypatch.setattr(Tree, "seeds_text", stale)
+    assert not desk.watch.settings_edited(2)
+    assert desk.watch.new_seeds() == []
+
+
+values = st.sampled_from(["politeness.delay=7", "crawl.scope=any", 'crawl.deny=["x", "é"]', "fleet.beat=2"])
+
+
+def test_cut_settings(tmp_path):
+    """Of an edited file no proper prefix, however long, is an edit: only all that it says is."""
+    desk = Desk(tmp_path / "root")
+
+    @given(st.lists(values, min_size=1, max_size=4, unique=True), st.data())
+    @tuned(max_examples=150, deadline=None)
+    def check(assignments, data):
+        edited = apply(Settings(), assignments)
+        whole = render(edited).encode()
+        cut = data.draw(st.integers(0, len(whole) - 2), "cut")  # the newline after the last line says nothing
+        watch = Watch(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append)
+        (desk.root / settings.FILE).write_bytes(whole[:cut])
+        assert not watch.settings_edited(0)
+        assert not watch.settings_edited(59)
+        (desk.root / settings.FILE).write_bytes(whole)
+        assert watch.settings_edited(60)
+        assert watch.settings == edited
+        assert desk.warnings == []
+        desk.edit()
+
+    check()
+
+
+def test_every_cut(desk):
+    """The same of one file, at every byte."""
+    whole = render(apply(Settings(), ["politeness.delay=7"])).encode()
+    for cut in range(len(whole) - 1):
+        (desk.root / settings.FILE).write_bytes(whole[:cut])
+        assert not desk.watch.settings_edited(0), cut
+    assert desk.warnings == []
+
+
+# -- seeds
+
+
+def test_new_seeds(desk):
+    """A line that is added is a seed, once."""
+    assert desk.watch.new_seeds() == []
+    assert desk.seeds(f"{A}\n# more\n\n{B}\n{B}\n") == [B]
+    assert desk.watch.new_seeds() == []
+    assert desk.seeds(f"{C}\n") == [C]
+    assert desk.watch.seeds == {A, B, C}
+
+
+def test_half_a_line(desk):
+    """A line counts once its newline is there."""
+    assert desk.seeds(f"{A}\n{B}") == []
+    assert desk.seeds(f"{A}\n{B}deeper") == []
+    assert desk.seeds(f"{A}\n{B}deeper\n") == [B + "deeper"]
+
+
+def test_seeds_cut_anywhere(desk):
+    """However a read is cut, it gives no seed that is not in the file, and the whole file gives all."""
+    whole = f"{A}\n{B}long/path?x=1\n  {C}é\r\n"
+    found = []
+    for cut in range(len(whole.encode()) + 1):
+        (desk.root / "seeds.txt").write_bytes(whole.encode()[:cut])
+        found += desk.watch.new_seeds()
+    assert found == [f"{B}long/path?x=1", f"{C}%C3%A9"]
+
+
+def test_read_seeds():
+    """Blank lines and comments are skipped, and a line that is no URL is warned of with its place."""
+    warnings = []
+    assert read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append) == [A]
+    assert warnings == ["seeds.txt:4: not a URL to crawl, skipped: mailto:x"]
+
+
+class Clock:
+    """Time that passes by sleeping only; `then`: what happens at a time."""
+
+    def __init__(self):
+        self.now, self.then = 0.0, {}
+
+    def monotonic(self):
+        return self.now
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+        for at in [at for at in self.then if at <= self.now]:
+            self.then.pop(at)()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def tree(tmp_path):
+    create(tmp_path / "root", RECORD, render(Settings()), f"{A}\n")
+    return Tree(tmp_path / "root", "m")
+
+
+def test_start_in_the_middle_of_an_edit(tree, clock):
+    """Half of a settings file may be good TOML: a machine that begins waits for the rest, and says so once."""
+    path, told = tree.root / "crawl.toml", []
+    whole = render(apply(Settings(), ["politeness.delay=7"]))
+    path.write_text(whole[:300])
+    clock.then[10] = lambda: path.write_text(whole)
+    assert read_settings(tree, told.append).politeness.delay == 7
+    assert (len(told), clock.now) == (1, pytest.approx(10, abs=1))
+
+
+def test_settings_without_their_last_line(tree, clock):
+    """Settings without the last line count when they have been the same for as long as caches live."""
+    (tree.root / "crawl.toml").write_text("[politeness]\ndelay = 7\n")
+    assert read_settings(tree, print).politeness.delay == 7
+    assert 60 <= clock.now < 62
+
+
+def test_start_while_a_seed_is_written(tree, clock):
+    """A last line without newline is waited for; when nobody goes on writing it, it counts."""
+    path, told = tree.root / "seeds.txt", []
+    path.write_text("http://a.example/\nhttp://b.exa")
+    clock.then[2] = lambda: path.write_text("http://a.example/\nhttp://b.example/\n")
+    assert first_seeds(tree, told.append) == ["http://a.example/", "http://b.example/"]
+    assert len(told) == 1
+    path.write_text("http://a.example/")
+    assert first_seeds(tree, told.append) == ["http://a.example/"]
+
+
+def test_an_edit_before_the_watch(tree):
+    """An edit between the reading of the settings and the beginning of the watch is taken up by its first look."""
+    before = Settings()
+    (tree.root / "crawl.toml").write_text(render(apply(before, ["politeness.delay=7"])))
+    watch = Watch(tree, before, frozenset(), print)
+    assert watch.settings_edited(0)
+    assert watch.settings.politeness.delay == 7
