@@ -56,7 +56,7 @@ class NotATreeError(TreeError):
 
 
 class TreeBusyError(TreeError):
-    """A fault of the file system that may pass, as of a server that is being restarted; `patience` waits for that."""
+    """A fault of the file system that may pass, as of a server that is being restarted; `Retrying` waits for that."""
 
     retry = True
     stop = False

@@ -33,7 +33,7 @@ from fscrawl.storage.atomic import (
     write_all,
 )
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.storage.retrying import BRIEF, Patience
+from fscrawl.storage.retrying import BRIEF, Retrying
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"
@@ -66,7 +66,7 @@ what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
 
 _INSTANT_S = 0.02
 _OTHERS_TAKE_S = 2.0  # to make a tree
-_WITH_OTHERS = Patience(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
+_WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 _PAGE_FILE = re.compile(r"[0-9a-f]{24}\.(html|json)\Z")
 _FAN = re.compile(r"[0-9a-f]{2}\Z")
 
@@ -110,7 +110,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
         _make_directory(root, made)
         # Directories that several clients make at one instant GlusterFS may leave broken (EIO, for good): so whoever is
         # first with the settings makes them, and the others wait for that one, if it lives.
-        if claim(root / SETTINGS, settings.encode(), machine, fsync=True, patience=_WITH_OTHERS):
+        if claim(root / SETTINGS, settings.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
             made.append(root / SETTINGS)
         else:
             _wait_for_tree(root)
@@ -121,7 +121,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             (SEEDS, seeds),
             (_TREE_JSON, record.to_json().decode()),
         ):
-            if claim(root / name, text.encode(), machine, fsync=True, patience=_WITH_OTHERS):
+            if claim(root / name, text.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
                 made.append(root / name)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
     except TreeError:
@@ -161,7 +161,7 @@ class Tree:
         machine: str,
         *,
         fsync: bool = False,
-        patience: Patience = BRIEF,
+        retrying: Retrying = BRIEF,
         record: TreeRecord | None = None,
     ) -> None:
         """Open the tree at `root` as `machine`; NotATreeError if it is none, or one of a newer format.
@@ -171,7 +171,7 @@ class Tree:
         self.root = root
         self.machine = machine
         self.fsync = fsync
-        self.patience = patience
+        self.retrying = retrying
         self.record = record or self._read_record()
         self._prefix = f"{root}/"
 
@@ -195,7 +195,7 @@ class Tree:
 
     def free_bytes(self) -> int:
         """Tell what is free on the tree's file system, for who is not root."""
-        there = self.patience(self.root, lambda: os.statvfs(self.root))
+        there = self.retrying(self.root, lambda: os.statvfs(self.root))
         return there.f_bavail * there.f_frsize
 
     # -- pages
@@ -221,11 +221,11 @@ class Tree:
 
     def drop_body(self, host: str, key: str) -> None:
         """Remove the body of a page that has none any more, if there is one; its record says so first."""
-        remove(self.path_of("htmls", host, key), self.patience)
+        remove(self.path_of("htmls", host, key), self.retrying)
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL, if there is one."""
-        remove(self.path_of("errs", host, key), self.patience)
+        remove(self.path_of("errs", host, key), self.retrying)
 
     def is_done(self, host: str, key: str) -> bool:
         """Ask by name whether a page is stored."""
@@ -301,12 +301,12 @@ class Tree:
 
     def put_sign(self, name: str) -> None:
         """Create a sign, if it is not there."""
-        claim(f"{self._prefix}{name}", b"", self.machine, patience=self.patience)
+        claim(f"{self._prefix}{name}", b"", self.machine, retrying=self.retrying)
 
     def drop_sign(self, name: str) -> bool:
         """Remove a sign; tell whether there was one."""
         there = self._exists(f"{self._prefix}{name}")
-        remove(f"{self._prefix}{name}", self.patience)
+        remove(f"{self._prefix}{name}", self.retrying)
         return there
 
     def settings_text(self) -> str:
@@ -358,7 +358,7 @@ class Tree:
             self._publish(path, data)
 
     def _publish(self, path: str, data: bytes) -> None:
-        publish(path, data, self.machine, fsync=self.fsync, patience=self.patience)
+        publish(path, data, self.machine, fsync=self.fsync, retrying=self.retrying)
 
     def _make_host(self, room: str, host: str, key: str) -> None:
         """Make a host's directory, but never the room's: if that is missing, the share is gone."""
@@ -372,7 +372,7 @@ class Tree:
             if self.fsync:
                 sync_directory(os.path.dirname(path))
 
-        self.patience(path, make_once)
+        self.retrying(path, make_once)
 
     def _temporaries_in(self, directories: list[str]) -> list[tuple[str, str]]:
         named = [
@@ -381,7 +381,7 @@ class Tree:
         return [(f"{directory}/{name}", owner) for directory, name, owner in named if owner is not None]
 
     def _exists(self, path: str) -> bool:
-        return self.patience.find(path, lambda: os.stat(path), None) is not None
+        return self.retrying.find(path, lambda: os.stat(path), None) is not None
 
     def _get(self, path: str) -> bytes:
         """Read what should be there: sshfs misses a name for an instant while it is being replaced."""
@@ -389,20 +389,20 @@ class Tree:
         if data is not None:
             return data
         time.sleep(_INSTANT_S)
-        return self.patience(path, lambda: read_file(path))
+        return self.retrying(path, lambda: read_file(path))
 
     def _read(self, path: str) -> bytes | None:
-        return self.patience.find(path, lambda: read_file(path), None)
+        return self.retrying.find(path, lambda: read_file(path), None)
 
     def _list(self, path: str) -> list[str]:
-        return self.patience.find(path, lambda: os.listdir(path), [])
+        return self.retrying.find(path, lambda: os.listdir(path), [])
 
     # -- by place, for the audit: a path from the root, made of names that were listed
 
     def entries(self, place: str) -> list[tuple[str, str]]:
         """List a directory: (name, "file" | "directory" | "other"); none if it is not there."""
         path = f"{self._prefix}{place}"
-        return self.patience.find(path, lambda: _scan(path), [])
+        return self.retrying.find(path, lambda: _scan(path), [])
 
     def read(self, place: str) -> bytes | None:
         """Read a file; None if it is not there."""
@@ -410,12 +410,12 @@ class Tree:
 
     def remove(self, place: str) -> None:
         """Remove a file that may be gone already."""
-        remove(f"{self._prefix}{place}", self.patience)
+        remove(f"{self._prefix}{place}", self.retrying)
 
     def set_aside(self, place: str) -> None:
         """Give a file that may be gone already a name by which it is no page's any more: `<name>.torn`."""
         path = f"{self._prefix}{place}"
-        self.patience.find(path, lambda: os.rename(path, path + TORN), None)
+        self.retrying.find(path, lambda: os.rename(path, path + TORN), None)
 
 
 def _scan(path: str) -> list[tuple[str, str]]:

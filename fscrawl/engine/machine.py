@@ -30,7 +30,7 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import Task
 from fscrawl.http.fetch import Failed, Fetcher
 from fscrawl.politeness.outage import Outage
-from fscrawl.storage.retrying import Patience
+from fscrawl.storage.retrying import Retrying
 from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
 from fscrawl.util.terminal import plain
@@ -97,7 +97,7 @@ class Machine:
         self._finished = False
         check_usable(settings)
         self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
-        tree.patience = self._patience = Patience(settings.store.patience, self._may_wait, progress.warn)
+        tree.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         self._watch = Watch(tree, settings, seeds, progress.warn, check_usable)
         self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
         self._membership = Membership(
@@ -230,10 +230,10 @@ class Machine:
         drained = False
         while self._going():
             self._sentinel.alive()
-            self._trouble = self._trouble or self._membership.trouble(self._patience.limit_s)
+            self._trouble = self._trouble or self._membership.trouble(self._retrying.limit_s)
             if self._membership.tick(hungry=not self._frontier.pending):
                 self._frontier.settings = self._settings
-                self._patience.limit_s = self._settings.store.patience
+                self._retrying.limit_s = self._settings.store.patience
                 self._pool.tell(self._job())
             held_back = self._leaving() or self._watch.paused
             if not held_back:

@@ -34,7 +34,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import Task
 from fscrawl.http.fetch import Failed
 from fscrawl.storage.records import TreeRecord
-from fscrawl.storage.retrying import Patience
+from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.worker import Job, Outcome, Worker, error_record
@@ -70,8 +70,8 @@ class Place:
 
     def tree(self, patience_s: float) -> Tree:
         """Give the tree; it is not waited for without a permit, since somebody else may have the host by then."""
-        patience = Patience(patience_s, self.permit.holds if self.permit else _always)
-        return Tree(self.root, self.machine, fsync=self.fsync, patience=patience, record=self.record)
+        retrying = Retrying(patience_s, self.permit.holds if self.permit else _always)
+        return Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
 
 
 def _always() -> bool:

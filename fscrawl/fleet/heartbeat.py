@@ -23,9 +23,9 @@ from typing import Any
 from fscrawl.errors import TreeError
 from fscrawl.fleet.logs import Log
 from fscrawl.storage.records import timestamp
-from fscrawl.storage.retrying import Patience
+from fscrawl.storage.retrying import Retrying
 
-_PATIENCE = Patience(1.0)  # for a beat that fails there is soon a newer one
+_RETRYING = Retrying(1.0)  # for a beat that fails there is soon a newer one
 _AGAIN_S = 1.0  # after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
 _SELDOM = 1 / 10  # of the time that a machine has been dead: so long may pass between two looks at its log
@@ -197,9 +197,9 @@ class Heartbeat:
         if not self.suspended:
             self._permit.extend(began + self.lease_s)
 
-    def _write(self, line: dict[str, Any], patience: Patience | None = _PATIENCE) -> None:
+    def _write(self, line: dict[str, Any], retrying: Retrying | None = _RETRYING) -> None:
         line = {**line, "at": timestamp(time.time())}  # for people; nothing is decided by it
-        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n", patience)
+        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n", retrying)
 
 
 @dataclass

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.storage.atomic import claim, close_read, read_file, remove, sync_directory, write_all
-from fscrawl.storage.retrying import BRIEF, Patience
+from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.store import MACHINERY, Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -41,13 +41,13 @@ class Log:
     size    bytes in the file, as this writer knows; whole lines, but for what an append that failed has left
     """
 
-    def __init__(self, path: str, patience: Patience = BRIEF) -> None:
+    def __init__(self, path: str, retrying: Retrying = BRIEF) -> None:
         self.size = 0
         self._path = path
-        self._patience = patience
+        self._retrying = retrying
         self._descriptor: int | None = None
-        patience(path, lambda: self._open(os.O_CREAT))
-        patience(path, lambda: sync_directory(os.path.dirname(path)))  # what is flushed to a file needs its name
+        retrying(path, lambda: self._open(os.O_CREAT))
+        retrying(path, lambda: sync_directory(os.path.dirname(path)))  # what is flushed to a file needs its name
 
     def _open(self, flags: int) -> int:
         descriptor = os.open(self._path, _APPEND | flags, 0o666)
@@ -55,12 +55,12 @@ class Log:
         self._descriptor = descriptor
         return descriptor
 
-    def append(self, data: bytes, patience: Patience | None = None) -> None:
+    def append(self, data: bytes, retrying: Retrying | None = None) -> None:
         """Write whole lines, so that other machines see them: on NFS that takes an fsync.
 
         What fails may have been written nevertheless, or half of it; then the lines come again, on lines of their own.
         """
-        (patience or self._patience)(self._path, lambda: self._append_once(data))
+        (retrying or self._retrying)(self._path, lambda: self._append_once(data))
 
     def _append_once(self, data: bytes) -> None:
         descriptor = self._descriptor
@@ -88,17 +88,17 @@ class Machinery:
     def __init__(self, tree: Tree) -> None:
         self._directory = f"{tree.root}/{MACHINERY}"
         self._machine = tree.machine
-        self._patience = tree.patience
+        self._retrying = tree.retrying
 
     # -- logs
 
     def heartbeat_log(self) -> Log:
         """Open this machine's heartbeat log."""
-        return Log(f"{self._directory}/machines/{self._machine}.log", self._patience)
+        return Log(f"{self._directory}/machines/{self._machine}.log", self._retrying)
 
     def feed_log(self, segment: int) -> Log:
         """Open a segment of this machine's feed."""
-        return Log(self._feed_path(self._machine, segment), self._patience)
+        return Log(self._feed_path(self._machine, segment), self._retrying)
 
     def machines(self) -> list[str]:
         """List the machines that have a heartbeat log."""
@@ -115,16 +115,16 @@ class Machinery:
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, `most` bytes of them."""
-        return tail(f"{self._directory}/machines/{machine}.log", offset, most, self._patience)
+        return tail(f"{self._directory}/machines/{machine}.log", offset, most, self._retrying)
 
     def heartbeats_size(self, machine: str) -> int:
         """Give the size of a heartbeat log; 0 if it is gone."""
         path = f"{self._directory}/machines/{machine}.log"
-        return self._patience.find(path, lambda: os.stat(path).st_size, 0)
+        return self._retrying.find(path, lambda: os.stat(path).st_size, 0)
 
     def read_feed(self, machine: str, segment: int, offset: int) -> bytes:
         """Read whole lines of a feed's segment from `offset`, some MiB at most."""
-        return tail(self._feed_path(machine, segment), offset, patience=self._patience)
+        return tail(self._feed_path(machine, segment), offset, retrying=self._retrying)
 
     def _feed_path(self, machine: str, segment: int) -> str:
         return f"{self._directory}/feed/{machine}{f'.{segment}' if segment else ''}.log"
@@ -143,7 +143,7 @@ class Machinery:
     def lease(self, shard: int, epoch: int) -> Lease:
         """Read who holds an epoch; nobody, if it is gone or torn."""
         path = self._lease_path(shard, epoch)
-        data = self._patience.find(path, lambda: read_file(path), b"")
+        data = self._retrying.find(path, lambda: read_file(path), b"")
         try:
             return Lease(shard, epoch, str(json.loads(data)["holder"]))
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -152,32 +152,32 @@ class Machinery:
     def has_lease(self, shard: int, epoch: int) -> bool:
         """Ask by name whether an epoch has been claimed."""
         path = self._lease_path(shard, epoch)
-        return self._patience.find(path, lambda: os.stat(path), None) is not None
+        return self._retrying.find(path, lambda: os.stat(path), None) is not None
 
     def claim_lease(self, shard: int, epoch: int, holder: str) -> bool:
         """Claim an epoch in the name of `holder`; tell whether this call won it."""
         data = json.dumps({"holder": holder, "by": self._machine, "nonce": os.urandom(8).hex()}).encode() + b"\n"
-        return claim(self._lease_path(shard, epoch), data, self._machine, patience=self._patience)
+        return claim(self._lease_path(shard, epoch), data, self._machine, retrying=self._retrying)
 
     def drop_lease(self, shard: int, epoch: int) -> None:
         """Remove an epoch that has long been followed by another."""
-        remove(self._lease_path(shard, epoch), self._patience)
+        remove(self._lease_path(shard, epoch), self._retrying)
 
     def _lease_path(self, shard: int, epoch: int) -> str:
         return f"{self._directory}/leases/{shard}.{epoch}"
 
     def _list(self, name: str) -> list[str]:
         path = f"{self._directory}/{name}"
-        return self._patience.find(path, lambda: os.listdir(path), [])
+        return self._retrying.find(path, lambda: os.listdir(path), [])
 
 
-def tail(path: str, offset: int, most: int | None = None, patience: Patience = BRIEF) -> bytes:
+def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
     """Read a log's whole lines from `offset`, `most` bytes of them; b"" if it has none there, or is gone.
 
     Opened anew each time, with an fstat: a handle kept open sees another machine's appends 20 s late on sshfs and
     later on NFS, a new one at once.
     """
-    data = patience.find(path, lambda: _read_from(path, offset, most or _READ_BYTES), b"")
+    data = retrying.find(path, lambda: _read_from(path, offset, most or _READ_BYTES), b"")
     return data[: data.rfind(b"\n") + 1]
 
 
@@ -200,7 +200,7 @@ class Yard:
 
     def __init__(self, tree: Tree, machine: str) -> None:
         self._root = str(tree.root)
-        self._patience = tree.patience
+        self._retrying = tree.retrying
         self.path = f"{tree.root}/{MACHINERY}/{self.PREFIX}{machine}"
 
     def real_root(self) -> str:
@@ -212,7 +212,7 @@ class Yard:
             with contextlib.suppress(FileExistsError):  # from a try before
                 os.mkdir(self.path)
 
-        self._patience(self.path, make_once)
+        self._retrying(self.path, make_once)
 
     def create(self, name: str, data: bytes) -> bool:
         """Make a file that must not be there; tell whether it was not."""
@@ -225,16 +225,16 @@ class Yard:
             _write_and_close(descriptor, data)
             return True
 
-        return self._patience(self.path, create_once)
+        return self._retrying(self.path, create_once)
 
     def append(self, name: str, data: bytes) -> None:
         """Append to a file, twice perhaps."""
         path = f"{self.path}/{name}"
-        self._patience(self.path, lambda: _write_and_close(os.open(path, _APPEND | os.O_CREAT, 0o666), data))
+        self._retrying(self.path, lambda: _write_and_close(os.open(path, _APPEND | os.O_CREAT, 0o666), data))
 
     def read(self, name: str) -> bytes:
         """Read a file's whole lines through a handle of its own; b"" if it is not there."""
-        return tail(f"{self.path}/{name}", 0, patience=self._patience)
+        return tail(f"{self.path}/{name}", 0, retrying=self._retrying)
 
     def link(self, name: str, new: str) -> bool:
         """Give a file a second name; tell whether that was free."""
@@ -246,20 +246,20 @@ class Yard:
                 return False
             return True
 
-        return self._patience(self.path, link_once)
+        return self._retrying(self.path, link_once)
 
     def rename(self, name: str, new: str) -> None:
         """Rename a file, unless that is done already, as it seems to a call that is retransmitted."""
-        self._patience.find(self.path, lambda: os.rename(f"{self.path}/{name}", f"{self.path}/{new}"), None)
+        self._retrying.find(self.path, lambda: os.rename(f"{self.path}/{name}", f"{self.path}/{new}"), None)
 
     def names(self) -> list[str]:
-        return self._patience.find(self.path, lambda: os.listdir(self.path), [])
+        return self._retrying.find(self.path, lambda: os.listdir(self.path), [])
 
     def clear(self, names: Iterable[str]) -> None:
         """Remove these files, those that are there, and the directory."""
         for name in names:
-            remove(f"{self.path}/{name}", self._patience)
-        self._patience.find(self.path, lambda: os.rmdir(self.path), None)
+            remove(f"{self.path}/{name}", self._retrying)
+        self._retrying.find(self.path, lambda: os.rmdir(self.path), None)
 
 
 def _write_and_close(descriptor: int, data: bytes) -> None:

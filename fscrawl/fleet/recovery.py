@@ -85,7 +85,7 @@ def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fl
     for path, owner in temporaries:
         dead = not fleet.is_live(owner, now) if owner in fleet.peers else is_gone_by_name(owner)
         if dead and owner != tree.machine:
-            remove(path, tree.patience)
+            remove(path, tree.retrying)
 
 
 def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
@@ -93,4 +93,4 @@ def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
     for host in hosts:
         for path, owner in tree.all_temporaries(host):
             if owner == tree.machine:
-                remove(path, tree.patience)
+                remove(path, tree.retrying)

@@ -19,7 +19,7 @@ import stat
 from pathlib import Path
 
 from fscrawl.errors import TreeError, tree_error
-from fscrawl.storage.retrying import BRIEF, Patience
+from fscrawl.storage.retrying import BRIEF, Retrying
 
 _counter = itertools.count()
 
@@ -40,7 +40,7 @@ class translated:  # noqa: N801 - reads as what it is, a `with` word
             raise tree_error(error, self._path) from error
 
 
-def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, patience: Patience = BRIEF) -> None:
+def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
     """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist.
 
     `fsync`: when this returns, file and name are on the disk.
@@ -56,16 +56,16 @@ def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False,
                 raise
 
     try:
-        patience(path, lambda: _write(temporary, data, fsync=fsync))
-        patience(path, rename_once)
+        retrying(path, lambda: _write(temporary, data, fsync=fsync))
+        retrying(path, rename_once)
         if fsync:
-            patience(path, lambda: sync_directory(os.path.dirname(path)))
+            retrying(path, lambda: sync_directory(os.path.dirname(path)))
     except TreeError:
         _discard(temporary)
         raise
 
 
-def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, patience: Patience = BRIEF) -> bool:
+def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> bool:
     """Make `path` appear with `data` if nobody was first; tell whether it now holds `data`.
 
     A retransmitted link() can report EEXIST for its own success, and on sshfs it is EPERM that says that another
@@ -88,14 +88,14 @@ def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, p
 
     try:
         # Each step by itself: once linked, to write the temporary anew would be to write what others read.
-        patience(path, lambda: _write(temporary, data, fsync=fsync))
-        won = patience(path, link_once)
+        retrying(path, lambda: _write(temporary, data, fsync=fsync))
+        won = retrying(path, link_once)
         if fsync:
-            patience(path, lambda: sync_directory(os.path.dirname(path)))
+            retrying(path, lambda: sync_directory(os.path.dirname(path)))
     except TreeError:
         _discard(temporary)
         raise
-    remove(temporary, patience)
+    remove(temporary, retrying)
     return won
 
 
@@ -205,6 +205,6 @@ def temporary_owner(name: str) -> str | None:
     return name[:-4].rpartition(".")[0].rpartition(".")[2] or None
 
 
-def remove(path: str, patience: Patience = BRIEF) -> None:
+def remove(path: str, retrying: Retrying = BRIEF) -> None:
     """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
-    patience.find(path, lambda: os.unlink(path), None)
+    retrying.find(path, lambda: os.unlink(path), None)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 M = TypeVar("M")
 
 
-class Patience:
+class Retrying:
     """How long one process waits for its file system. Callable from any thread."""
 
     def __init__(
@@ -117,4 +117,4 @@ def _in_vain(error: Exception, waited_s: float) -> TreeBusyError:
     return TreeBusyError(f"{error} (tried for {waited_s:.0f} s)" if waited_s >= 1 else str(error))
 
 
-BRIEF = Patience(3.0)  # for commands: longer than GlusterFS's caches (1 s) name a file that was replaced
+BRIEF = Retrying(3.0)  # for commands: longer than GlusterFS's caches (1 s) name a file that was replaced

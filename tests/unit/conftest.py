@@ -20,6 +20,6 @@ def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (retrying.BRIEF, store._WITH_OTHERS, heartbeat._PATIENCE):
+def _short_retrying(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in (retrying.BRIEF, store._WITH_OTHERS, heartbeat._RETRYING):
         monkeypatch.setattr(each, "limit_s", _LIMIT_S)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, store, urls
-from fscrawl.admin.audit import KINDS, audit
-from fscrawl.admin.audit import look as look_room
+from fscrawl.admin.audit import KINDS, audit, scanner
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import feed, heartbeat
@@ -428,14 +427,14 @@ def test_waiting_urls(made):
 def test_navigation_is_looked_up_once(made, monkeypatch):
     """A link that many pages share is looked up once, and again when the memory of that was full."""
     asked = []
-    real = look_room.fingerprint
-    monkeypatch.setattr(look_room, "fingerprint", lambda url: asked.append(url) or real(url))
+    real = scanner.fingerprint
+    monkeypatch.setattr(scanner, "fingerprint", lambda url: asked.append(url) or real(url))
     for number in range(9):
         made.page(f"http://a.example/{number}", (ONE, TWO))
     made.audit()
     assert asked.count(ONE) == asked.count(TWO) == 1
     asked.clear()
-    monkeypatch.setattr(look_room, "_CHECKED_MEMORY", 1)
+    monkeypatch.setattr(scanner, "_CHECKED_MEMORY", 1)
     made.audit()
     assert asked.count(ONE) > 1
 

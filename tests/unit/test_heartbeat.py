@@ -24,7 +24,7 @@ class Log:
         self.hangs = threading.Event()
         self.hangs.set()
 
-    def append(self, data, patience):
+    def append(self, data, retrying):
         self.begun.release()
         self.hangs.wait(10)
         try:

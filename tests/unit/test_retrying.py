@@ -8,7 +8,7 @@ import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.storage import retrying as module
-from fscrawl.storage.retrying import Patience
+from fscrawl.storage.retrying import Retrying
 
 
 def fault(code):
@@ -43,38 +43,38 @@ def clock(monkeypatch):
 def test_success(clock):
     """A call that succeeds is made once."""
     call = Call(clock)
-    assert (Patience(5)("/t", call), Patience(5).find("/t", call, None), call.tried_at) == (7, 7, [100.0, 100.0])
+    assert (Retrying(5)("/t", call), Retrying(5).find("/t", call, None), call.tried_at) == (7, 7, [100.0, 100.0])
 
 
 def test_passing(clock):
     """Faults that pass are waited out, with pauses that grow to two seconds."""
     call = Call(clock, *[fault(errno.EIO)] * 12)
-    assert Patience(60)("/t", call) == 7
+    assert Retrying(60)("/t", call) == 7
     pauses = [b - a for a, b in zip(call.tried_at, call.tried_at[1:], strict=False)]
     assert (pauses[0], pauses[-1]) == (pytest.approx(0.02), pytest.approx(2))
     assert pauses == sorted(pauses)
 
 
 def test_in_vain(clock):
-    """A fault that outlasts patience is an error that names path, fault and how long it was tried."""
+    """A fault that outlasts the limit is an error that names path, fault and how long it was tried."""
     call = Call(clock, *[fault(errno.EIO)] * 1000)
     with pytest.raises(TreeBusyError, match=r"/t: the file system reports an input/output error.* \(tried for 5 s\)"):
-        Patience(5)("/t", call)
+        Retrying(5)("/t", call)
     assert clock.now == pytest.approx(105)
 
 
-def test_no_patience(clock):
-    """Without patience a passing fault is an error at once."""
+def test_no_retrying(clock):
+    """With a limit of zero a passing fault is an error at once."""
     call = Call(clock, fault(errno.ESTALE))
     with pytest.raises(TreeBusyError, match=r"stale handle.*again"):
-        Patience(0)("/t", call)
+        Retrying(0)("/t", call)
     assert (len(call.tried_at), clock.now) == (1, 100)
 
 
 @pytest.mark.parametrize("before", [0, 2])
 def test_not_passing(clock, before):
     """What somebody has to mend is an error at once, also when it comes after a fault that passes."""
-    for ask in (lambda call: Patience(9)("/t", call), lambda call: Patience(9).find("/t", call, None)):
+    for ask in (lambda call: Retrying(9)("/t", call), lambda call: Retrying(9).find("/t", call, None)):
         call = Call(clock, *[fault(errno.EIO)] * before, fault(errno.ENOSPC))
         with pytest.raises(TreeError, match="disk is full") as caught:
             ask(call)
@@ -85,9 +85,9 @@ def test_not_passing(clock, before):
 def test_missing(clock, before):
     """A file that is not there is told as it was asked for, also after a fault; elsewhere it is an error."""
     faults = [*[fault(errno.ESTALE)] * before, fault(errno.ENOENT)]
-    assert Patience(9).find("/t", Call(clock, *faults), "none") == "none"
+    assert Retrying(9).find("/t", Call(clock, *faults), "none") == "none"
     with pytest.raises(TreeError) as caught:
-        Patience(9)("/t", Call(clock, *faults))
+        Retrying(9)("/t", Call(clock, *faults))
     assert isinstance(caught.value.__cause__, FileNotFoundError)
 
 
@@ -100,7 +100,7 @@ def test_not_worth_waiting(clock):
         return clock.now < 101
 
     with pytest.raises(TreeBusyError):
-        Patience(60, may_wait)("/t", Call(clock, *[fault(errno.EIO)] * 1000))
+        Retrying(60, may_wait)("/t", Call(clock, *[fault(errno.EIO)] * 1000))
     assert 101 <= clock.now < 101.3
     assert len(asked) >= 5
 
@@ -108,9 +108,9 @@ def test_not_worth_waiting(clock):
 def test_what_is_said(clock):
     """A long wait is told when it begins and when it is over, once each; a hiccup is not worth a word."""
     told = []
-    Patience(60, tell=told.append)("/t", Call(clock, *[fault(errno.ESTALE)] * 3))
+    Retrying(60, tell=told.append)("/t", Call(clock, *[fault(errno.ESTALE)] * 3))
     assert told == []
-    Patience(60, tell=told.append)("/t", Call(clock, *[fault(errno.EIO)] * 15))
+    Retrying(60, tell=told.append)("/t", Call(clock, *[fault(errno.EIO)] * 15))
     assert len(told) == 2
     assert "input/output error" in told[0]
     assert "trying again, for 60 s" in told[0]
@@ -120,14 +120,14 @@ def test_what_is_said(clock):
 def test_a_word_for_all_threads(clock):
     """Of calls that wait at the same time one is told of, and the end of the last."""
     told = []
-    patience = Patience(60, tell=told.append)
+    retrying = Retrying(60, tell=told.append)
     inner = Call(clock, *[fault(errno.EIO)] * 12)
     outer = Call(clock, *[fault(errno.EIO)] * 12)
 
     def call():
         if len(outer.tried_at) == 8:
-            patience("/inner", inner)
+            retrying("/inner", inner)
         return outer()
 
-    assert patience("/outer", call) == 7
+    assert retrying("/outer", call) == 7
     assert [text.partition(":")[0] for text in told] == ["/outer", "the tree answers again, after 25 s"]

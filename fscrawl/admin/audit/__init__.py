@@ -22,10 +22,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from fscrawl.admin.audit.life import Life
-from fscrawl.admin.audit.look import Look
+from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
+from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.logs import Machinery
 from fscrawl.store import Tree
@@ -48,9 +48,9 @@ def audit(
 
     `settings`, `seeds`: the tree's, normal forms; `say`: for what takes a while; `bar`: show one on standard error.
     """
-    life = Life(Machinery(tree), tree.machine, settings.fleet.dead_after, clock, sleep)
-    with Look(tree, settings, frozenset(seeds), life, bar=bar, sleep=sleep) as look:
-        look.run()
+    liveness = Liveness(Machinery(tree), tree.machine, settings.fleet.dead_after, clock, sleep)
+    with Scanner(tree, settings, frozenset(seeds), liveness, bar=bar, sleep=sleep) as scanner:
+        scanner.run()
         if repair:
-            Repair(tree, look, life, say).run()
-        return look.report
+            Repair(tree, scanner, liveness, say).run()
+        return scanner.report

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
-from fscrawl.admin.audit.life import Life
-from fscrawl.admin.audit.look import Look, fingerprint
+from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
+from fscrawl.admin.audit.scanner import Scanner, fingerprint
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.feed import Found, Reader, Writer
 from fscrawl.fleet.logs import Machinery, Yard
@@ -20,13 +20,13 @@ _FLUSH_EVERY = 10_000  # lines
 
 
 class Repair:
-    """One repair; the report of `look` tells what came of it."""
+    """One repair; the report of `scanner` tells what came of it."""
 
-    def __init__(self, tree: Tree, look: Look, life: Life, say: Callable[[str], None]) -> None:
+    def __init__(self, tree: Tree, scanner: Scanner, liveness: Liveness, say: Callable[[str], None]) -> None:
         self._tree = tree
-        self._look = look
-        self._report = look.report
-        self._life = life
+        self._scanner = scanner
+        self._report = scanner.report
+        self._liveness = liveness
         self._say = say
         self._machinery = Machinery(tree)
         self._writer = Writer(self._machinery)
@@ -38,13 +38,13 @@ class Repair:
     def run(self) -> None:
         report = self._report
         report.repaired = True
-        if set(report.found) - {"strays", "lost_urls"} or self._look.doubtful:
+        if set(report.found) - {"strays", "lost_urls"} or self._scanner.doubtful:
             self._wait_for_signs_of_life()
         self._learn_holders()
         self._put_back()
-        self._life.look()  # whoever has begun meanwhile
+        self._liveness.look()  # whoever has begun meanwhile
         self._learn_holders()
-        for row in self._look.findings:
+        for row in self._scanner.findings:
             finding = Finding(*row)
             if self._mend(finding):
                 report.mended[finding.kind] += 1
@@ -54,17 +54,17 @@ class Repair:
             report.notes.append(f"live machines, of which all that they may be writing was left alone: {names}")
 
     def _wait_for_signs_of_life(self) -> None:
-        owners = {owner for _, owner in self._look.temporaries}
-        doubtful = sorted(self._life.doubtful(owners))
+        owners = {owner for _, owner in self._scanner.temporaries}
+        doubtful = sorted(self._liveness.doubtful(owners))
         if doubtful:
             self._say(
                 f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
-                f" watching their heartbeats for up to {self._life.dead_after_s:g} s"
+                f" watching their heartbeats for up to {self._liveness.dead_after_s:g} s"
             )
-        self._life.watch(owners)
+        self._liveness.watch(owners)
 
     def _learn_holders(self) -> None:
-        self._live = self._life.live
+        self._live = self._liveness.live
         newest = dict(sorted(self._machinery.leases())) if self._live else {}
         self._holders = {shard: self._machinery.lease(shard, epoch).holder for shard, epoch in newest.items()}
 
@@ -79,7 +79,7 @@ class Repair:
     # -- put back
 
     def _put_back(self) -> None:
-        for row in self._look.findings:
+        for row in self._scanner.findings:
             finding = Finding(*row)
             if finding.kind == "lost_urls":
                 self._feed(finding.url, finding.depth, finding.referrer)
@@ -112,10 +112,10 @@ class Repair:
         """Look for the URLs of keys: those of feeds and seeds wait already, others may be in link files."""
         wanted = self._unknown
         if wanted:
-            wanted.difference_update(map(fingerprint, self._look.seeds))
+            wanted.difference_update(map(fingerprint, self._scanner.seeds))
             for found in Reader(self._machinery, self._tree.machine).read(range(self._tree.record.shards)):
                 wanted.discard(fingerprint(found.url))
-        for record in self._look.records() if wanted else ():
+        for record in self._scanner.records() if wanted else ():
             for url in record.links:
                 number = fingerprint(url)
                 if number in wanted and urls.normalise(url) == url:
@@ -137,8 +137,8 @@ class Repair:
         if self._is_still(finding):
             if finding.kind in PAGES:
                 # The body first: a machine that begins just now takes the page for stored until both are gone.
-                self._tree.remove(self._look.check.place("htmls", finding.host, finding.key))
-                self._tree.remove(self._look.check.place("links", finding.host, finding.key))
+                self._tree.remove(self._scanner.check.place("htmls", finding.host, finding.key))
+                self._tree.remove(self._scanner.check.place("links", finding.host, finding.key))
             else:
                 self._tree.remove(finding.place)
         elif finding.kind == "set_aside":
@@ -146,7 +146,7 @@ class Repair:
         return True
 
     def _is_still(self, finding: Finding) -> bool:
-        check, host, key = self._look.check, finding.host, finding.key
+        check, host, key = self._scanner.check, finding.host, finding.key
         if finding.kind == "orphan_bodies":
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
@@ -162,8 +162,8 @@ class Repair:
     def _remove_temporaries(self) -> None:
         report = self._report
         dead = left = 0
-        for place, owner in self._look.temporaries:
-            if not self._life.is_dead(owner):
+        for place, owner in self._scanner.temporaries:
+            if not self._liveness.is_dead(owner):
                 left += 1
                 continue
             dead += 1

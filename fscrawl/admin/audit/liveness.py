@@ -11,7 +11,7 @@ from fscrawl.fleet.ownership import Fleet
 _GLANCE_S = 1.0
 
 
-class Life:
+class Liveness:
     """What heartbeat logs tell, from the moment this is made."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Life:
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
     def watch(self, owners: Iterable[str]) -> None:
-        """Look for signs of life until nobody is doubtful, for `dead_after` seconds since the first look at most."""
+        """Watch the logs until no machine is doubtful, at most `dead_after` seconds since the first look."""
         while self.doubtful(owners) and (left_s := self._since + self.dead_after_s - self._clock()) >= 0:
             self._sleep(min(left_s + 0.01, _GLANCE_S))
             self.look()

@@ -13,7 +13,7 @@ from typing import Self
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import KEY, Checked, Checker
-from fscrawl.admin.audit.life import Life
+from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
@@ -39,7 +39,7 @@ _CHECKED_MEMORY = 200_000  # links that need not be looked up again: the navigat
 _FLEET_FLUSH_S = 2.0  # within this a live machine has written what it found
 
 
-class Look:
+class Scanner:
     """Its results: `report`, and for a repair `findings`, `temporaries`, `doubtful` (how many) and `hosts`."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Look:
         tree: Tree,
         settings: Settings,
         seeds: frozenset[str],
-        life: Life,
+        liveness: Liveness,
         *,
         bar: bool,
         sleep: Callable[[float], None],
@@ -60,7 +60,7 @@ class Look:
         self.doubtful = 0
         self._hosts: list[str] = []
         self._tree = tree
-        self._life = life
+        self._liveness = liveness
         self._bar = bar
         self._sleep = sleep
         self._max_depth = settings.crawl.max_depth
@@ -256,10 +256,10 @@ class Look:
 
     def _settle(self) -> None:
         """Decide about what a live machine may only have been about to write."""
-        with_others = bool(self._life.live)
+        with_others = bool(self._liveness.live)
         if with_others and (self._maybe_lost or self._maybe_orphans):
             self._sleep(_FLEET_FLUSH_S)
-        self._life.look()
+        self._liveness.look()
         self._learn_waiting()
         for url, depth, referrer in self._maybe_lost:
             if not (self._is_accounted_for(url) or (with_others and self.check.is_there(url))):
@@ -268,10 +268,10 @@ class Look:
             if not self._tree.is_done(host, key):
                 self._find(Finding("orphan_bodies", self.check.place("htmls", host, key), "", host, key))
         for place, owner in self.temporaries:
-            if self._life.is_dead(owner):
+            if self._liveness.is_dead(owner):
                 self.report.add("dead_temporaries", f"{place}: of {owner}")
             else:
-                self.doubtful += not self._life.is_seen(owner)
+                self.doubtful += not self._liveness.is_seen(owner)
         if self.doubtful:
             self.report.notes.append(f"temporaries of machines that may be alive: {self.doubtful}; --repair finds out")
         if self._feeds.unreadable:
