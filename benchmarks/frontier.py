@@ -126,8 +126,8 @@ def _add(frontier: Frontier, urls: Iterator[str], *, new: bool) -> float:
     while chunk := [url for _, url in zip(range(_CHUNK), urls)]:  # noqa: B905 - the range ends first
         begin = time.process_time()
         for url in chunk:
-            place = frontier.place(url)
-            if frontier.holds(place.shard) and frontier.add(url, 3, _REFERRER, place) is not new:
+            location = frontier.location(url)
+            if frontier.holds(location.shard) and frontier.add(url, 3, _REFERRER, location) is not new:
                 raise AssertionError(url)
         spent_s += time.process_time() - begin
     return spent_s

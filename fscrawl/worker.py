@@ -26,7 +26,7 @@ from fscrawl.errors import RecordError, TreeBusyError, TreeError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier import marks
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import Recent
+from fscrawl.frontier.seen import RecentlySeen
 from fscrawl.frontier.task import Task
 from fscrawl.http.answers import CLASSES
 from fscrawl.http.dates import retry_after_s
@@ -112,7 +112,7 @@ class Worker:
         self._joiner = urls.Joiner(drop_query=job.settings.crawl.drop_query)
         self._accept = frozenset(job.settings.fetch.accept)
         self._sniffed = media_types.SAYS_NOTHING if "text/html" in self._accept else frozenset({""})
-        self._sent: Recent[str] = Recent(_SENT_MEMORY)
+        self._sent: RecentlySeen[str] = RecentlySeen(_SENT_MEMORY)
         self._large = threading.Lock()
 
     def do(self, task: Task) -> Outcome:

@@ -32,7 +32,7 @@ from fscrawl.fleet.recovery import may_have_pages_of, records_of, remove_tempora
 from fscrawl.frontier import marks
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import Recent
+from fscrawl.frontier.seen import RecentlySeen
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -82,7 +82,7 @@ class Membership:
         self._releasing: set[int] = set()
         self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
         self._chores: deque[Iterator[Any]] = deque()
-        self._sent: Recent[int] = Recent(_SENT_MEMORY)
+        self._sent: RecentlySeen[int] = RecentlySeen(_SENT_MEMORY)
         self.past_hosts: frozenset[str] = frozenset()
         self.reseeding = 0  # hosts still to be read
         self.fenced = False
@@ -143,7 +143,7 @@ class Membership:
             self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
         self._damaged_feeds.update(news)
         self._distrust = True
-        self._sent = Recent(_SENT_MEMORY)  # what they tell of others' shards goes into this machine's feed once more
+        self._sent = RecentlySeen(_SENT_MEMORY)  # links to others' shards go into this machine's feed once more
         self._look_for_hosts()
         self._read_link_files(set(range(self._tree.record.shards)))
 
@@ -189,14 +189,14 @@ class Membership:
             self._frontier.cut["max_depth"] += len(tuple(links))
             return
         for url in links:
-            place = self._frontier.place(url)
-            if self._frontier.holds(place.shard):
-                new = self._frontier.add(url, depth, referrer, place, mark)
+            location = self._frontier.location(url)
+            if self._frontier.holds(location.shard):
+                new = self._frontier.add(url, depth, referrer, location, mark)
             else:
-                new = self._send(int.from_bytes(place.digest[:8]))
+                new = self._send(int.from_bytes(location.digest[:8]))
             if new:
-                self._need(place.shard)
-                self._writer.add(Found(place.shard, depth, referrer, url, mark))
+                self._need(location.shard)
+                self._writer.add(Found(location.shard, depth, referrer, url, mark))
 
     def _need(self, shard: int) -> None:
         if shard not in self._needed:
@@ -410,16 +410,16 @@ class Membership:
             self._read_instead_of(self._reader.damaged)
 
     def _add_found(self, found: Found) -> None:
-        place = self._frontier.place(found.url)
-        if self._frontier.holds(place.shard):
-            self._frontier.add(found.url, found.depth, found.referrer, place, found.mark)
+        location = self._frontier.location(found.url)
+        if self._frontier.holds(location.shard):
+            self._frontier.add(found.url, found.depth, found.referrer, location, found.mark)
 
     def _refresh(self, record: PageRecord) -> None:
         """Ask again for a page that is older than was asked for."""
-        place = self._frontier.place(record.url)
+        location = self._frontier.location(record.url)
         old = (record.checked_at or record.fetched_at) < self._refresh_before
-        if old and self._frontier.holds(place.shard) and self.scope.refuses(record.url) is None:
-            self._frontier.add(record.url, record.depth, record.referrer, place, marks.REFRESH)
+        if old and self._frontier.holds(location.shard) and self.scope.refuses(record.url) is None:
+            self._frontier.add(record.url, record.depth, record.referrer, location, marks.REFRESH)
 
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.frontier import marks
-from fscrawl.frontier.host_stats import Health
+from fscrawl.frontier.host_stats import HostStats
 from fscrawl.frontier.queue import Queue, Scratch
-from fscrawl.frontier.seen import Known
+from fscrawl.frontier.seen import SeenSet
 from fscrawl.frontier.task import Task
 from fscrawl.politeness.pace import Pace
 from fscrawl.politeness.robots import VALID_S
@@ -37,7 +37,7 @@ _PAUSED_S = 1.0  # until it is looked again whether a host may be asked
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines; more go to the scratch file
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a URL belongs: its host directory, its digest, its shard."""
 
     host: str
@@ -49,7 +49,7 @@ class _Shard:
     __slots__ = ("check_until", "known", "taken_at")
 
     def __init__(self, taken_at: float | None, check_s: float) -> None:
-        self.known = Known()
+        self.known = SeenSet()
         self.taken_at = taken_at  # None: nobody had it before
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
 
@@ -131,7 +131,7 @@ class Frontier:
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._hosts_of_site: Counter[str] = Counter()
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
-        self._health = Health()
+        self._health = HostStats()
         self._rng = rng or random.Random()
         self._scratch = scratch or Scratch()
         self._in_memory_bytes = 0
@@ -141,12 +141,12 @@ class Frontier:
 
     # -- in
 
-    def add(self, url: str, depth: int, referrer: str, place: Place | None = None, mark: str = "") -> bool:
+    def add(self, url: str, depth: int, referrer: str, location: Location | None = None, mark: str = "") -> bool:
         """Make a normal form pending unless it is known or beyond a limit; tell whether it now is.
 
         Where the mark says that it is wanted anew it is so although it is known.
         """
-        name, digest, number = place or self.place(url)
+        name, digest, number = location or self.location(url)
         shard = self._shards.get(number) or self.hold(number)
         limit = self.settings.crawl.max_depth
         if limit is not None and depth > limit:
@@ -198,18 +198,18 @@ class Frontier:
 
     # -- shards
 
-    def place(self, url: str) -> Place:
+    def location(self, url: str) -> Location:
         """Give where a normal form belongs."""
         digest = urls.digest(url)
         host = self._hosts.get(url.split("/", 3)[2])  # most directories are called as the host is in the URL
         if host is not None and host.shard is not None:
-            return Place(host.name, digest, host.shard)
+            return Location(host.name, digest, host.shard)
         name = urls.host(url)
-        return Place(name, digest, self._shard_of(name, digest))
+        return Location(name, digest, self._shard_of(name, digest))
 
     def shard_of(self, url: str) -> int:
         """Give the shard of a normal form."""
-        return self.place(url).shard
+        return self.location(url).shard
 
     def _shard_of_task(self, task: Task) -> int:
         """As `shard_of`, without a hash where the host tells."""

@@ -13,7 +13,7 @@ _KEPT = 1000  # slow or failing hosts
 _TOLD = 5
 
 
-class Health:
+class HostStats:
     """What the last exchanges with each host were like."""
 
     def __init__(self) -> None:

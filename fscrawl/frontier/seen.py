@@ -19,14 +19,14 @@ _MORE_BITS = 4
 _CROWDED = 512  # entries in a bucket, on average, from which on moving them costs more than finding them
 
 
-class Known:
+class SeenSet:
     """A set of integers below 2**64 that look random, as the beginnings of a hash do.
 
     Sorted arrays, chosen by the upper bits: a search is one bisection within some hundred numbers, an insertion moves
     a few hundred bytes. When they get crowded each is cut into sixteen.
 
-    >>> known = Known()
-    >>> known.add(7), known.add(7), 7 in known, len(known)
+    >>> seen = SeenSet()
+    >>> seen.add(7), seen.add(7), 7 in seen, len(seen)
     (True, False, True, 1)
     """
 
@@ -69,7 +69,7 @@ class Known:
         return self._size
 
 
-class Recent(Generic[T]):
+class RecentlySeen(Generic[T]):
     """A bounded memory of what was seen lately, in two generations; safe to use from threads."""
 
     def __init__(self, size: int) -> None:

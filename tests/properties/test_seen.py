@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.frontier import seen as known_module
-from fscrawl.frontier.seen import Known
+from fscrawl.frontier import seen as module
+from fscrawl.frontier.seen import SeenSet
 
 numbers = st.integers(0, 2**64 - 1) | st.integers(0, 20) | st.integers(2**48 - 10, 2**48 + 10)
 
@@ -15,10 +15,10 @@ numbers = st.integers(0, 2**64 - 1) | st.integers(0, 20) | st.integers(2**48 - 1
 def test_like_a_set(added, asked):
     """Whatever is added in whatever order, additions, membership and size are those of a set."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_module, "_CROWDED", 1)  # many cuts with few numbers
-        known, model = Known(), set()
+        patch.setattr(module, "_CROWDED", 1)  # many cuts with few numbers
+        seen, model = SeenSet(), set()
     for number in added:
-        assert known.add(number) == (number not in model)
+        assert seen.add(number) == (number not in model)
         model.add(number)
-        assert len(known) == len(model)
-    assert [number in known for number in added + asked] == [number in model for number in added + asked]
+        assert len(seen) == len(model)
+    assert [number in seen for number in added + asked] == [number in model for number in added + asked]

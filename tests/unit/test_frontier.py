@@ -413,12 +413,12 @@ def test_shard_of(make, partition):
 def test_place(make):
     """A place names host, digest and shard of a URL, and adding with it saves looking them up again."""
     frontier = make()
-    place = frontier.place(A + "x")
-    assert place == ("a.example", urls.digest(A + "x"), frontier.shard_of(A + "x"))
-    assert not frontier.holds(place.shard)
-    assert frontier.add(A + "x", 0, "", place)
+    location = frontier.location(A + "x")
+    assert location == ("a.example", urls.digest(A + "x"), frontier.shard_of(A + "x"))
+    assert not frontier.holds(location.shard)
+    assert frontier.add(A + "x", 0, "", location)
     assert not frontier.add(A + "x", 0, "")
-    assert (frontier.holds(place.shard), list(frontier.shards)) == (True, [place.shard])
+    assert (frontier.holds(location.shard), list(frontier.shards)) == (True, [location.shard])
 
 
 def test_let_go(make):

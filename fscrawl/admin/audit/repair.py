@@ -11,7 +11,7 @@ from fscrawl.admin.audit.scanner import Scanner, fingerprint
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.feed import Found, Reader, Writer
 from fscrawl.fleet.logs import Machinery, Yard
-from fscrawl.frontier.seen import Known
+from fscrawl.frontier.seen import SeenSet
 from fscrawl.store import MACHINERY, Tree
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors")
@@ -30,7 +30,7 @@ class Repair:
         self._say = say
         self._machinery = Machinery(tree)
         self._writer = Writer(self._machinery)
-        self._fed = Known()
+        self._fed = SeenSet()
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys that are to be fetched again, of which no URL is known

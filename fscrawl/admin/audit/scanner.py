@@ -20,7 +20,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.feed import Reader
 from fscrawl.fleet.logs import Machinery, Yard
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import Known
+from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import MACHINERY, TORN, Tree
@@ -69,9 +69,9 @@ class Scanner:
         self._hosts_of_site: Counter[str] = Counter()
         self._scope = Scope(settings.crawl, seeds)
         self._feeds = Reader(Machinery(tree), tree.machine)
-        self._done = Known()  # stored or failed
-        self._waiting = Known()
-        self._lost = Known()
+        self._done = SeenSet()  # stored or failed
+        self._waiting = SeenSet()
+        self._lost = SeenSet()
         self._checked: set[str] = set()
         self._maybe_lost = Spool()
         self._maybe_orphans = Spool()
