@@ -2,7 +2,7 @@
 
     tick        heartbeats, leases, feeds and edits are looked at when it is time (`membership`)
     dispatch    whatever the frontier lets go is submitted, while the workers have room
-    collect     outcomes come back: new URLs are discovered, failures go back for another attempt
+    collect     outcomes come back, and are settled (`outcomes`)
     leave       when nothing is left anywhere, a limit is reached, or somebody asks
 
 Promise: the loop ends by itself; whatever ends it, what the tree holds is enough to go on from. A signal is obeyed
@@ -19,28 +19,24 @@ from typing import Any
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import Watch
-from fscrawl.engine.pool import Died, Place, Pool, Trouble
+from fscrawl.engine.outcomes import Bookkeeper
+from fscrawl.engine.pool import Place, Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.watchdog import Sentinel
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
-from fscrawl.frontier import marks
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import Task
-from fscrawl.http.fetch import Failed, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.outage import Outage
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
-from fscrawl.util.terminal import plain
-from fscrawl.worker import Job, Outcome, error_record
+from fscrawl.worker import Job
 
 _LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
 _PARTING_S = 5.0
-_FIRST_BACKOFF_S = 1.0
-_MOST_DOUBLINGS = 30
-_KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +85,6 @@ class Machine:
         self._tree = tree
         self._progress = progress
         self._options = options
-        self._rng = rng or random.Random()
-        self._counts = Counts()
         self._interrupts = 0
         self._interrupted_at = 0.0
         self._trouble: TreeError | None = None
@@ -110,10 +104,22 @@ class Machine:
             refresh_before=options.refresh_before,
         )
         self._outage = Outage()
-        self._probes = 0  # under way
+        self._bookkeeper = Bookkeeper(
+            tree,
+            self._frontier,
+            self._membership,
+            self._outage,
+            progress,
+            lambda: self._settings,
+            rng or random.Random(),
+        )
         self._stored_before = 0
         self._elsewhere_before = 0
         self._pool: Pool
+
+    @property
+    def _counts(self) -> Counts:
+        return self._bookkeeper.counts
 
     @property
     def _settings(self) -> Settings:
@@ -243,11 +249,11 @@ class Machine:
             drained = held_back
             self._frontier.paused = self._watch.paused_hosts
             for answer in self._pool.wait(self._patience_s(), excused=self._membership.fenced):
-                self._collect(answer)
+                self._trouble = self._bookkeeper.take(answer) or self._trouble
             self._show()
 
     def _going(self) -> bool:
-        if self._frontier.in_flight or self._probes:
+        if self._frontier.in_flight or self._bookkeeper.probes_in_flight:
             return True
         if self._leaving():
             return False
@@ -297,7 +303,7 @@ class Machine:
         target = self._outage.probe(now, lambda host: self._frontier.ask_out_of_turn(host, now))
         if target is not None:
             self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
-            self._probes += 1
+            self._bookkeeper.probes_in_flight += 1
         elif not self._outage.is_on:
             self._progress.warn("no host has ever answered: going on, and what fails is written down")
 
@@ -309,105 +315,6 @@ class Machine:
         if next_at is None or self._leaving() or not self._may_dispatch():
             return _LONGEST_WAIT_S
         return min(max(next_at - time.monotonic(), 0.0), _LONGEST_WAIT_S)
-
-    # -- collect
-
-    def _collect(self, answer: Outcome | Died | Trouble) -> None:
-        if isinstance(answer, Trouble):
-            self._trouble = answer.error
-            if answer.task.kind == "probe":
-                self._probes -= 1
-            else:
-                self._frontier.finish(answer.task, None)
-        elif isinstance(answer, Died):
-            self._bury(answer.task)
-        else:
-            self._count(answer)
-            self._settle(answer)
-
-    def _settle(self, outcome: Outcome) -> None:
-        """Bring the frontier up to date with what came of a task."""
-        task = outcome.task
-        now = time.monotonic()
-        self._judge(outcome, now)
-        if task.kind == "probe":
-            self._probes -= 1
-            self._frontier.rest(task.host, now + self._settings.politeness.delay)
-            return
-        if outcome.kind == "robots":
-            self._frontier.open(task.host, outcome.delay_s, now)
-            self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
-        elif outcome.kind == "failed" and task.kind == "robots":
-            self._frontier.give_up(task.host, outcome.class_)
-        elif outcome.kind == "passing" and self._outage.is_on:
-            self._frontier.give_back(task)
-        elif outcome.kind == "passing":
-            self._frontier.retry(task, self._next_try(outcome, now))
-        elif outcome.kind == "returned":
-            self._frontier.give_back(task)
-        is_sitemap = bool(marks.sitemap_of(task.mark))
-        self._membership.discover(outcome.links, task.depth + (not is_sitemap), task.key)
-        if is_sitemap:
-            self._membership.discover(outcome.sitemaps, task.depth, task.key, marks.SITEMAP_PART)
-        self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
-
-    def _judge(self, outcome: Outcome, now: float) -> None:
-        """Take in how the host does, and whether it is not rather the network."""
-        task = outcome.task
-        if outcome.health == "answered":
-            self._frontier.answered(task.host, outcome.latency_s)
-        elif outcome.health and not self._outage.is_on:
-            self._frontier.failed(task, outcome.class_, now)
-        if outcome.health == "silent":
-            if self._outage.silent(task.host, task.url, outcome.begun_at, now):
-                hosts = self._outage.silent_hosts
-                self._frontier.forgive(hosts)
-                self._progress.warn(
-                    f"no answer from {len(hosts)} hosts in a row (the last: {plain(outcome.message)}): is the network"
-                    " gone? Nothing is fetched but a probe now and then, until one answers"
-                )
-        elif outcome.health and self._outage.answered(task.host, task.url, outcome.asked_at or now):
-            self._progress.warn("the network is back: going on")
-        if outcome.delay_s and outcome.kind != "robots":
-            self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings.politeness.max_rest))
-
-    def _next_try(self, outcome: Outcome, now: float) -> float:
-        """Backoff with jitter: 1, 2, 4 … s, half of it at random; a host that was told to rest does so besides."""
-        most: float = self._settings.politeness.max_delay
-        backoff = min(_FIRST_BACKOFF_S * 2.0 ** min(outcome.task.attempt - 1, _MOST_DOUBLINGS), most)
-        return now + backoff * self._rng.uniform(0.5, 1.0)
-
-    def _bury(self, task: Task) -> None:
-        """Write down a URL that killed its worker twice."""
-        failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
-        if task.kind == "probe":
-            self._probes -= 1
-            return
-        if task.kind == "robots":
-            self._frontier.open(task.host, 0.0, time.monotonic())
-        else:
-            self._counts.errors[failure.class_] += 1
-            self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
-            try:
-                self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
-            except TreeError as error:
-                self._trouble = error
-        self._frontier.finish(task, time.monotonic())
-
-    def _count(self, outcome: Outcome) -> None:
-        counts = self._counts
-        counts.cut.update(outcome.cut or {})
-        if outcome.kind in _KINDS:
-            name = _KINDS[outcome.kind]
-            setattr(counts, name, getattr(counts, name) + 1)
-            counts.bytes += outcome.bytes
-            self._progress.event(outcome.task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
-        elif outcome.kind in ("failed", "passing") and outcome.task.kind != "probe":
-            if outcome.kind == "passing":
-                counts.retried += 1
-            elif outcome.task.kind == "page":  # of a robots.txt, each page will say so
-                counts.errors[outcome.class_] += 1
-            self._progress.event(outcome.task.url, outcome.kind, error=outcome.class_, message=outcome.message)
 
     def _show(self, *, last: bool = False) -> None:
         counts = self._counts
