@@ -195,9 +195,9 @@ def test_documents_link_to_what_is_there() -> None:
         assert [target for target in targets if not (document.parent / target).exists()] == [], document.name
 
 
-DESIGN = (CHECKOUT / "docs/design.md").read_text(encoding="utf-8")
+FAILURES = (CHECKOUT / "docs/design/failures.md").read_text(encoding="utf-8")
 PROMISES = re.findall(
-    r"`(test_\w+\.py)::(\w+)`", DESIGN.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0]
+    r"`(test_\w+\.py)::(\w+)`", FAILURES.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0]
 )
 
 
@@ -210,6 +210,6 @@ def test_every_promise_has_its_test(file: str, name: str) -> None:
 
 def test_promises_are_found() -> None:
     """The table of promises has rows, and each names a test."""
-    rows = DESIGN.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
+    rows = FAILURES.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
     assert len(rows) >= 20
     assert all("::" in row for row in rows)
