@@ -89,10 +89,10 @@ def _fetch(tasks: list[Task]) -> tuple[float, list[Fetched]]:
     return seconds, answers
 
 
-def _extract(tasks: list[Task], answers: list[Fetched]) -> tuple[float, list[links.Page]]:
+def _extract(tasks: list[Task], answers: list[Fetched]) -> tuple[float, list[links.ParsedPage]]:
     joiner = urls.Joiner()
 
-    def extract(pair: tuple[Task, Fetched]) -> links.Page:
+    def extract(pair: tuple[Task, Fetched]) -> links.ParsedPage:
         task, answer = pair
         assert answer.body is not None
         return links.extract(answer.body, task.url, joiner, content_type=answer.headers.get("content-type"))
@@ -100,10 +100,10 @@ def _extract(tasks: list[Task], answers: list[Fetched]) -> tuple[float, list[lin
     return _timed(extract, zip(tasks, answers, strict=True))
 
 
-def _store(tasks: list[Task], answers: list[Fetched], found: list[links.Page], root: Path) -> float:
+def _store(tasks: list[Task], answers: list[Fetched], found: list[links.ParsedPage], root: Path) -> float:
     tree = _tree(root)
 
-    def put(triple: tuple[Task, Fetched, links.Page]) -> None:
+    def put(triple: tuple[Task, Fetched, links.ParsedPage]) -> None:
         task, answer, page = triple
         assert answer.body is not None
         record = records.PageRecord(

@@ -32,7 +32,7 @@ from fscrawl.http.answers import CLASSES
 from fscrawl.http.dates import retry_after_s
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.parse import links, media_types, sitemaps
-from fscrawl.politeness.robots_cache import REDIRECTS, Refusal, RobotsCache, follow
+from fscrawl.politeness.robots_cache import REDIRECTS, RobotsCache, follow
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Tree
 
@@ -172,7 +172,7 @@ class Worker:
         refusal = self._refusal(task)
         if refusal is not None:
             return self._failed(task, refusal, time.monotonic() if refusal.retry else None)
-        answer = self._fetcher.get(task.url, wants=self._wants)
+        answer = self._fetcher.get(task.url, wants_body=self._wants)
         self._on_answer()
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():  # whoever has the host now would not know of this page's links
@@ -183,12 +183,12 @@ class Worker:
         """Give why robots.txt keeps this crawler from a page."""
         if not self._settings.politeness.robots:
             return None
-        rules, _ = self._robots_cache.learn(task.host, task.url)
-        if isinstance(rules, Refusal):
-            return rules.failure
+        rules, _ = self._robots_cache.rules_for(task.host, task.url)
+        if isinstance(rules, Failed):
+            return rules
         if rules.allows(task.url):
             return None
-        return Failed("robots", f"robots.txt does not allow it: {rules.line_for(task.url)}", retry=False)
+        return Failed("robots", f"robots.txt does not allow it: {rules.forbidding_line(task.url)}", retry=False)
 
     def _take(self, task: Task, answer: Fetched | Failed, asked_at: float) -> Outcome:
         if isinstance(answer, Failed):
@@ -323,7 +323,7 @@ class Worker:
             return self._page(task) if old is None else Outcome(task, "known")
         if self._refusal(task) is not None:
             return Outcome(task, "known")
-        answer = self._fetcher.get(task.url, _conditions(old), wants=self._wants)
+        answer = self._fetcher.get(task.url, _conditions(old), wants_body=self._wants)
         self._on_answer()
         asked_at = answer.began if isinstance(answer, Fetched) else time.monotonic()
         if not self._permitted():
@@ -371,10 +371,10 @@ class Worker:
 
     def _robots(self, task: Task) -> Outcome:
         """Learn the host's rules, from the tree if another run stored good ones."""
-        rules, asked = self._robots_cache.learn(task.host, task.url)
+        rules, asked = self._robots_cache.rules_for(task.host, task.url)
         asked_at = time.monotonic() if asked else None
-        if isinstance(rules, Refusal):
-            failure = rules.failure
+        if isinstance(rules, Failed):
+            failure = rules
             return Outcome(
                 task,
                 "passing" if failure.retry else "failed",
@@ -391,7 +391,7 @@ class Worker:
 
     def _probe(self, task: Task) -> Outcome:
         """Ask a host for anything, to see whether the network is there."""
-        answer = self._fetcher.get(urls.origin(task.url) + "/robots.txt", wants=lambda status, _: False)  # noqa: ARG005
+        answer = self._fetcher.get(urls.origin(task.url) + "/robots.txt", wants_body=lambda status, _: False)  # noqa: ARG005
         if isinstance(answer, Failed):
             return Outcome(task, "passing", class_=answer.class_, message=answer.message, health=_health(answer))
         return Outcome(task, "robots", status=answer.status, health="answered", latency_s=answer.elapsed_s)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fscrawl import urls
 from fscrawl.admin import signs
-from fscrawl.config.watcher import read_seeds
+from fscrawl.config.seeds import read_seeds
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.http.answers import CLASSES

@@ -8,7 +8,7 @@ import sys
 
 from fscrawl import store
 from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
-from fscrawl.config.watcher import read_seeds
+from fscrawl.config.seeds import read_seeds
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 

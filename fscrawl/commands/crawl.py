@@ -14,7 +14,8 @@ from fscrawl import store, urls
 from fscrawl.admin.probe import probe
 from fscrawl.commands.common import Commands, Parser, positive
 from fscrawl.config import settings
-from fscrawl.config.watcher import first_seeds, read_seeds, read_settings
+from fscrawl.config.seeds import read_seeds, wait_for_seeds
+from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
@@ -166,7 +167,7 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:
     """Give all seeds: the tree's, to which those of the command line are added."""
-    there = first_seeds(tree, progress.warn)
+    there = wait_for_seeds(tree, progress.warn)
     new = [url for url in given if url not in there]
     if new:
         tree.add_seeds(new)

@@ -46,12 +46,12 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved  # reserved: also ::127.0.0.1, ::ffff:0:127.0.0.1
 
 
-def not_networks(values: Iterable[str]) -> str | None:
+def check_networks(values: Iterable[str]) -> str | None:
     """Give what would be right where a value is no network, else None.
 
-    >>> not_networks(["10.0.0.0/8", "::1"]) is None
+    >>> check_networks(["10.0.0.0/8", "::1"]) is None
     True
-    >>> not_networks(["10.1.2.3/8"])
+    >>> check_networks(["10.1.2.3/8"])
     'networks such as "10.0.0.0/8"; \\'10.1.2.3/8\\' has host bits set: write "10.0.0.0/8"'
     """
     for value in values:

@@ -74,10 +74,10 @@ def _origins(place: str) -> list[str]:
     return [urls.origin(each) for each in normal if each.count("/") == 3]
 
 
-def not_auth(values: Mapping[str, str]) -> str | None:
+def check_auth(values: Mapping[str, str]) -> str | None:
     """Give what would be right where an entry of `fetch.auth` is none, else None.
 
-    >>> not_auth({"https://a.example": "me:$PW"}) is None, not_auth({"a.example/x": "me:$PW"}) == _RIGHT
+    >>> check_auth({"https://a.example": "me:$PW"}) is None, check_auth({"a.example/x": "me:$PW"}) == _RIGHT
     (True, True)
     """
     good = all(_origins(place) and ":" in login and login.isprintable() for place, login in values.items())

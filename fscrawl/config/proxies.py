@@ -70,12 +70,12 @@ class _Anything(dict[str, str]):
         return ""
 
 
-def not_proxies(values: Iterable[str]) -> str | None:
+def check_proxies(values: Iterable[str]) -> str | None:
     """Give what would be right where a value is no proxy, else None.
 
-    >>> not_proxies(["http://me:$PW@proxy.example:3128"]) is None
+    >>> check_proxies(["http://me:$PW@proxy.example:3128"]) is None
     True
-    >>> not_proxies(["proxy.example:3128"]) == _RIGHT
+    >>> check_proxies(["proxy.example:3128"]) == _RIGHT
     True
     """
     for value in values:

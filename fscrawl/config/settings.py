@@ -16,9 +16,9 @@ from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from fscrawl import __version__
-from fscrawl.config.addresses import not_networks
-from fscrawl.config.credentials import not_auth
-from fscrawl.config.proxies import not_proxies
+from fscrawl.config.addresses import check_networks
+from fscrawl.config.credentials import check_auth
+from fscrawl.config.proxies import check_proxies
 from fscrawl.errors import SettingsError
 
 FILE = "crawl.toml"
@@ -140,7 +140,7 @@ class FetchSettings:
     retries: int = _setting(3, "further attempts after a passing failure", _at_least(0))
     allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses")
     allow_addresses: tuple[str, ...] = _setting(
-        (), 'private networks to fetch from all the same, e.g. "10.0.0.0/8"', not_networks
+        (), 'private networks to fetch from all the same, e.g. "10.0.0.0/8"', check_networks
     )
     headers: dict[str, str] = field(
         default_factory=dict,
@@ -152,10 +152,10 @@ class FetchSettings:
     cookies: bool = _setting(True, "keep cookies, in memory, and send them back")
     auth: dict[str, str] = field(
         default_factory=dict,
-        metadata={"help": 'who to log in as, by host: {"intranet.example" = "user:$PASSWORD"}', "check": not_auth},
+        metadata={"help": 'who to log in as, by host: {"intranet.example" = "user:$PASSWORD"}', "check": check_auth},
     )
     proxies: tuple[str, ...] = _setting(
-        (), 'used in turn: "http://user:$PASSWORD@host:port", "socks5h://host:port" (needs PySocks)', not_proxies
+        (), 'used in turn: "http://user:$PASSWORD@host:port", "socks5h://host:port" (needs PySocks)', check_proxies
     )
     proxy_uses: int | None = _setting(None, "requests through each proxy, by each worker process", _at_least(1))
     ca_file: str | None = _setting(

@@ -10,47 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from fscrawl import urls
 from fscrawl.config import settings
+from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.storage.records import timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
-_GLANCE_S = 0.25
-_WRITING_S = 3.0
+_POLL_S = 0.25
 CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
-
-
-def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
-    """Read seed lines: one URL each, blank lines and # comments skipped; a line that is no URL is warned of."""
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        url = urls.normalise(stripped)
-        if url is None:
-            warn(f"{where}:{number}: not a URL to crawl, skipped: {stripped[:200]}")
-        else:
-            found.append(url)
-    return found
-
-
-def first_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:
-    """Read `seeds.txt` as a machine that begins: a last line without newline counts when nobody goes on writing it."""
-    where = f"{tree.root}/{SEEDS}"
-    text, since = tree.seeds_text(), time.monotonic()
-    told = False
-    while text and not text.endswith("\n") and time.monotonic() - since < _WRITING_S:
-        if not told:
-            told = True
-            warn(f"{where}: its last line does not end with a newline; waiting whether somebody goes on writing it")
-        time.sleep(_GLANCE_S)
-        again = tree.seeds_text()
-        if again != text:
-            text, since = again, time.monotonic()
-    return read_seeds(text, where, warn)
 
 
 def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
@@ -71,7 +39,7 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
                 f"{where}: its last line is not {settings.END!r}: somebody may be writing it; waiting until it has been"
                 f" the same for {CACHES_LIVE_S:.0f} s"
             )
-        time.sleep(_GLANCE_S)
+        time.sleep(_POLL_S)
         again = tree.settings_text_if_there() or text
         if again != text:
             text, since = again, time.monotonic()
@@ -82,7 +50,7 @@ def is_whole(text: str) -> bool:
     return text.rstrip().endswith(settings.END)
 
 
-class Watch:
+class EditWatcher:
     """Looks for edits. What it knows at first is what the machine began with."""
 
     def __init__(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fscrawl.config.settings import Settings
-from fscrawl.config.watcher import Watch
+from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Place, Pool
 from fscrawl.engine.progress import Counts, Progress
@@ -92,7 +92,7 @@ class Machine:
         check_usable(settings)
         self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
         tree.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
-        self._watch = Watch(tree, settings, seeds, progress.warn, check_usable)
+        self._watch = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
         self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
         self._membership = Membership(
             tree,

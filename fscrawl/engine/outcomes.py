@@ -121,7 +121,7 @@ class Bookkeeper:
         elif outcome.health and not self._outage.is_on:
             self._frontier.failed(task, outcome.class_, now)
         if outcome.health == "silent":
-            if self._outage.silent(task.host, task.url, outcome.begun_at, now):
+            if self._outage.unanswered(task.host, task.url, outcome.begun_at, now):
                 hosts = self._outage.silent_hosts
                 self._frontier.forgive(hosts)
                 self._progress.warn(

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fscrawl import urls
-from fscrawl.config.watcher import CACHES_LIVE_S, Watch
+from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet.feed import Found, Reader, Writer
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
@@ -54,7 +54,7 @@ class Membership:
         self,
         tree: Tree,
         frontier: Frontier,
-        watch: Watch,
+        watch: EditWatcher,
         *,
         reseed: bool,
         counters: Callable[[], dict[str, Any]],

@@ -412,7 +412,7 @@ class Frontier:
         host.open = True
         host.opened_at = now
         host.robots_attempt = 1
-        host.pace.asked_s = delay_s
+        host.pace.robots_delay_s = delay_s
         if host.taken_at is not None:
             host.ready_at = max(host.ready_at, host.taken_at + self._delay(host))
         self._schedule(host)
@@ -472,7 +472,7 @@ class Frontier:
         no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
         self._health.failed(task.host, host.pace.failures)
-        if host.pace.is_hopeless(now, self.settings.politeness):
+        if host.pace.should_give_up(now, self.settings.politeness):
             self.give_up(task.host, class_)
         elif pause_s:
             self.rest(task.host, now + pause_s)

@@ -75,7 +75,7 @@ def codings(headers: dict[str, str]) -> list[str]:
     return names[::-1]
 
 
-def read_beginning(raw: Any, headers: dict[str, str], most: int) -> bytes:
+def read_prefix(raw: Any, headers: dict[str, str], most: int) -> bytes:
     """Read the first `most` bytes of a body, which may go on for ever: then its connection is not used again."""
     pieces: Iterable[bytes] = raw.stream(_PIECE, decode_content=False)
     for name in codings(headers):
@@ -97,7 +97,7 @@ def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) ->
     TooLargeError, CodingError, CutShortError, or what urllib3 raises.
     """
     if status == 204 or status < 200:
-        leave_body(raw, status, headers)
+        skip_body(raw, status, headers)
         return b""
     transfer = headers.get("transfer-encoding", "").lower()
     if transfer not in ("", "chunked", "identity"):
@@ -119,7 +119,7 @@ def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) ->
     return body.getvalue()
 
 
-def leave_body(raw: Any, status: int, headers: dict[str, str]) -> None:
+def skip_body(raw: Any, status: int, headers: dict[str, str]) -> None:
     """Keep the connection if what is left is small, else close it."""
     length = 0 if status in (204, 304) else content_length(headers)
     if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:

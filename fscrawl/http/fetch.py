@@ -40,7 +40,7 @@ from fscrawl.config.proxies import Proxy, Rotation
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.errors import SettingsError
 from fscrawl.http.answers import CLASSES, BlockedAddressError, Failed, Fetched, ProxyFailedError, failure
-from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, leave_body, read_beginning, read_body
+from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
 from fscrawl.http.cookies import Jar
 
 __all__ = ["CLASSES", "Failed", "Fetched", "Fetcher", "is_public"]
@@ -282,18 +282,18 @@ class Fetcher:
         url: str,
         headers: Mapping[str, str] | None = None,
         *,
-        wants: Callable[[int, dict[str, str]], bool] = lambda status, headers: True,  # noqa: ARG005
-        beginning: int | None = None,
+        wants_body: Callable[[int, dict[str, str]], bool] = lambda status, headers: True,  # noqa: ARG005
+        max_prefix_bytes: int | None = None,
     ) -> Fetched | Failed:
-        """Fetch a normal form. The body is read only if `wants(status, headers)`: all of it, or its `beginning`.
+        """Fetch a normal form. The body is read only if `wants_body(status, headers)`: all of it, or its `beginning`.
 
         `headers` go with this request besides the others, e.g. If-None-Match; a 304 comes back without a body.
         """
         _exchange.deadline = time.monotonic() + self._fetch.timeout
         request = self._prepared(url, headers)
         if self._fetch.proxies:
-            return self._by_proxy(request, url, wants, beginning)
-        return self._once(self._adapters[0], request, url, wants, beginning)
+            return self._by_proxy(request, url, wants_body, max_prefix_bytes)
+        return self._once(self._adapters[0], request, url, wants_body, max_prefix_bytes)
 
     def _prepared(self, url: str, headers: Mapping[str, str] | None) -> Any:
         request: Any = self._request.copy()
@@ -308,7 +308,9 @@ class Fetcher:
             request.headers[name] = _sendable(text)
         return request
 
-    def _by_proxy(self, request: Any, url: str, wants: Callable[..., bool], beginning: int | None) -> Fetched | Failed:
+    def _by_proxy(
+        self, request: Any, url: str, wants_body: Callable[..., bool], max_prefix_bytes: int | None
+    ) -> Fetched | Failed:
         """Ask the proxies in turn until one takes the request; who resolves the name is the proxy."""
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
@@ -318,7 +320,7 @@ class Fetcher:
             place = self._rotation.take(urls.host(url))
             if place is None:
                 break
-            answer = self._once(self._adapters[place], request, url, wants, beginning)
+            answer = self._once(self._adapters[place], request, url, wants_body, max_prefix_bytes)
             if isinstance(answer, Fetched) and not (answer.status == 407 and self._adapters[place].forwards(url)):
                 self._rotation.worked(place)
                 return answer
@@ -332,16 +334,16 @@ class Fetcher:
         return failed
 
     def _once(
-        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], beginning: int | None
+        self, adapter: _Adapter, request: Any, url: str, wants_body: Callable[..., bool], max_prefix_bytes: int | None
     ) -> Fetched | Failed:
         _exchange.allowance_bytes = _HEAD_BYTES
         try:
-            return self._exchange(adapter, request, url, wants, beginning)
+            return self._exchange(adapter, request, url, wants_body, max_prefix_bytes)
         except (requests.RequestException, urllib3.exceptions.HTTPError, TooLargeError, OSError, ValueError) as error:
             return failure(error)
 
     def _exchange(
-        self, adapter: _Adapter, request: Any, url: str, wants: Callable[..., bool], beginning: int | None
+        self, adapter: _Adapter, request: Any, url: str, wants_body: Callable[..., bool], max_prefix_bytes: int | None
     ) -> Fetched:
         began = time.monotonic()
         answer = adapter.send(request, stream=True, timeout=self._timeouts)
@@ -354,13 +356,13 @@ class Fetcher:
             limit = self._fetch.max_bytes
             _exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
-            if status != 304 and wants(status, headers):
-                if beginning is None:
+            if status != 304 and wants_body(status, headers):
+                if max_prefix_bytes is None:
                     body = read_body(raw, status, headers, limit)
                 else:
-                    body = read_beginning(raw, headers, beginning)
+                    body = read_prefix(raw, headers, max_prefix_bytes)
             else:
-                leave_body(raw, status, headers)
+                skip_body(raw, status, headers)
             return Fetched(status, headers, body, head_at, time.monotonic() - began)
         except BaseException:
             raw.close()  # a connection with an unread rest must not be used again

@@ -5,8 +5,8 @@ Vocabulary:
   crowded   a tag with so many attributes that comparing each with all before it takes long
   remade    formatting (`<b>`) that was not closed where its paragraph ended: it goes on in the next one
 
-Promise: `tame` takes time in proportion to the page, and gives nearly every page back as it is. Of the others it takes
-what bears no link.
+Promise: `limit_html` takes time in proportion to the page, and gives nearly every page back as it is. Of the others
+it takes what bears no link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 
 
-def tame(body: bytes) -> bytes:
+def limit_html(body: bytes) -> bytes:
     """Give a page in UTF-8 without what makes parsers take more than linear time."""
     if len(body) > _CROWD_BYTES and _may_be_crowded(body):
         body = _TAG.sub(_uncrowded, body)
@@ -29,10 +29,10 @@ def tame(body: bytes) -> bytes:
     return _flatten(body) if _too_deep(body, stray) else body
 
 
-def is_gentle(body: bytes) -> bool:
+def suits_html5lib(body: bytes) -> bool:
     """Tell whether a page suits html5lib, which is in Python and takes far more steps for each element that is open.
 
-    >>> is_gentle(b"<p>a<b>b"), is_gentle(b"<b></i>" * 200)
+    >>> suits_html5lib(b"<p>a<b>b"), suits_html5lib(b"<b></i>" * 200)
     (True, False)
     """
     crowded = any(_uncrowded(tag) != tag[0] for tag in _TAG.finditer(body))

@@ -3,12 +3,11 @@
 Vocabulary:
   element     (tag, attributes) of one of the few elements that matter here: a, area, base, link, meta
   reference   an href as written, without white space around it and without fragment
-  link        a reference's normal form: absolute, http(s), not the page itself
-  follow      what a crawler may fetch next; shun: what the page asks not to be followed (`nofollow`)
+  link        the normal form of a reference: absolute, http(s), not the page itself
 
-Promise: `extract` gives a Page for any bytes, the same one with either parser, and a page of broken nesting costs no
-more time than another (`taming`). Scripting is off, so `<noscript>` is markup; the content of `<template>` is not
-part of the page. Links stand in document order, whichever element they come from.
+Promise: `extract` returns a ParsedPage for any bytes, and the same one with either parser. A page of broken nesting
+costs no more time than another (see `html_limits`). Scripting is off, so `<noscript>` is markup. The content of
+`<template>` is not part of the page. Links are in document order, whichever element they come from.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import webencodings
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from fscrawl.parse.encoding import decode, sniff_encoding
-from fscrawl.parse.html_limits import is_gentle, tame
+from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 MAX_LINKS = 100_000
@@ -38,7 +37,7 @@ _Element = tuple[str, dict[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ParsedPage:
     """What was found in a page.
 
     encoding    WHATWG name of the encoding it was read with, as webencodings names it: "utf-8", "shift_jis"
@@ -68,7 +67,7 @@ def extract(
     robots_tag: str | None = None,
     parser: str = "lexbor",
     max_links: int = MAX_LINKS,
-) -> Page:
+) -> ParsedPage:
     """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
@@ -78,16 +77,16 @@ def extract(
     encoding = sniff_encoding(body, content_type)
     body = readable(body, encoding)
     # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
-    title, elements = _read_html5lib(body) if parser == "html5lib" and is_gentle(body) else _read_lexbor(body)
+    title, elements = _read_html5lib(body) if parser == "html5lib" and suits_html5lib(body) else _read_lexbor(body)
     found = _collect(elements)
     base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is no page is none
     robots = _directives(found.robots, robots_tag)
     links, cut = _resolve(found.follow, joiner, base, url=url, encoding=encoding, limit=max_links)
-    nofollow, cut_too = _resolve(found.shun, joiner, base, url=url, encoding=encoding, limit=max_links)
+    nofollow, cut_too = _resolve(found.nofollow, joiner, base, url=url, encoding=encoding, limit=max_links)
     canonical, _ = _resolve(found.canonical, joiner, base, url="", encoding=encoding, limit=1)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
-    return Page(
+    return ParsedPage(
         encoding=encoding,
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
@@ -108,7 +107,7 @@ def readable(body: bytes, encoding: str) -> bytes:
         body = decode(body, encoding).encode()
     elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
         body = body[len(_UTF8_BOM) :]
-    return tame(body)
+    return limit_html(body)
 
 
 # Two parsers, one answer
@@ -192,7 +191,7 @@ class _Found:
 
     base: str | None = None
     follow: list[str] = field(default_factory=list)
-    shun: list[str] = field(default_factory=list)
+    nofollow: list[str] = field(default_factory=list)
     canonical: list[str] = field(default_factory=list)
     robots: list[str] = field(default_factory=list)
 
@@ -208,7 +207,7 @@ def _collect(elements: Iterable[_Element]) -> _Found:
             if tag == "a" or tag == "area":  # noqa: PLR1714 - the hot line: a set would cost a look-up
                 rel = attributes.get("rel")
                 if rel and "nofollow" in rel.lower().split():
-                    found.shun.append(href)
+                    found.nofollow.append(href)
                 else:
                     follow(href)
             elif tag == "link":

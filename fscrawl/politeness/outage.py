@@ -67,7 +67,7 @@ class Outage:
         self._over()
         return was_on
 
-    def silent(self, host: str, url: str, since: float, now: float) -> bool:
+    def unanswered(self, host: str, url: str, since: float, now: float) -> bool:
         """A host did not answer; tell whether that begins an outage. `since`: when it was asked (monotonic time)."""
         if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
             return False

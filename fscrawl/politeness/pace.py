@@ -26,10 +26,10 @@ _MOST_DOUBLINGS = 30  # a float has an end, and a host may be waited for for eve
 class Pace:
     """The pace of one host."""
 
-    __slots__ = ("_failing_since", "_failures", "_latency_s", "_pauses", "_trouble", "asked_s")
+    __slots__ = ("_failing_since", "_failures", "_latency_s", "_pauses", "_trouble", "robots_delay_s")
 
     def __init__(self) -> None:
-        self.asked_s = 0.0  # what robots.txt asks for
+        self.robots_delay_s = 0.0  # what robots.txt asks for
         self._latency_s = 0.0
         self._trouble = 0.0
         self._failures = 0
@@ -37,7 +37,7 @@ class Pace:
         self._pauses = 0
 
     def delay_s(self, settings: PolitenessSettings) -> float:
-        least = max(settings.delay, min(self.asked_s, settings.max_delay))
+        least = max(settings.delay, min(self.robots_delay_s, settings.max_delay))
         if not settings.adaptive or not least:
             return least
         wanted: float = max(least, self._latency_s) * 2.0**self._trouble
@@ -70,7 +70,7 @@ class Pace:
         pause: float = min(_FIRST_PAUSE_S * 2.0 ** min(self._pauses - 1, _MOST_DOUBLINGS), settings.max_rest)
         return min(pause, max(0.0, self._failing_since + settings.give_up_after - now))
 
-    def is_hopeless(self, now: float, settings: PolitenessSettings) -> bool:
+    def should_give_up(self, now: float, settings: PolitenessSettings) -> bool:
         """Tell whether it has paused, and failed again, for longer than `give_up_after`."""
         if not self._pauses or self._failing_since is None:
             return False

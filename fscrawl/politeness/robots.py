@@ -58,15 +58,15 @@ class Rules:
 
     def allows(self, url: str) -> bool:
         """Tell whether a normal form may be fetched."""
-        return not self._rules or self.line_for(url) is None
+        return not self._rules or self.forbidding_line(url) is None
 
-    def line_for(self, url: str) -> str | None:
+    def forbidding_line(self, url: str) -> str | None:
         """Give the line that forbids a normal form, without comment and surrounding blanks; None if it is allowed.
 
         >>> rules = Rules("User-agent: *\\nDisallow: /private # ours\\nAllow: /private/press", "fscrawl/1.0")
-        >>> rules.line_for("http://a.example/private/x")
+        >>> rules.forbidding_line("http://a.example/private/x")
         'Disallow: /private'
-        >>> rules.line_for("http://a.example/private/press") is None
+        >>> rules.forbidding_line("http://a.example/private/press") is None
         True
         """
         path = url[url.find("/", 8) :] or "/"

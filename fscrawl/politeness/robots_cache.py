@@ -7,8 +7,8 @@ be fetched for now, and it is asked for again. No answer is used for longer than
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
@@ -21,11 +21,11 @@ _HOPS = 5  # RFC 9309 2.3.1.2
 _KEPT = 4096  # hosts whose rules are kept parsed
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why nothing of a host may be fetched for now."""
+class RobotsLookup(NamedTuple):
+    """The rules of a host; or, if its robots.txt could not be fetched, the failure: then fetch nothing for now."""
 
-    failure: Failed
+    rules: Rules | Failed
+    was_asked: bool  # the host got a request for it
 
 
 class RobotsCache:
@@ -37,16 +37,16 @@ class RobotsCache:
         self._user_agent = user_agent
         self._known: dict[str, tuple[Rules, float]] = {}
 
-    def learn(self, host: str, url: str) -> tuple[Rules | Refusal, bool]:
-        """Give the rules of `host`, a host directory, and whether it was asked for them. `url`: any of the host."""
+    def rules_for(self, host: str, url: str) -> RobotsLookup:
+        """Return the rules of `host`, a host directory. `url`: any URL of this host."""
         known = self._remembered(host) or self._from_tree(host)
         if known is not None:
-            return known, False
+            return RobotsLookup(known, was_asked=False)
         record = self._fetch(urls.origin(url) + "/robots.txt")
         if isinstance(record, Failed):
-            return Refusal(record), True
+            return RobotsLookup(record, was_asked=True)
         self._tree.put_robots(host, record)
-        return self._remember(host, self._read(record)), True
+        return RobotsLookup(self._remember(host, self._read(record)), was_asked=True)
 
     def _remembered(self, host: str) -> Rules | None:
         rules, until = self._known.get(host, (None, 0.0))
@@ -84,17 +84,17 @@ class RobotsCache:
         return RobotsRecord(url, now, answer.status, text)
 
 
-def follow(fetcher: Fetcher, url: str, beginning: int | None = None) -> Fetched | Failed:
+def follow(fetcher: Fetcher, url: str, max_prefix_bytes: int | None = None) -> Fetched | Failed:
     """Fetch with redirects followed, as robots.txt (whose `beginning` counts) and sitemaps want it."""
     for _ in range(_HOPS):
-        answer = fetcher.get(url, wants=_is_good, beginning=beginning)
+        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return answer
         target = urls.normalise(answer.headers.get("location", ""), url)
         if target is None:
             return answer
         url = target
-    return fetcher.get(url, wants=_is_good, beginning=beginning)
+    return fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
 
 
 def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - what Fetcher.get asks

@@ -67,7 +67,7 @@ def test_real_files():
         assert rules.allows(url) in {True, False}
         assert 0 <= rules.delay_s < 86400
         assert all(rules.sitemaps)
-        assert rules.line_for(url) is None or rules.line_for(url) in text
+        assert rules.forbidding_line(url) is None or rules.forbidding_line(url) in text
         took = time.process_time() - began
         if took > MAX_CPU_S:
             slow[file.name] = took

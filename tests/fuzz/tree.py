@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 from fscrawl import urls
-from fscrawl.config import settings, watcher
+from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
 from fscrawl.fleet.feed import Reader, Writer
 from fscrawl.fleet.heartbeat import Peer
@@ -104,7 +104,7 @@ def _pending(data: bytes) -> None:
 def _seeds(data: bytes) -> None:
     text = string(data)
     warned: list[str] = []
-    found = watcher.read_seeds(text, "seeds.txt", warned.append)
+    found = seeds.read_seeds(text, "seeds.txt", warned.append)
     assert len(found) + len(warned) <= len(text.splitlines())
     assert all(urls.normalise(url) == url for url in found[:20])
     assert all(len(line) < 300 for line in warned)

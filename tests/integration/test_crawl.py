@@ -113,8 +113,8 @@ def test_seeds_file(root: Path, tmp_path: Path) -> None:
         assert set(pages(root)) == {web.url(A, "/1"), web.url(B, "/2")}
     warned = lines_of(done.err)
     assert len(warned) == 2
-    assert ":4: not a URL to crawl, skipped: mailto:me@example.org" in warned[0]
-    assert ":5: not a URL to crawl, skipped: nonsense" in warned[1]
+    assert ":4: not an http or https URL, skipped: mailto:me@example.org" in warned[0]
+    assert ":5: not an http or https URL, skipped: nonsense" in warned[1]
 
 
 def test_redirect_chain_is_followed(root: Path) -> None:

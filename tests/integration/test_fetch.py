@@ -204,7 +204,7 @@ def test_small_unwanted_body_keeps_the_connection(make: Make) -> None:
     with Raw(answering(ok(b"%PDF" * 100, "Content-Type: application/pdf"))) as server:
         fetcher = make()
         for _ in range(3):
-            assert fetched(fetcher.get(server.url(), wants=lambda *_: False)).body is None
+            assert fetched(fetcher.get(server.url(), wants_body=lambda *_: False)).body is None
         assert server.accepted == 1
 
 
@@ -219,7 +219,7 @@ def test_large_unwanted_body_is_left(make: Make) -> None:
             sent.append(connection.send(b"%PDF" * 20_000))
 
     with Raw(endless) as server:
-        answer = fetched(make().get(server.url(), wants=lambda status, headers: "html" in headers["content-type"]))
+        answer = fetched(make().get(server.url(), wants_body=lambda status, headers: "html" in headers["content-type"]))
         assert (answer.status, answer.body) == (200, None)
         assert server.over.wait(5)
     assert sum(sent) < 50_000_000  # what fits into the kernel's buffers
@@ -229,7 +229,7 @@ def test_wants_is_asked_with_status_and_headers(make: Make) -> None:
     """Whether a body is wanted is decided on status and headers, before it is read."""
     asked = []
     with Web(lambda _: Response(404, HTML, b"<p>"), [HOST]) as web:
-        fetched(make().get(web.url(HOST), wants=lambda *facts: not asked.append(facts)))
+        fetched(make().get(web.url(HOST), wants_body=lambda *facts: not asked.append(facts)))
     ((status, headers),) = asked
     assert (status, headers["content-type"]) == (404, "text/html")
 
@@ -257,7 +257,7 @@ def test_beginning(make: Make, size: int, read: int, coding: str) -> None:
     with Web(lambda _: Response(200, headers, body), [HOST]) as web:
         fetcher = make(max_bytes=2000)
         for _ in range(2):  # the connection of the first is not used again, or is whole
-            assert fetched(fetcher.get(web.url(HOST), beginning=1000)).body == b"." * read
+            assert fetched(fetcher.get(web.url(HOST), max_prefix_bytes=1000)).body == b"." * read
 
 
 def _chunked(connection: socket.socket) -> None:
@@ -367,7 +367,7 @@ def test_slow_unwanted_body(make: Make) -> None:
     with Raw(SLOW["body"]) as server:
         fetcher = make(timeout=1.0)
         began = time.monotonic()
-        fetched(fetcher.get(server.url(), wants=lambda *_: False))
+        fetched(fetcher.get(server.url(), wants_body=lambda *_: False))
         assert time.monotonic() - began < 2
 
 

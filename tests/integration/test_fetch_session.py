@@ -54,7 +54,7 @@ def test_cookies_of_several_lines(make: Make) -> None:
     lines = ["Set-Cookie: a=1, 2; Path=/", "Set-Cookie: b=3; Path=/", "Set-Cookie: c=4; Domain=2.1"]
     with Raw(answering(ok(b"<p>", *lines))) as server:
         fetcher = make()
-        fetched(fetcher.get(server.url(), wants=lambda *_: False))
+        fetched(fetcher.get(server.url(), wants_body=lambda *_: False))
         assert fetcher._jar is not None
         assert fetcher._jar.header(server.url("/x"), 0.0) == "a=1, 2; b=3"
 

@@ -13,7 +13,7 @@ import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.config import settings
-from fscrawl.config.watcher import read_seeds
+from fscrawl.config.seeds import read_seeds
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from tests.crawling import Running, body, check_tree, command, crawl, errors, pages

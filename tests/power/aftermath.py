@@ -16,7 +16,7 @@ from typing import Any
 from fscrawl import store
 from fscrawl.admin.audit import Report, audit
 from fscrawl.config import settings
-from fscrawl.config.watcher import read_seeds
+from fscrawl.config.seeds import read_seeds
 from fscrawl.fleet import heartbeat
 from tests.crawling import body, check_tree, crawl, errors, pages
 from tests.power.disk import Survivors

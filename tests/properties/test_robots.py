@@ -65,7 +65,7 @@ def test_always_an_answer(text, path, agent):
     """Every text gives an answer for every page, and its line where that is no; a finite delay; and its sitemaps."""
     url = normalise(SITE + path)
     rules = Rules(text, agent)
-    line = rules.line_for(url)
+    line = rules.forbidding_line(url)
     assert rules.allows(url) is (line is None)
     assert line is None or line in text
     assert math.isfinite(rules.delay_s)
@@ -97,7 +97,7 @@ def test_other_lines(rules, path, data):
     text = file([("User-agent", "fscrawl"), *rules])
     others = st.sampled_from(["", "# c", "Sitemap: /s", "Host: x", "Noindex: /", "Crawl-delay: 9", "nonsense"])
     mixed = "\n".join(f"{data.draw(others)}\n{line}" for line in text.split("\n"))
-    assert Rules(mixed, AGENT).line_for(SITE + path) == Rules(text, AGENT).line_for(SITE + path)
+    assert Rules(mixed, AGENT).forbidding_line(SITE + path) == Rules(text, AGENT).forbidding_line(SITE + path)
 
 
 @given(st.text("abz09-._~é:@!&'(),;=[]|", max_size=6), st.text("ab~é=", max_size=3), st.data())

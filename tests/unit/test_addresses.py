@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.config.addresses import is_public, leads_inside, not_networks, permits
+from fscrawl.config.addresses import check_networks, is_public, leads_inside, permits
 from fscrawl.urls import hostname, normalise
 
 NOT_PUBLIC = """
@@ -64,7 +64,7 @@ def test_private_permits_all(address):
 @pytest.mark.parametrize("value", ["10.0.0.0/8", "10.1.2.3", "::1/128", "fd00::/8", "0.0.0.0/0"])
 def test_networks(value):
     """Networks of both families are networks, single addresses too."""
-    assert not_networks([value]) is None
+    assert check_networks([value]) is None
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_networks(value):
 )
 def test_not_networks(value, complaint):
     """What is no network is said to be none, with what would be right."""
-    right = not_networks(["::1", value])
+    right = check_networks(["::1", value])
     assert right.startswith('networks such as "10.0.0.0/8"; ')
     assert right.endswith(complaint)
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from fscrawl.config.credentials import authorizations, expand, not_auth
+from fscrawl.config.credentials import authorizations, check_auth, expand
 from fscrawl.errors import SettingsError
 
 
@@ -54,11 +54,11 @@ def test_authorizations():
 )
 def test_no_host(place):
     """What is no host is refused, with what would be right."""
-    assert not_auth({place: "me:x"}).startswith('a table such as {"intranet.example" = "user:$PASSWORD"}')
+    assert check_auth({place: "me:x"}).startswith('a table such as {"intranet.example" = "user:$PASSWORD"}')
 
 
 @pytest.mark.parametrize("login", ["me", "", "me:\n"])
 def test_no_login(login):
     """A login is a user and a password on one line."""
-    assert not_auth({"a.example": login}) is not None
-    assert not_auth({"a.example": "me:"}) is None
+    assert check_auth({"a.example": login}) is not None
+    assert check_auth({"a.example": "me:"}) is None

@@ -120,7 +120,7 @@ def test_seeds_are_looked_at(tree, tmp_path):
     """Lines of seeds.txt that are no URL are warnings, a file without any a problem, a missing one neither."""
     (tree.root / "seeds.txt").write_text("".join(f"nothing{n}\n" for n in range(12)))
     said, _ = examine(tree.root)
-    assert says(said, WARNING, "seeds.txt:1: not a URL")
+    assert says(said, WARNING, "seeds.txt:1: not an http or https URL")
     assert says(said, WARNING, "and 2 more like that")
     assert says(said, PROBLEM, "there is no URL in")
     (tree.root / "seeds.txt").unlink()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.parse.links import Page, extract
+from fscrawl.parse.links import ParsedPage, extract
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 URL = "http://a.example/dir/page.html?q"
@@ -14,7 +14,7 @@ URL = "http://a.example/dir/page.html?q"
 
 @pytest.fixture(params=["lexbor", "html5lib"])
 def read(request):
-    def read(html: str | bytes, **options) -> Page:
+    def read(html: str | bytes, **options) -> ParsedPage:
         body = html if isinstance(html, bytes) else html.encode()
         return extract(body, URL, Joiner(), parser=request.param, **options)
 
@@ -27,7 +27,7 @@ def under(*names):
 
 def test_empty_body(read):
     """A page of no bytes is a page with nothing in it."""
-    assert read(b"") == Page("utf-8", None, (), (), None, (), truncated=False)
+    assert read(b"") == ParsedPage("utf-8", None, (), (), None, (), truncated=False)
 
 
 def test_page_order(read):

@@ -11,7 +11,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import Settings, apply, render
-from fscrawl.config.watcher import CACHES_LIVE_S, Watch
+from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet import membership as module
 from fscrawl.fleet.membership import Membership
@@ -83,7 +83,7 @@ class Member:
         tree = self.tree = Tree(world.root, name)
         settings = world.settings()
         self.warnings = []
-        self.watch = Watch(tree, settings, frozenset(world.seeds), self.warnings.append)
+        self.watch = EditWatcher(tree, settings, frozenset(world.seeds), self.warnings.append)
         self.frontier = Frontier(settings, self._done, shards=SHARDS)
         self.membership = Membership(
             tree,
@@ -1144,7 +1144,7 @@ def test_abandon(world):
     a.membership.abandon()
     assert a.heart.ended == {}
     tree = Tree(world.root, "z")
-    watch = Watch(tree, world.settings(), frozenset(), print)
+    watch = EditWatcher(tree, world.settings(), frozenset(), print)
     Membership(tree, a.frontier, watch, reseed=False, counters=dict, warn=print).abandon()
 
 

@@ -15,7 +15,7 @@ def silence(outage, failures, hosts, now=0.0, took=0.0):
     """Let so many exchanges of so many hosts get no answer; give at which of them an outage began (from 1), or None."""
     for n in range(failures):
         name = f"dead{n % hosts}"
-        if outage.silent(name, url(name), now - took, now):
+        if outage.unanswered(name, url(name), now - took, now):
             return n + 1
     return None
 
@@ -36,7 +36,7 @@ def test_five_hosts():
     """Where the fifth host falls silent late, the outage begins with it."""
     outage = Outage()
     assert silence(outage, 50, 4) is None
-    assert outage.silent("dead5", url("dead5"), 0.0, 0.0)
+    assert outage.unanswered("dead5", url("dead5"), 0.0, 0.0)
     assert sorted(outage.silent_hosts) == ["dead0", "dead1", "dead2", "dead3", "dead5"]
 
 
@@ -97,7 +97,7 @@ def test_refusals_of_who_answered():
     outage = Outage()
     answered(outage, at=0.0)
     assert silence(outage, 9, 9, now=0.1) is None
-    assert outage.silent("live", url("live"), 0.1, 0.1)
+    assert outage.unanswered("live", url("live"), 0.1, 0.1)
 
 
 def test_end():
@@ -133,7 +133,7 @@ def test_next_outage_is_probed_as_often():
         answered(outage)
         silence(outage, 10, 5, now=start)
         assert [outage.probe(start + s) is not None for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
-        outage.silent("live", url("live"), start, start)
+        outage.unanswered("live", url("live"), start, start)
 
 
 def test_whom_a_probe_asks():
@@ -208,7 +208,7 @@ def test_true_alarm():
         answered(outage)
         assert silence(outage, 1000, 200) == 10
         outage.probe(0.0)
-        outage.silent("live", url("live"), 1.0, 1.0)
+        outage.unanswered("live", url("live"), 1.0, 1.0)
         outage.probe(2.0)
         assert answered(outage)
 

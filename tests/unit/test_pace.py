@@ -31,7 +31,7 @@ def test_delay_of_a_host_that_does_well():
 def test_delay_that_robots_asks_for(asked_s, delay_s):
     """robots.txt may ask for more than the settings, up to max_delay, and never for less."""
     pace = Pace()
-    pace.asked_s = asked_s
+    pace.robots_delay_s = asked_s
     assert pace.delay_s(polite(delay=2.0)) == delay_s
     assert pace.delay_s(polite(delay=2.0, adaptive=False)) == delay_s
 
@@ -123,7 +123,7 @@ def test_failures_that_were_not_its_own():
     pace = Pace()
     failing(pace, 12, polite())
     pace.forget_failures()
-    assert (pace.failures, pace.is_hopeless(1e9, polite())) == (0, False)
+    assert (pace.failures, pace.should_give_up(1e9, polite())) == (0, False)
     assert pace.delay_s(polite()) == 60.0
 
 
@@ -138,9 +138,9 @@ def test_rest_ends_when_hope_does():
     pace = Pace()
     assert failing(pace, 10, settings)[-1] == 10.0
     assert pace.failed(10.0, settings) == 5.0
-    assert not pace.is_hopeless(10.0, settings)
+    assert not pace.should_give_up(10.0, settings)
     pace.failed(15.0, settings)
-    assert pace.is_hopeless(15.0, settings)
+    assert pace.should_give_up(15.0, settings)
 
 
 def test_failures_without_a_pause_are_not_hopeless():
@@ -148,9 +148,9 @@ def test_failures_without_a_pause_are_not_hopeless():
     settings = polite(give_up_after=60.0)
     pace = Pace()
     failing(pace, 9, settings, every_s=100.0)
-    assert not pace.is_hopeless(10_000.0, settings)
+    assert not pace.should_give_up(10_000.0, settings)
     pace.failed(10_000.0, settings)
-    assert pace.is_hopeless(10_000.0, settings)
+    assert pace.should_give_up(10_000.0, settings)
 
 
 def test_answer_brings_hope():
@@ -160,7 +160,7 @@ def test_answer_brings_hope():
     failing(pace, 10, settings)
     pace.answered(0.1)
     pace.failed(100.0, settings)
-    assert not pace.is_hopeless(159.0, settings)
+    assert not pace.should_give_up(159.0, settings)
 
 
 def test_host_that_is_waited_for_for_ever():
@@ -180,7 +180,7 @@ def test_bounds(delay_s, max_delay_s, asked_s, adaptive, history):
     """Whatever a host does, its delay is between what was asked for and max_delay, and its pauses within max_rest."""
     settings = polite(delay=delay_s, max_delay=max_delay_s, adaptive=adaptive, max_rest=50.0, give_up_after=200.0)
     pace, now = Pace(), 0.0
-    pace.asked_s = asked_s
+    pace.robots_delay_s = asked_s
     least = max(delay_s, min(asked_s, max_delay_s))
     for latency_s in history:  # None: a failure
         now += 3.0
@@ -188,6 +188,6 @@ def test_bounds(delay_s, max_delay_s, asked_s, adaptive, history):
             assert 0 <= pace.failed(now, settings) <= 50.0
         else:
             pace.answered(latency_s)
-            assert not pace.is_hopeless(now, settings)
+            assert not pace.should_give_up(now, settings)
         assert least <= pace.delay_s(settings) <= max(least, max_delay_s)
         assert pace.delay_s(settings) == least or (adaptive and least > 0)

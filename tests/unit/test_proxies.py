@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.config.proxies import LONGEST_REST_S, Proxy, Rotation, not_proxies, read
+from fscrawl.config.proxies import LONGEST_REST_S, Proxy, Rotation, check_proxies, read
 from fscrawl.errors import SettingsError
 
 THREE = [Proxy("http", "p.example", port) for port in (1, 2, 3)]
@@ -52,8 +52,8 @@ def test_missing_variable():
 )
 def test_not_proxies(text):
     """What is no proxy is refused with what would be right."""
-    assert not_proxies([text]).startswith('proxies such as "http://')
-    assert not_proxies(["http://me:$UNKNOWN@p.example:1"]) is None
+    assert check_proxies([text]).startswith('proxies such as "http://')
+    assert check_proxies(["http://me:$UNKNOWN@p.example:1"]) is None
 
 
 def test_turns():

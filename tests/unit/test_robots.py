@@ -209,10 +209,10 @@ def test_delay_of_own_group():
     assert Rules("User-agent: fscrawl\nDisallow: /a\nUser-agent: *\nCrawl-delay: 5\n", AGENT).delay_s == 0
 
 
-def test_line_for():
+def test_forbidding_line():
     """The line that forbids is told as it was written, without its comment; there is none where nothing does."""
     rules = Rules("User-agent: *\n  DISALLOW :/%7ea   # why\nDisallow: /\nAllow: /b\n", AGENT)
-    found = [rules.line_for("http://a.example" + path) for path in ("/~a", "/", "/b", "/robots.txt")]
+    found = [rules.forbidding_line("http://a.example" + path) for path in ("/~a", "/", "/b", "/robots.txt")]
     assert found == ["DISALLOW :/%7ea", "Disallow: /", None, None]
 
 

@@ -9,7 +9,7 @@ from fscrawl.frontier.task import Task
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness import robots_cache as module
 from fscrawl.politeness.robots import MAX_BYTES
-from fscrawl.politeness.robots_cache import Refusal, RobotsCache, follow
+from fscrawl.politeness.robots_cache import RobotsCache, follow
 from fscrawl.storage.records import RobotsRecord, TreeRecord, timestamp
 from fscrawl.store import Tree, create
 
@@ -26,11 +26,11 @@ class Host:
     def __init__(self, *answers):
         self.answers, self.asked, self.wanted = list(answers), [], []
 
-    def get(self, url, *, wants, beginning=None):
+    def get(self, url, *, wants_body, max_prefix_bytes=None):
         self.asked.append(url)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fetched):
-            self.wanted.append(wants(answer.status, answer.headers))
+            self.wanted.append(wants_body(answer.status, answer.headers))
         return answer
 
 
@@ -51,7 +51,7 @@ def learn(tree):
 
     def learn(*answers):
         host = Host(*answers)
-        rules, asked = RobotsCache(tree, host, "fscrawl/1").learn(TASK.host, TASK.url)
+        rules, asked = RobotsCache(tree, host, "fscrawl/1").rules_for(TASK.host, TASK.url)
         return SimpleNamespace(rules=rules, asked=asked, host=host)
 
     return learn
@@ -89,7 +89,7 @@ def test_rules_that_are_not_there(learn, tree, status):
 @pytest.mark.parametrize(("status", "class_"), [(429, "http-4xx"), (500, "http-5xx"), (503, "http-5xx")])
 def test_rules_that_cannot_be_had(learn, tree, status, class_):
     """A 5xx, or a 429, refuses everything for now; it says when it may be asked again, and nothing is kept."""
-    failure = learn(fetched(status, **{"retry-after": "7"})).rules.failure
+    failure = learn(fetched(status, **{"retry-after": "7"})).rules
     assert (failure.class_, failure.status, failure.retry) == (class_, status, True)
     assert failure.headers == {"retry-after": "7"}
     assert failure.message == f"robots.txt could not be had: the server answered {status}"
@@ -100,8 +100,8 @@ def test_rules_that_cannot_be_had(learn, tree, status, class_):
 def test_host_that_cannot_be_reached(learn, tree, class_, retry):
     """Without an answer nothing may be fetched for now, and the failure says whether it may pass."""
     found = learn(Failed(class_, "why", retry))
-    assert isinstance(found.rules, Refusal)
-    assert found.rules.failure == Failed(class_, "robots.txt could not be had: why", retry)
+    assert isinstance(found.rules, Failed)
+    assert found.rules == Failed(class_, "robots.txt could not be had: why", retry)
     assert tree.robots(HOST) is None
 
 
@@ -169,7 +169,7 @@ def test_rules_are_remembered(tree, clock):
     cache = RobotsCache(tree, host, "fscrawl/1")
     asked = []
     for clock.now in (0.0, DAY_S - 1):
-        rules, was_asked = cache.learn(TASK.host, TASK.url)
+        rules, was_asked = cache.rules_for(TASK.host, TASK.url)
         asked.append(was_asked)
         assert not rules.allows(TASK.url)
     assert (asked, len(host.asked)) == ([True, False], 1)
@@ -179,10 +179,10 @@ def test_memory_ends_after_a_day(tree, clock):
     """After a day neither memory nor tree count any more, and the host is asked again (RFC 9309 2.4)."""
     host = Host(fetched(), fetched(body=b""))
     cache = RobotsCache(tree, host, "fscrawl/1")
-    cache.learn(TASK.host, TASK.url)
+    cache.rules_for(TASK.host, TASK.url)
     clock.now = DAY_S
     tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - DAY_S), 200, PRIVATE.decode()))
-    rules, asked = cache.learn(TASK.host, TASK.url)
+    rules, asked = cache.rules_for(TASK.host, TASK.url)
     assert (asked, rules.allows(TASK.url)) == (True, True)
     assert tree.robots(HOST).text == ""
 
@@ -207,12 +207,12 @@ def test_what_is_stored_is_used_for_the_rest_of_its_day(tree, clock):
     tree.put_robots(HOST, RobotsRecord(URL, timestamp(time.time() - 23 * 3600), 200, ""))
     host = Host(fetched())
     cache = RobotsCache(tree, host, "fscrawl/1")
-    assert cache.learn(TASK.host, TASK.url)[1] is False
+    assert cache.rules_for(TASK.host, TASK.url).was_asked is False
     tree.put_robots(HOST, RobotsRecord(URL, timestamp(0), 200, ""))
     clock.now = 3500.0
-    assert cache.learn(TASK.host, TASK.url)[1] is False
+    assert cache.rules_for(TASK.host, TASK.url).was_asked is False
     clock.now = 3700.0
-    assert cache.learn(TASK.host, TASK.url)[1] is True
+    assert cache.rules_for(TASK.host, TASK.url).was_asked is True
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 503])
@@ -229,6 +229,6 @@ def test_memory_is_bounded(tree, monkeypatch):
     cache = RobotsCache(tree, host, "fscrawl/1")
     tasks = [TASK._replace(host=f"{n}.example", url=f"http://{n}.example/") for n in range(5)]
     for task in tasks * 2:
-        cache.learn(task.host, task.url)
+        cache.rules_for(task.host, task.url)
     assert len(host.asked) == 5
     assert len(cache._known) <= 2

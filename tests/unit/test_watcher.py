@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
+from fscrawl.config import seeds as seeds_module
 from fscrawl.config import settings
 from fscrawl.config import watcher as module
+from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.settings import Settings, apply, render
-from fscrawl.config.watcher import Watch, first_seeds, read_seeds, read_settings
+from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import TreeBusyError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
@@ -24,7 +26,7 @@ class Desk:
         self.root = root
         create(root, RECORD, render(Settings()), f"{A}\n")
         self.warnings = []
-        self.watch = Watch(Tree(root, "m"), Settings(), frozenset([A]), self.warnings.append)
+        self.watch = EditWatcher(Tree(root, "m"), Settings(), frozenset([A]), self.warnings.append)
 
     def edit(self, *assignments):
         self.write(render(apply(Settings(), assignments)))
@@ -142,7 +144,7 @@ def test_cut_settings(tmp_path):
         edited = apply(Settings(), assignments)
         whole = render(edited).encode()
         cut = data.draw(st.integers(0, len(whole) - 2), "cut")  # the newline after the last line says nothing
-        watch = Watch(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append)
+        watch = EditWatcher(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append)
         (desk.root / settings.FILE).write_bytes(whole[:cut])
         assert not watch.settings_edited(0)
         assert not watch.settings_edited(59)
@@ -197,7 +199,7 @@ def test_read_seeds():
     """Blank lines and comments are skipped, and a line that is no URL is warned of with its place."""
     warnings = []
     assert read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append) == [A]
-    assert warnings == ["seeds.txt:4: not a URL to crawl, skipped: mailto:x"]
+    assert warnings == ["seeds.txt:4: not an http or https URL, skipped: mailto:x"]
 
 
 class Clock:
@@ -222,6 +224,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(seeds_module, "time", clock)
     return clock
 
 
@@ -253,16 +256,16 @@ def test_start_while_a_seed_is_written(tree, clock):
     path, told = tree.root / "seeds.txt", []
     path.write_text("http://a.example/\nhttp://b.exa")
     clock.then[2] = lambda: path.write_text("http://a.example/\nhttp://b.example/\n")
-    assert first_seeds(tree, told.append) == ["http://a.example/", "http://b.example/"]
+    assert wait_for_seeds(tree, told.append) == ["http://a.example/", "http://b.example/"]
     assert len(told) == 1
     path.write_text("http://a.example/")
-    assert first_seeds(tree, told.append) == ["http://a.example/"]
+    assert wait_for_seeds(tree, told.append) == ["http://a.example/"]
 
 
 def test_an_edit_before_the_watch(tree):
     """An edit between the reading of the settings and the beginning of the watch is taken up by its first look."""
     before = Settings()
     (tree.root / "crawl.toml").write_text(render(apply(before, ["politeness.delay=7"])))
-    watch = Watch(tree, before, frozenset(), print)
+    watch = EditWatcher(tree, before, frozenset(), print)
     assert watch.settings_edited(0)
     assert watch.settings.politeness.delay == 7

@@ -18,8 +18,8 @@ from fscrawl import store, urls
 from fscrawl.admin.doctor import crawl, here, place
 from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said
 from fscrawl.config import settings
+from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.config.watcher import read_seeds
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.storage.atomic import translated

@@ -102,7 +102,7 @@ class Why:
             self._it.notes.append("robots.txt of its host is not known yet")
             return
         text = stored.text if 200 <= stored.status < 300 else ""  # RFC 9309 2.3.1.3
-        line = Rules(text, politeness.user_agent).line_for(url)
+        line = Rules(text, politeness.user_agent).forbidding_line(url)
         if line is None:
             self._it.notes.append(f"robots.txt of {stored.fetched_at} allows it")
         else:
