@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""`python crawl.py --root DIR …` is `fscrawl crawl --root DIR …`, from a checkout."""
+"""`python crawl.py --root DIR …` is `fscrawl crawl --root DIR …`, from a checkout; `--version` prints the version."""
 
 import sys
 
 from fscrawl.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(["crawl", *sys.argv[1:]]))
+    arguments = sys.argv[1:]
+    sys.exit(main(arguments if arguments == ["--version"] else ["crawl", *arguments]))

@@ -1,6 +1,7 @@
 """The command line. `crawl.py` at the top of a checkout is `fscrawl crawl`.
 
-Whatever is wrong with what a user gave is said in one line on standard error, with the exit code of `errors`.
+An error of the user is one line on standard error, and the exit code that `errors` gives it.
+A reader that closes the pipe early (`| head`) is not an error: the command ends silently.
 """
 
 from __future__ import annotations
@@ -16,26 +17,46 @@ from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, FscrawlError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; give its exit code."""
+    """Run a command and return its exit code."""
     try:
-        options = parser().parse_args(arguments)
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
-    except FscrawlError as error:
-        print(f"fscrawl: {error}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:  # as by `| head`: what is left in the buffer has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        try:
+            return _run(arguments)
+        finally:  # also after --help, which ends by SystemExit
+            if sys.stdout is not None:  # it is None if the command was started without one
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
         return EXIT_OK
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
 
 
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        options = parser().parse_args(arguments)
+        return int(options.run(options))
+    except FscrawlError as error:
+        print(f"fscrawl: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _discard_output() -> None:
+    """Send to /dev/null what is still in the buffers of closed pipes: Python flushes them again when it exits."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+
+
 def parser() -> Parser:
-    """Give the parser of all commands."""
+    """Return the parser of all commands."""
     whole = Parser(
-        prog="fscrawl", description="A crawler for a few machines and a shared directory.", allow_abbrev=False
+        prog="fscrawl", description="A web crawler for a few machines that share a directory.", allow_abbrev=False
     )
     whole.add_argument("--version", action="version", version=f"fscrawl {__version__}")
     commands = whole.add_subparsers(required=True, metavar="COMMAND")

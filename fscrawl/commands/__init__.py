@@ -1,6 +1,6 @@
-"""The commands, a module each: `add` declares its options, `run` does it and gives its exit code.
+"""The commands, one module each: `add` declares the command's options, `run` does it and returns the exit code.
 
-What a command needs is loaded when it runs, so that a crawl begins at once.
+Modules that only one command needs are imported when it runs. So a crawl starts without delay.
 """
 
 from fscrawl.commands import audit, completion, crawl, dashboard, doctor, merge, report, retry, show, status, steer

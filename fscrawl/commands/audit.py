@@ -1,4 +1,4 @@
-"""`fscrawl audit`: is every file of a tree what it says? And the repair."""
+"""`fscrawl audit`: check every file of a tree, and repair it."""
 
 from __future__ import annotations
 
@@ -7,34 +7,31 @@ import json
 import sys
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
 from fscrawl.config.seeds import read_seeds
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 
 _EXAMPLES = """\
-examples:
-  fscrawl audit --root /mnt/shared             is everything whole? Machines may be at work
-  fscrawl audit --root /mnt/shared --repair    better while no machine is
-exit codes: 0 nothing is wrong (any more), 1 something is
+fscrawl audit --root /mnt/shared             check; machines may be crawling
+fscrawl audit --root /mnt/shared --repair    repair; best while no machine is crawling
 """
+_EXIT_CODES = "exit codes: 0 nothing is wrong (any more), 1 something is wrong\n"
 
 
 def add(commands: Commands[Parser]) -> None:
-    audit = commands.add_parser(
+    audit = add_command(
+        commands,
         "audit",
-        help="check every file of a tree, and mend it",
+        run,
+        summary="check every file of a tree, and repair it",
         description="Check every file of the tree, and that every linked URL is stored, failed or waiting.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        examples=_EXAMPLES,
+        notes=_EXIT_CODES,
     )
-    audit.set_defaults(run=run)
     add_root(audit)
-    audit.add_argument(
-        "--repair", action="store_true", help="remove what is wrong, and have it fetched again by the next crawl"
-    )
-    audit.add_argument("--json", action="store_true", help="the report as one JSON object")
+    audit.add_argument("--repair", action="store_true", help="remove what is wrong; the next crawl fetches it again")
+    audit.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:

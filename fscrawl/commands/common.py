@@ -1,8 +1,9 @@
-"""What commands have in common."""
+"""What all commands share: how a command is declared, the options that several have, how a tree is opened."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +14,7 @@ from fscrawl.store import Tree
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong in one line, as everything else does."""
+    """An argument parser whose errors are one line, like all other errors of fscrawl."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -22,18 +23,56 @@ class Parser(argparse.ArgumentParser):
 Commands = argparse._SubParsersAction  # noqa: SLF001 - it has no public name
 
 
+def add_command(
+    commands: Commands[Parser],
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    *,
+    summary: str,
+    description: str,
+    examples: str,
+    notes: str = "",
+) -> Parser:
+    """Declare a command: `summary` is its line in `fscrawl --help`, the rest is what its own --help prints.
+
+    `examples` and `notes` are printed as they are: one example a line, then the notes.
+    """
+    indented = "".join(f"  {line}\n" for line in examples.splitlines())
+    command = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{indented}{notes}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
 def add_root(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--root", required=True, type=Path, metavar="DIR", help="the shared directory")
+    parser.add_argument(
+        "--root", required=True, type=Path, metavar="DIR", help="the shared directory that holds the crawl"
+    )
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers", type=positive, default=4, metavar="N", help="number of worker processes (default 4)"
+    )
+    parser.add_argument(
+        "--threads", type=positive, default=8, metavar="N", help="fetches at the same time in each worker (default 8)"
+    )
 
 
 def positive(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r}: it takes a whole number, 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number, 1 or more")
     return int(text)
 
 
 def open_tree(root: Path) -> Tree:
-    """Open a tree as a command that takes no part in the crawl; NotATreeError if there is none."""
+    """Open a tree for a command that takes no part in the crawl; NotATreeError if there is none."""
     return Tree(root, new_machine_id())
 
 

@@ -1,32 +1,30 @@
-"""`fscrawl completion`: what makes a shell complete commands, options and paths."""
+"""`fscrawl completion`: print a script with which a shell completes commands, options and paths."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from fscrawl.commands.common import Commands, Parser
+from fscrawl.commands.common import Commands, Parser, add_command
 from fscrawl.errors import EXIT_OK
 
 SHELLS = ("bash", "zsh", "fish")
 _EXAMPLES = """\
-examples:
-  fscrawl completion bash > ~/.local/share/bash-completion/completions/fscrawl
-  fscrawl completion zsh > ~/.zfunc/_fscrawl          with  fpath+=~/.zfunc  before compinit in ~/.zshrc
-  fscrawl completion fish > ~/.config/fish/completions/fscrawl.fish
+fscrawl completion bash > ~/.local/share/bash-completion/completions/fscrawl
+fscrawl completion zsh > ~/.zfunc/_fscrawl          with  fpath+=~/.zfunc  before compinit in ~/.zshrc
+fscrawl completion fish > ~/.config/fish/completions/fscrawl.fish
 """
 
 
 def add(commands: Commands[Parser]) -> None:
-    completion = commands.add_parser(
+    completion = add_command(
+        commands,
         "completion",
-        help="print what makes a shell complete commands and options",
-        description="Print a script for a shell, which completes commands, options, files and directories.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        summary="print a script that completes commands and options in your shell",
+        description="Print a completion script for a shell. It completes commands, options, files and directories.",
+        examples=_EXAMPLES,
     )
-    completion.set_defaults(run=run)
     completion.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
 
 
@@ -38,10 +36,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _parser() -> Parser:
-    """Give the parser of all commands, as `cli` has it, with what completes a path."""
+    """Return the parser of all commands, as `cli` has it, with a completion for options that take a path."""
     import shtab  # noqa: PLC0415
 
-    from fscrawl import commands  # noqa: PLC0415 - it has loaded this module, among others
+    from fscrawl import commands  # noqa: PLC0415 - that package imports this module
 
     whole = Parser(prog="fscrawl", allow_abbrev=False)
     whole.add_argument("--version", action="store_true", help="print the version")

@@ -1,4 +1,4 @@
-"""`fscrawl crawl`: crawl into a tree, from its seeds or from where it stands."""
+"""`fscrawl crawl`: start a crawl from its seeds, or continue or join the one in a tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fscrawl import store, urls
 from fscrawl.admin.probe import probe
-from fscrawl.commands.common import Commands, Parser, positive
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, add_workers
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.watcher import read_settings
@@ -26,47 +26,41 @@ if TYPE_CHECKING:
     from fscrawl.engine.machine import Result
 
 _EXAMPLES = """\
-examples:
-  fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32
-  fscrawl crawl --root /mnt/shared --workers 32          on every further machine, or to go on
-  fscrawl crawl --root ./tree --seeds seeds.txt --set politeness.delay=0.5 --set crawl.max_depth=3
-exit codes: 0 finished, 1 finished with nothing stored, 2 usage, 75 tree not usable, 130 interrupted
+fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32
+fscrawl crawl --root /mnt/shared --workers 32          to continue, or to join from another machine
+fscrawl crawl --root ./tree --seeds seeds.txt --set politeness.delay=0.5 --set crawl.max_depth=3
 """
+_EXIT_CODES = "exit codes: 0 finished, 1 finished with no page stored, 2 usage, 75 tree not usable, 130 interrupted\n"
 
 
 def add(commands: Commands[Parser]) -> None:
-    crawl = commands.add_parser(
+    crawl = add_command(
+        commands,
         "crawl",
-        help="crawl into a tree, from its seeds or from where it stands",
-        description="Crawl into the tree at --root. The same command on any machine goes on from what is there.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        summary="start a crawl; or continue or join the crawl in a tree",
+        description="Crawl into the tree at --root. The same command on any machine continues or joins the crawl.",
+        examples=_EXAMPLES,
+        notes=_EXIT_CODES,
     )
-    crawl.set_defaults(run=run)
-    crawl.add_argument("--root", required=True, type=Path, metavar="DIR", help="the shared directory")
-    crawl.add_argument("--workers", type=positive, default=4, metavar="N", help="worker processes (default 4)")
-    crawl.add_argument("--threads", type=positive, default=8, metavar="N", help="fetches at a time in each (default 8)")
-    crawl.add_argument("--seed", action="append", default=[], metavar="URL", help="where to begin; may be repeated")
-    crawl.add_argument("--seeds", type=Path, metavar="FILE", help="a file of seed URLs, one a line, # for comments")
+    add_root(crawl)
+    add_workers(crawl)
+    crawl.add_argument("--seed", action="append", default=[], metavar="URL", help="a URL to start from; repeatable")
+    crawl.add_argument("--seeds", type=Path, metavar="FILE", help="a file of seed URLs: one per line, # for comments")
     crawl.add_argument(
-        "--set", action="append", default=[], metavar="K=V", help="a setting for a new tree, e.g. politeness.delay=0.5"
+        "--set", action="append", default=[], metavar="K=V", help="a setting of a new tree, e.g. politeness.delay=0.5"
     )
-    crawl.add_argument("--reseed", action="store_true", help="read every link file of the tree again, trust no feed")
-    crawl.add_argument(
-        "--refresh",
-        metavar="AGE",
-        help="ask again for pages older than this, e.g. 7d or 12h",
-    )
-    crawl.add_argument("--follow", action="store_true", help="when all is done stay, and wait for new seeds")
-    said = crawl.add_mutually_exclusive_group()
-    said.add_argument("--quiet", action="store_true", help="no progress; warnings and the summary only")
-    said.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
-    crawl.add_argument("-v", "--verbose", action="store_true", help="a line for each URL")
+    crawl.add_argument("--reseed", action="store_true", help="rebuild the to-do list from every link file of the tree")
+    crawl.add_argument("--refresh", metavar="AGE", help="check again pages older than this, e.g. 7d or 12h")
+    crawl.add_argument("--follow", action="store_true", help="when everything is done, stay and wait for new seeds")
+    output = crawl.add_mutually_exclusive_group()
+    output.add_argument("--quiet", action="store_true", help="print no progress, only warnings and the summary")
+    output.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
+    crawl.add_argument("-v", "--verbose", action="store_true", help="print a line for each URL")
 
 
 def _warm_up() -> None:
-    """Let the process that workers are forked from load its modules while this one loads its own."""
+    """Start the process that workers are forked from, so that it and this one load their modules at the same time."""
     multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.engine.pool"])
     forkserver.ensure_running()
 
@@ -82,38 +76,38 @@ def run(options: argparse.Namespace) -> int:
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, given, progress)
     if chosen.politeness.user_agent == settings.USER_AGENT:
-        progress.warn(f"politeness.user_agent names nobody; please put an address of yours into {tree.root}/crawl.toml")
-    how = Options(
+        progress.warn(f"politeness.user_agent has no contact address; please add yours in {tree.root}/crawl.toml")
+    machine_options = Options(
         options.workers,
         options.threads,
         reseed=options.reseed,
         follow=options.follow,
         refresh_before=_refresh_before(options.refresh),
     )
-    gc.freeze()  # what is loaded by now stays; and half a million pending URLs are no garbage to look through
+    gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
-    result = Machine(tree, chosen, seeds, progress, how).run()
+    result = Machine(tree, chosen, seeds, progress, machine_options).run()
     print(_summary(tree.root, result))
     return result.exit_code
 
 
 def _refresh_before(age: str | None) -> str:
-    """Give the time before which pages are to be looked at again; "" for none."""
+    """Return the time before which a page must have been fetched to be checked again; "" without --refresh."""
     if age is None:
         return ""
     seconds = parse_age(age)
     if seconds is None:
-        raise UsageError(f"--refresh {age}: it takes an age, like 7d, 12h or 30m; 0s is every page")
+        raise UsageError(f"--refresh {age}: must be an age, like 7d, 12h or 30m; 0s means every page")
     return timestamp(time.time() - seconds)
 
 
 def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
-    """Read the seeds of the command line, as normal forms. A bad --seed is an error, a bad line of a file a warning."""
+    """Return the seeds of the command line, normalised. A bad --seed is an error, a bad line in a file a warning."""
     found = []
     for text in options.seed:
         url = urls.normalise(text)
         if url is None:
-            raise UsageError(f"--seed {text}: not a URL to crawl; write it in full, like https://example.org/")
+            raise UsageError(f"--seed {text}: not a URL to crawl; it must be complete, like https://example.org/")
         found.append(url)
     if options.seeds is not None:
         try:
@@ -122,7 +116,7 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
             raise UsageError(f"--seeds {options.seeds}: cannot be read: {error}") from error
         found += read_seeds(text, str(options.seeds), progress.warn)
         if not found:
-            raise UsageError(f"--seeds {options.seeds}: there is no URL in it; it takes one a line")
+            raise UsageError(f"--seeds {options.seeds}: there is no URL in it; write one per line")
     return list(dict.fromkeys(found))
 
 
@@ -135,11 +129,11 @@ def _open_or_create(
         if store.is_stopped(root):
             raise UsageError(f"{root}/{store.STOP}: no machine may run; to go on:  fscrawl resume --root {root}")
         if options.set:
-            raise UsageError(f"--set is for a new tree; this one has its settings in {root}/{settings.FILE}: edit that")
+            raise UsageError(f"--set is only for a new tree; edit the settings of this one in {root}/{settings.FILE}")
     elif state == "nothing" and not given:
-        raise UsageError(f"{root} does not exist, and without seeds none is made: give --seed URL or --seeds FILE")
+        raise UsageError(f"{root} does not exist; to make a new tree, give --seed URL or --seeds FILE")
     elif state == "directory" and not given:
-        raise NotATreeError(f"{root}: no crawl and no seeds there; is the share mounted? A new one needs --seed URL")
+        raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, give --seed URL")
     else:
         _create(root, settings.apply(settings.Settings(), options.set), given)
     tree = store.Tree(root, new_machine_id())
@@ -149,7 +143,7 @@ def _open_or_create(
 
 
 def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
-    """Make the tree; a crawl.toml that is there already (its machinery was deleted) says what it was made with."""
+    """Make the tree. If only .fscrawl was deleted, the crawl.toml that is still there has the settings."""
     kept = store.kept_settings(root)
     if kept is not None:
         chosen = settings.parse(kept, f"{root}/{settings.FILE}")
@@ -166,14 +160,14 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
 
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:
-    """Give all seeds: the tree's, to which those of the command line are added."""
-    there = wait_for_seeds(tree, progress.warn)
-    new = [url for url in given if url not in there]
+    """Return all seeds of the tree, after those of the command line have been added to it."""
+    known = wait_for_seeds(tree, progress.warn)
+    new = [url for url in given if url not in known]
     if new:
         tree.add_seeds(new)
-    if not there and not new:
+    if not known and not new:
         raise UsageError(f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or give --seed URL")
-    return frozenset(there + new)
+    return frozenset(known + new)
 
 
 def _summary(root: Path, result: Result) -> str:

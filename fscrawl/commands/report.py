@@ -1,4 +1,4 @@
-"""`fscrawl report`: a crawl as one HTML file."""
+"""`fscrawl report`: write what a crawl has stored as one HTML file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import argparse
 import sys
 from pathlib import Path
 
-from fscrawl.commands.common import Commands, Parser, add_root, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.util.terminal import plain
 
 
 def add(commands: Commands[Parser]) -> None:
-    report = commands.add_parser(
+    report = add_command(
+        commands,
         "report",
-        help="what a crawl has brought, as one HTML file",
-        description="Read all records, and write what they add up to as one HTML file without scripts. It changes"
-        " nothing in the tree; machines may be at work.",
-        epilog="example:  fscrawl report --root /mnt/shared --out report.html",
-        allow_abbrev=False,
+        run,
+        summary="write statistics of a crawl into one HTML file",
+        description="Read all records and write their statistics into one HTML file without scripts. The tree is not"
+        " changed; machines may be crawling.",
+        examples="fscrawl report --root /mnt/shared --out report.html\n",
     )
-    report.set_defaults(run=run)
     add_root(report)
     report.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="the file; one that is there is replaced"
+        "--out", required=True, type=Path, metavar="FILE", help="the file to write; an existing file is replaced"
     )
 
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
     out: Path = options.out
     if out.is_dir() or not out.parent.is_dir():
-        raise UsageError(f"--out {out}: it takes the name of a file, in a directory that is there")
+        raise UsageError(f"--out {out}: must be a file name in an existing directory")
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root)
     with tqdm(unit=" records", dynamic_ncols=True, disable=not sys.stderr.isatty()) as bar:

@@ -1,36 +1,43 @@
-"""`fscrawl retry`: recorded failures go back to work."""
+"""`fscrawl retry`: fetch URLs again that have failed."""
 
 from __future__ import annotations
 
 import argparse
 
-from fscrawl.commands.common import Commands, Parser, add_root, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
 
-_EXAMPLES = f"""\
-examples:
-  fscrawl retry --root /mnt/shared --class timeout,http-5xx
-  fscrawl retry --root /mnt/shared --host '*.example.org'
+_EXAMPLES = """\
+fscrawl retry --root /mnt/shared --class timeout,http-5xx
+fscrawl retry --root /mnt/shared --host '*.example.org'
+"""
+_CLASSES = f"""\
 classes: {", ".join(list(CLASSES)[:8])},
   {", ".join(list(CLASSES)[8:])}
 """
 
 
 def add(commands: Commands[Parser]) -> None:
-    retry = commands.add_parser(
+    retry = add_command(
+        commands,
         "retry",
-        help="try recorded failures once more, on a running or a finished crawl",
-        description="Put recorded failures back to work. Machines that run take them up; else the next crawl does.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        summary="try failed URLs once more, in a running or a finished crawl",
+        description="Put failed URLs back on the to-do list. Running machines fetch them; otherwise the next crawl"
+        " does.",
+        examples=_EXAMPLES,
+        notes=_CLASSES,
     )
-    retry.set_defaults(run=run)
     add_root(retry)
     retry.add_argument(
-        "--class", dest="classes", action="append", default=[], metavar="C,C", help="only these classes; default all"
+        "--class",
+        dest="classes",
+        action="append",
+        default=[],
+        metavar="C,C",
+        help="only these classes (default all)",
     )
     retry.add_argument("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
 
@@ -41,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     classes = [name for text in options.classes for name in text.split(",")]
     for name in classes:
         if name not in CLASSES:
-            raise UsageError(f"--class {name}: it takes one of {', '.join(CLASSES)}")
+            raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     progress = Progress("quiet", verbose=False)
-    put = retry(open_tree(options.root), classes, options.host, progress.warn)
-    if not put:
+    marked = retry(open_tree(options.root), classes, options.host, progress.warn)
+    if not marked:
         print("there is no such failure")
         return EXIT_OK
-    print(f"to be tried again: {put.total()} URLs ({', '.join(f'{n} {name}' for name, n in put.most_common())})")
-    print(f"machines that run take them up; where none does:  fscrawl crawl --root {options.root}")
+    print(f"to be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})")
+    print(f"running machines fetch them; if none is running:  fscrawl crawl --root {options.root}")
     return EXIT_OK

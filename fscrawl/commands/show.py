@@ -1,4 +1,4 @@
-"""`fscrawl show`: what a tree knows of a URL, and why it is not stored."""
+"""`fscrawl show`: print what a tree knows about a URL, and why it is not stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
 from fscrawl.config.seeds import read_seeds
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
@@ -20,29 +20,28 @@ if TYPE_CHECKING:
     from fscrawl.monitor.explain.facts import Line
 
 _EXAMPLES = """\
-examples:
-  fscrawl show --root /mnt/shared https://example.org/faq      why is this page missing?
-  fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     whose key is this?
-  fscrawl show --root /mnt/shared https://example.org/faq --inlinks
-exit codes: 0 it is stored, 1 it is not
+fscrawl show --root /mnt/shared https://example.org/faq      why is this page missing?
+fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     which URL has this key?
+fscrawl show --root /mnt/shared https://example.org/faq --inlinks
 """
-_MOST_LINES = 10  # of a kind, for people
+_EXIT_CODES = "exit codes: 0 the page is stored, 1 it is not\n"
+_MAX_FEED_LINES = 10  # printed for a person; --json has them all
 
 
 def add(commands: Commands[Parser]) -> None:
-    show = commands.add_parser(
+    show = add_command(
+        commands,
         "show",
-        help="what the tree knows of a URL, and why it is missing",
-        description="Tell what the tree knows of a URL: its files and its record; where it is not stored, why.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        summary="print what the tree knows about a URL, and why it is missing",
+        description="Print what the tree knows about a URL: its files and its record. If it is not stored, say why.",
+        examples=_EXAMPLES,
+        notes=_EXIT_CODES,
     )
-    show.set_defaults(run=run)
-    show.add_argument("url", metavar="URL", help="in full, as a link would be; or the 24 digits of a key")
+    show.add_argument("url", metavar="URL", help="the complete URL, or the 24 digits of a key")
     add_root(show)
-    show.add_argument("--inlinks", action="store_true", help="list all pages that link to it: reads every link file")
-    show.add_argument("--json", action="store_true", help="all of it as one JSON object")
+    show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
+    show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,36 +56,36 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK if found.stored else EXIT_UNUSABLE_RESULT
 
 
-def _lines(it: Explanation) -> Iterator[str]:
-    yield from _names(it)
-    yield from _record(it)
-    for place, size in it.files.items():
-        yield f"file      {place}, {size} bytes"
-    yield from _sources(it)
-    for note in it.notes:
+def _lines(found: Explanation) -> Iterator[str]:
+    yield from _names(found)
+    yield from _record(found)
+    for path, size in found.files.items():
+        yield f"file      {path}, {size} bytes"
+    yield from _found_on(found)
+    for note in found.notes:
         yield f"note      {note}"
-    if it.stored:
+    if found.stored:
         return
     yield "not stored:"
-    for reason in it.reasons:
+    for reason in found.reasons:
         yield f"  {reason.text}"
         if reason.advice:
             yield f"      {reason.advice}"
 
 
-def _names(it: Explanation) -> Iterator[str]:
-    if it.url is None:
-        yield f"url       none: {it.asked}"
-    elif it.url != it.asked:
-        yield f"url       {it.url}, the normal form of {it.asked}"
+def _names(found: Explanation) -> Iterator[str]:
+    if found.url is None:
+        yield f"url       none: {found.asked}"
+    elif found.url != found.asked:
+        yield f"url       {found.url}, the normal form of {found.asked}"
     else:
-        yield f"url       {it.url}"
-    if it.host:
-        yield f"key       {it.key}, host directory {it.host}, shard {it.shard}"
+        yield f"url       {found.url}"
+    if found.host:
+        yield f"key       {found.key}, host directory {found.host}, shard {found.shard}"
 
 
-def _record(it: Explanation) -> Iterator[str]:
-    page, error = it.page, it.error
+def _record(found: Explanation) -> Iterator[str]:
+    page, error = found.page, found.error
     if page is not None:
         kind = page.headers.get("content-type", "no type")
         yield f"stored    {page.status}, {kind}, {page.bytes} bytes, depth {page.depth}"
@@ -100,25 +99,25 @@ def _record(it: Explanation) -> Iterator[str]:
         if page.robots:
             yield f"robots    {', '.join(page.robots)}"
         yield f"links     {len(page.links)} to follow, {len(page.nofollow or ())} not"
-    for hop in it.redirects:
+    for hop in found.redirects:
         yield f"redirect  to {hop.url}: {hop.status or 'not stored'}"
     if error is not None:
         yield f"failed    {error.class_}: {error.message}"
         yield f"          {error.failed_at} by {error.machine}, attempt {error.attempts}, depth {error.depth}"
 
 
-def _sources(it: Explanation) -> Iterator[str]:
-    record = it.page or it.error
+def _found_on(found: Explanation) -> Iterator[str]:
+    record = found.page or found.error
     if record is not None:
-        yield f"found on  {it.found_on or (record.referrer or 'no page: it is a seed, or a sitemap has it')}"
-    for line in it.lines[:_MOST_LINES]:
+        yield f"found on  {found.found_on or (record.referrer or 'no page: it is a seed or from a sitemap')}"
+    for line in found.lines[:_MAX_FEED_LINES]:
         yield f"line      {_line(line)}"
-    if len(it.lines) > _MOST_LINES:
-        yield f"          and {len(it.lines) - _MOST_LINES} more"
-    for link in it.inlinks or ():
+    if len(found.lines) > _MAX_FEED_LINES:
+        yield f"          and {len(found.lines) - _MAX_FEED_LINES} more"
+    for link in found.inlinks or ():
         yield f"inlink    {link.url}" + ("" if link.how == "link" else f" ({link.how})")
-    if it.inlinks is not None:
-        yield f"inlinks   {len(it.inlinks)} pages"
+    if found.inlinks is not None:
+        yield f"inlinks   {len(found.inlinks)} pages"
 
 
 def _line(line: Line) -> str:

@@ -1,4 +1,4 @@
-"""`fscrawl status`: what machines do, at a look or all the time."""
+"""`fscrawl status`: print what the machines do, once or every two seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fscrawl.commands.common import Commands, Parser, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
 from fscrawl.errors import EXIT_OK, TreeBusyError
 
 if TYPE_CHECKING:
@@ -17,28 +17,26 @@ if TYPE_CHECKING:
 _EVERY_S = 2.0
 
 _EXAMPLES = """\
-examples:
-  fscrawl status --root /mnt/shared
-  fscrawl status --root /mnt/shared --watch
-  fscrawl status --root /mnt/shared --json | jq .pages_per_s
+fscrawl status --root /mnt/shared
+fscrawl status --root /mnt/shared --watch
+fscrawl status --root /mnt/shared --json | jq .pages_per_s
 """
 
 
 def add(commands: Commands[Parser]) -> None:
-    status = commands.add_parser(
+    status = add_command(
+        commands,
         "status",
-        help="what machines do: pages/s, errors, what is pending",
-        description="Say what machines do, from their heartbeats. It takes no part in the crawl, and reads no page.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        run,
+        summary="print what the machines do: pages/s, errors, pending URLs",
+        description="Print what the machines do. Only their heartbeats are read, no page; the crawl is not disturbed.",
+        examples=_EXAMPLES,
     )
-    status.set_defaults(run=run)
     add_root(status)
     status.add_argument(
-        "--watch", action="store_true", help="again every 2 s, until Ctrl-C or until no machine is at work"
+        "--watch", action="store_true", help="repeat every 2 s, until Ctrl-C or until no machine is running"
     )
-    status.add_argument("--json", action="store_true", help="one JSON object; with --watch one a line")
+    status.add_argument("--json", action="store_true", help="print one JSON object; with --watch one per line")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,19 +48,19 @@ def run(options: argparse.Namespace) -> int:
         _print_json(looks) if options.json else _print_tables(looks, str(options.root), watch=options.watch)
     except KeyboardInterrupt:
         if not options.watch:
-            raise  # and of a watch it is the usual end
+            raise  # --watch is usually ended so
     return EXIT_OK
 
 
 def _looks(survey: Survey, *, watch: bool) -> Iterator[View]:
-    """Look once, or every two seconds while a machine is at work."""
+    """Look once; with `watch` every two seconds while a machine is running."""
     view = survey.look()
     yield view
     while watch and view.alive():
         time.sleep(_EVERY_S)
         try:
             view = survey.look()
-        except TreeBusyError:  # a passing fault: what was seen before will do
+        except TreeBusyError:  # a passing fault: the view before it stays on the screen
             continue
         yield view
 
@@ -87,6 +85,8 @@ def _print_tables(looks: Iterator[View], root: str, *, watch: bool) -> None:
                 live.update(as_table(view, root), refresh=True)
         return
     for number, view in enumerate(looks):
-        if number:
-            console.print()
-        console.print(as_table(view, root))
+        with console.capture() as table:  # rich itself would end the process with exit code 1 when the pipe is closed
+            if number:
+                console.print()
+            console.print(as_table(view, root))
+        print(table.get(), end="", flush=True)

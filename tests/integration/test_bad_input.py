@@ -21,7 +21,7 @@ def complains(done: Done, code: int, *words: str) -> None:
     """Assert the exit code, and exactly one line on standard error, with these words in it."""
     assert done.code == code, done
     assert "Traceback" not in done.err
-    (line,) = (line for line in lines_of(done.err) if not line.startswith("politeness.user_agent names nobody"))
+    (line,) = (line for line in lines_of(done.err) if not line.startswith("politeness.user_agent has no contact"))
     assert line.startswith("fscrawl: "), line
     for word in words:
         assert word in line

@@ -457,7 +457,7 @@ def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
         with Running(words[: at - 1] + words[at + 1 :]) as running:
             done = running.wait()
     (line,) = lines_of(done.err)
-    assert line.startswith("politeness.user_agent names nobody")
+    assert line.startswith("politeness.user_agent has no contact address")
 
 
 def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:

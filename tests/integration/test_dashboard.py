@@ -291,7 +291,7 @@ def test_port_that_is_taken(served: Served, grown: Grown) -> None:
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
-        (["--port", "65536"], 2, "it takes a number from 0 to 65535"),
+        (["--port", "65536"], 2, "must be a number from 0 to 65535"),
         (["--host", "192.0.2.1"], 2, "--host 192.0.2.1: cannot listen there"),
         (["--root", "nowhere"], 75, "is the share mounted?"),
     ],

@@ -133,7 +133,7 @@ def test_age_that_is_none(root: Path, age: str) -> None:
         done = crawl(root, f"--refresh={age}", "--quiet", seeds=[web.url(A)])
         assert web.count() == 0
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"fscrawl: --refresh {age}: it takes an age, like 7d, 12h or 30m; 0s is every page\n"
+    assert done.err == f"fscrawl: --refresh {age}: must be an age, like 7d, 12h or 30m; 0s means every page\n"
 
 
 def test_dead_host(root: Path) -> None:

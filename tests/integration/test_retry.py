@@ -123,7 +123,7 @@ def test_usage(root: Path, site: Site, retry: Retry) -> None:
     assert "there is no crawl here" in retry(code=75)
     with Web(site, [A]) as web:
         assert crawl(root, seeds=[web.url(A, "/1")]).code == 0
-    assert retry("--class", "http-4xx,http-3xx", code=2).startswith("fscrawl: --class http-3xx: it takes one of dns,")
+    assert retry("--class", "http-4xx,http-3xx", code=2).startswith("fscrawl: --class http-3xx: must be one of dns,")
     assert retry() == "there is no such failure"
     assert retry("--class", "dns") == "there is no such failure"
 

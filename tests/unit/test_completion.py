@@ -2,10 +2,12 @@
 
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from fscrawl import cli
+from fscrawl import __version__, cli
 from fscrawl.commands import completion
 
 COMPLETE = """\
@@ -70,6 +72,15 @@ def test_every_shell_is_told_every_command(script, shell):
     assert [name for name in commands if name not in text] == []
     if shutil.which(shell):
         subprocess.run([shell, "-n", str(path)], check=True, timeout=30)
+
+
+def test_the_checkout_s_script_says_its_version():
+    """`python crawl.py --version` prints what `fscrawl --version` does, although it is `fscrawl crawl` otherwise."""
+    script = Path(__file__).parents[2] / "crawl.py"
+    done = subprocess.run(
+        [sys.executable, script, "--version"], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"fscrawl {__version__}\n")
 
 
 def test_another_shell_is_refused(capsys):
