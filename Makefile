@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-browser test-corpus test-fleet test-kills test-merge-kills \
 	test-mounts test-faults test-power soak \
-	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-sick bench-status dist test-dist clean
+	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-sick bench-status bench-versions dist test-dist clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -141,6 +141,10 @@ bench-sick: .venv/.dev  ## the pace of healthy hosts among dead, slow and overwh
 
 bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
 	$(BIN)/python -m benchmarks.status
+
+bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of the checkout BASE
+	@$(if $(BASE),,echo 'make bench-versions BASE=DIR: name the other checkout' >&2; exit 2)
+	$(BIN)/python -m benchmarks.versions --base "$(BASE)" $(ARGS)
 
 dist: .venv/.dev  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
 	$(BIN)/python tools/build_pyz.py dist

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -49,17 +49,29 @@ class Cost:
 
 
 def run(
-    command: Sequence[str | os.PathLike[str]], *, cwd: Path = PROJECT, limit_s: float = 3600, sample_s: float = 0
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: Path = PROJECT,
+    limit_s: float = 3600,
+    sample_s: float = 0,
+    environment: Mapping[str, str] | None = None,
 ) -> Cost:
     """Run a command and give its cost; after `limit_s` it is stopped. `message`: the end of what it printed.
 
     `sample_s`: how often to add up the memory of all processes, which takes a core some 2 ms for each; 0: never.
+    `environment`: variables that are added to those of this process.
     """
     with tempfile.TemporaryFile() as printed:
         itself = str(PROJECT / "benchmarks" / "measure.py")
         wrapped = [sys.executable, itself, str(limit_s), str(sample_s), *map(os.fspath, command)]
         done = subprocess.run(
-            wrapped, check=True, cwd=cwd, env=_environment(), stdin=subprocess.DEVNULL, stdout=-1, stderr=printed
+            wrapped,
+            check=True,
+            cwd=cwd,
+            env=_environment() | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=-1,
+            stderr=printed,
         )
         printed.seek(max(0, printed.tell() - 2000))
         return replace(Cost(**json.loads(done.stdout)), message=printed.read().decode(errors="replace"))

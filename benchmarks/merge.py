@@ -100,10 +100,10 @@ def _bench(directory: Path, pages: int, large: int) -> None:
         _merge(tree, task, directory)
     for name, sample in (("soup", _SOUP_PAGES), ("trafilatura", _TRAFILATURA_PAGES)):
         _recipe(tree, name, sample, directory)
-    sample = _multiplied(tree, directory / "sample", min(_MAIN_PAGES, tree.pages))
+    sample = multiplied(tree, directory / "sample", min(_MAIN_PAGES, tree.pages))
     _merge(sample, _MAIN, directory, tree.pages)
     if large:
-        many = _multiplied(tree, directory / "large", large)
+        many = multiplied(tree, directory / "large", large)
         for task in (_PARQUET, _WARC):
             _merge(many, task, directory)
     print(f"\n{_NOTE}")
@@ -122,17 +122,17 @@ def _crawled(root: Path, pages: int) -> Tree:
         cost = measure.run(CRAWLERS[0].command(served.rust, root, pages))
     if cost.exit_code:
         sys.exit(f"fscrawl ended with {cost.exit_code}:\n{cost.message}")
-    return Tree(root, _warm(root))
+    return Tree(root, warm(root))
 
 
-def _warm(root: Path) -> int:
+def warm(root: Path) -> int:
     """Read a tree once; give its number of pages."""
     for path in root.glob("htmls/*/*.html"):
         path.read_bytes()
     return sum(len(path.read_bytes()) > 0 for path in root.glob("links/*/*.json"))
 
 
-def _multiplied(tree: Tree, root: Path, pages: int) -> Tree:
+def multiplied(tree: Tree, root: Path, pages: int) -> Tree:
     """Make a tree of as many hosts as it takes, each with the pages of the one in `tree`, and a line of its own.
 
     So no two pages have the same body; those of one path are near-duplicates of each other.
