@@ -64,7 +64,7 @@ endif
 
 test: .venv/.dev  ## run the tests, measured, and hold them to the coverage thresholds; no network, no root
 	$(BIN)/python -m pytest -n $(JOBS) $(FAST) --cov --cov-report=json:.coverage.json --cov-report=
-	$(BIN)/python tests/coverage_gate.py .coverage.json
+	$(BIN)/python tests/support/coverage_gate.py .coverage.json
 
 lint: .venv/.dev  ## ruff: rules and format
 	$(BIN)/python -m ruff check .
@@ -82,10 +82,10 @@ test-fleet: .venv/.dev  ## eight machines on one tree, undisturbed and under cha
 	$(BIN)/python -m pytest -m fleet -s
 
 test-kills: .venv/.dev  ## fifty kills at random moments, and the crawl whole after each
-	FSCRAWL_KILLS=50 $(BIN)/python -m pytest tests/integration/test_kill.py -s --timeout 600
+	FSCRAWL_KILLS=50 $(BIN)/python -m pytest tests/system/test_kill.py -s --timeout 600
 
 test-merge-kills: .venv/.dev  ## twenty kills of a merge, and the same dataset at the end
-	FSCRAWL_KILLS=20 $(BIN)/python -m pytest tests/integration/test_merge_kill.py -s --timeout 330
+	FSCRAWL_KILLS=20 $(BIN)/python -m pytest tests/system/test_merge_kill.py -s --timeout 330
 
 test-mounts: SOME = $(if $(ON),-k "$(ON)" || [ $$? -eq 5 ])
 test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and kernel NFS in guests; ON="nfs" for some, FULL=1 for all there is
@@ -96,7 +96,7 @@ test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and kernel NFS in guests; ON
 
 test-faults: .venv/.dev  ## root: a fault of the file system at every call in turn; FULL=1 for each call and each fault
 	tools/debian.sh fuse3
-	$(if $(FULL),FSCRAWL_FAULTS=all) $(BIN)/python -m pytest -n $(JOBS) -m faults --timeout $(if $(FULL),7200,600)
+	$(if $(FULL),FSCRAWL_FAULTS=all) $(BIN)/python -m pytest -n $(JOBS) -m "faults and not power" --timeout $(if $(FULL),7200,600)
 
 test-power: .venv/.dev  ## root: what is on the disk after a power loss, at random points; FULL=1 for more of them
 	tools/debian.sh fuse3
@@ -104,7 +104,7 @@ test-power: .venv/.dev  ## root: what is on the disk after a power loss, at rand
 
 soak: .venv/.dev  ## root: ten machines, every fault at random, for MINUTES (30); SEED
 	tools/debian.sh fuse3 openssh-server openssh-client sshfs
-	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
 test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 draws docs/images anew
 	$(BIN)/python -m pytest -m browser
@@ -113,7 +113,7 @@ test-corpus: .venv/.dev  ## tests against Debian's nginx, wget2, python3-doc and
 	$(BIN)/python -m pytest -m corpus
 
 fuzz: .venv/.dev  ## hostile bytes for the pure rooms; SECONDS (60) for each TARGET (all)
-	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
+	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
 
 bench: .venv/.dev  ## pages per second of one machine
 	$(BIN)/python -m benchmarks.speed

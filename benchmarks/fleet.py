@@ -35,9 +35,9 @@ from demo.server import Exchange, Request, Response, Server
 from fscrawl import urls
 from fscrawl.fleet.ownership import wanted_of
 from fscrawl.storage.records import PageRecord
-from tests.crawling import command
-from tests.fleet import Member
-from tests.shares.sshfs import Sshd, missing
+from tests.support.crawling import command
+from tests.support.fleet import Member
+from tests.support.shares.sshfs import Sshd, missing
 
 WANTED_SPEED_UP = 0.95  # of the number of machines
 WANTED_CALLS = 0.10  # more or less of them per page than one machine makes

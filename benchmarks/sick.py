@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.corpus import exit_on_terminate
-from tests import ward
+from tests.support import ward
 
 WANTED = 0.9
 

@@ -1,4 +1,4 @@
-"""What all tests share: the checkout on the import path, and no silent skips where everything is there.
+"""What all tests share: the checkout on the import path, markers from folders, and no silent skips where all is there.
 
 In CI (environment CI=true) a skipped test of one of the marks below fails: there, root, the corpora, chromium and the
 file systems are a given, and a skip means that a test has been lost.
@@ -13,12 +13,36 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent))  # `from tests.web import Web`, `from demo.server import Server`
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # for `from tests.support.web import Web` and `from demo.server import Server`
+
+from tests.support.fixtures import mount, names, place, root  # noqa: E402, F401 (fixtures, for all folders)
 
 # half an hour of guests: not even as a skip, which in CI would be a test that has been lost
-collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["mounts/test_nfs_all.py"]
+collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["system/nfs/test_nfs_all.py"]
 
+# A test has the markers of the folders that it is in. `root`, `fleet` and `timeout` are written at the test.
+MARKERS = {
+    "unit": ("unit",),
+    "component": ("component",),
+    "system": ("system",),
+    "system/browser": ("browser",),
+    "system/corpus": ("corpus",),
+    "system/packaging": ("dist",),
+    "system/mounts": ("mounts",),
+    "system/nfs": ("mounts", "nfs"),
+    "faults": ("faults",),
+    "faults/power": ("power",),
+    "harness": ("harness",),
+}
 NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "mounts", "faults", "power")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    for folder, markers in MARKERS.items():
+        if item.path.is_relative_to(HERE / folder):
+            for marker in markers:
+                item.add_marker(marker)
 
 
 @pytest.hookimpl(wrapper=True)

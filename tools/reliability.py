@@ -4,7 +4,7 @@
     python -m tools.reliability --check [LEDGER…]  and exit with 1 where the sums are not what is promised
 
 Vocabulary:
-  ledger  the lines that tests leave (tests/ledger.py): a JSON object each, of one file system and one kind of fault
+  ledger  the lines that tests leave (tests/support/ledger.py): JSON objects, each of one file system and kind of fault
   row     the sums over all lines of one file system and one kind of fault
 
 Promise: the table is a function of docs/reliability.json alone, so that a test can tell whether somebody typed in it.

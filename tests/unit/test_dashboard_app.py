@@ -22,8 +22,8 @@ from fscrawl.monitor.dashboard.guard import Guard, names_for
 from fscrawl.monitor.dashboard.hosts import Hosts, Query
 from fscrawl.monitor.dashboard.lookout import Lookout
 from fscrawl.store import Tree
-from tests.dashboards import Answer, Expected, call, write_log
-from tests.trees import Grown
+from tests.support.dashboards import Answer, Expected, call, write_log
+from tests.support.trees import Grown
 
 A = "http://a.example/"
 PORT = "http://p.example:8080/"

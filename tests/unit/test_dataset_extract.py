@@ -15,7 +15,7 @@ from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
-from tests.trees import Grown, check
+from tests.support.trees import Grown, check
 
 A, B = "http://a.example/", "http://a.example/b"
 RULES = '[hosts."*"]\nn = { css = "b", type = "integer" }\nm = { css = "i", many = true }\n'

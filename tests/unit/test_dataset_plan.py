@@ -6,7 +6,7 @@ from fscrawl.dataset import plan
 from fscrawl.dataset.dataset_dir import Shelf
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import Batch
-from tests.trees import Grown
+from tests.support.trees import Grown
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl.dataset import surt, warc
 from fscrawl.dataset.extract import base32_sha1
-from tests.trees import Grown, check
+from tests.support.trees import Grown, check
 
 A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"
 

@@ -14,7 +14,7 @@ from fscrawl.monitor.explain import explain
 from fscrawl.monitor.explain.inlinks import host_of, how_it_names, inlinks, record_of
 from fscrawl.monitor.explain.why import why_no_url
 from fscrawl.storage.records import SITEMAP, RobotsRecord, timestamp
-from tests.trees import Grown
+from tests.support.trees import Grown
 
 SEED = "http://a.example/"
 MISSING = "http://a.example/missing"

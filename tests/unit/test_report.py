@@ -22,8 +22,8 @@ from fscrawl.monitor.report.tally import Best, Bodies, Fact, Tally
 from fscrawl.monitor.snapshot import Beat
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
-from tests.beats import Logs
-from tests.trees import Grown
+from tests.support.beats import Logs
+from tests.support.trees import Grown
 
 HOSTILE = "</title></td></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--\x00\x1b[31m\u202e]]>&amp;"
 FACT = Fact("0" * 24, "http://a.example/", "", "page", 0, 200, "text/html", "", 0, 0, 0.0, 0, "", "")

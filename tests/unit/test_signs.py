@@ -12,7 +12,7 @@ from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.store import Tree
-from tests.beats import Logs
+from tests.support.beats import Logs
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.logs import Machinery
 from fscrawl.monitor.snapshot import WINDOWS_S, Beat, Machine, Survey, curve, read_beats
 from fscrawl.storage.records import timestamp
-from tests.beats import Logs, busy
+from tests.support.beats import Logs, busy
 
 
 @pytest.fixture

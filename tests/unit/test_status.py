@@ -21,7 +21,7 @@ from fscrawl.monitor import status
 from fscrawl.monitor.snapshot import Survey, View
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
-from tests.beats import Logs, busy
+from tests.support.beats import Logs, busy
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
 

@@ -1,4 +1,4 @@
-"""The store's names, and what it does when the file system fails. What every file system keeps: tests/contract."""
+"""The store's names, and what it does when the file system fails. Every file system: tests/component/test_store.py."""
 
 import contextlib
 import dataclasses

@@ -1,0 +1,609 @@
+"""`python crawl.py` against a web that counts: what is asked for, when, and what the tree holds afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import resource
+import signal
+import subprocess
+import termios
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl.engine import progress
+from fscrawl.engine.progress import Counts, Progress
+from tests.support.crawling import (
+    Running,
+    body,
+    check_tree,
+    command,
+    crawl,
+    errors,
+    events,
+    lines_of,
+    pages,
+    temporaries,
+)
+from tests.support.web import Pages, Request, Response, Web, linked_site
+
+HOSTS = [f"127.0.5.{n}" for n in range(1, 7)]
+A, B = HOSTS[:2]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def site(answers: dict[str, str | Response]) -> Pages:
+    """Serve these pages (or answers) by path, on every host; anything else is a 404."""
+
+    def serve(request: Request) -> Response:
+        answer = answers.get(request.path, Response(404, {"Content-Type": "text/plain"}))
+        return Response(200, HTML, answer.encode()) if isinstance(answer, str) else answer
+
+    return serve
+
+
+def slowly(pages_: Pages, delay_s: float) -> Pages:
+    """Serve the same, each page after a delay."""
+
+    def serve(request: Request) -> Response:
+        answer = pages_(request)
+        return Response(answer.status, answer.headers, answer.body, 0.0 if request.path == "/robots.txt" else delay_s)
+
+    return serve
+
+
+def paths(root: Path, web: Web, host: str = A) -> set[str]:
+    """Give the paths of a host's stored pages."""
+    start = web.url(host, "")
+    return {url.removeprefix(start) for url in pages(root) if url.startswith(start + "/")}
+
+
+# -- all of it, once
+
+
+def test_site_is_crawled_once(root: Path) -> None:
+    """Every page of two linked sites is stored, and none is asked for twice."""
+    with Web(linked_site(120, 7), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A), web.url(B)])
+        assert done.code == 0, done
+        assert web.duplicates() == {}
+        for host in (A, B):
+            assert paths(root, web, host) == {"/", *(f"/{n}" for n in range(120))}
+        assert web.count(HOSTS[2]) == 0
+    assert "finished: 242 pages" in done.out
+    assert errors(root) == {}
+    check_tree(root)
+
+
+def test_second_run_fetches_nothing(root: Path) -> None:
+    """A second run over a finished tree asks for no page, neither stored nor failed."""
+    with Web(site({"/": '<a href="/a"><a href="/gone">', "/a": ""}), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        before = web.counts()
+        again = crawl(root)
+        assert (again.code, web.counts()) == (0, before), again
+    assert "finished: 0 pages" in again.out
+    check_tree(root)
+
+
+def test_seed_is_added(root: Path) -> None:
+    """A further --seed on an existing tree is crawled too, and is in seeds.txt from then on."""
+    with Web(site({"/": '<a href="/a">', "/a": ""}), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        assert crawl(root, seeds=[web.url(B), web.url(A)]).code == 0
+        assert web.duplicates() == {}
+        assert set(pages(root)) == {web.url(host, path) for host in (A, B) for path in ("/", "/a")}
+        seeds = [line for line in lines_of((root / "seeds.txt").read_text()) if not line.startswith("#")]
+        assert seeds == [web.url(A), web.url(B)]
+
+
+def test_seeds_file(root: Path, tmp_path: Path) -> None:
+    """A seeds file may have comments, blank lines and a byte order mark; a line that is no URL is warned of."""
+    with Web(site({"/1": "", "/2": ""}), HOSTS) as web:
+        text = f"\ufeff# seeds\n\n  {web.url(A, '/1')}  \r\nmailto:me@example.org\nnonsense\n# end\n{web.url(B, '/2')}"
+        (tmp_path / "seeds").write_text(text, encoding="utf-8")
+        done = crawl(root, "--seeds", str(tmp_path / "seeds"))
+        assert done.code == 0, done
+        assert set(pages(root)) == {web.url(A, "/1"), web.url(B, "/2")}
+    warned = lines_of(done.err)
+    assert len(warned) == 2
+    assert ":4: not an http or https URL, skipped: mailto:me@example.org" in warned[0]
+    assert ":5: not an http or https URL, skipped: nonsense" in warned[1]
+
+
+def test_redirect_chain_is_followed(root: Path) -> None:
+    """A page that only a chain of redirects leads to is found; each hop is a record of its own."""
+    answers: dict[str, str | Response] = {"/": '<a href="/r1">', "/end": "<title>End</title>"}
+    for n, to in enumerate(["/r2", "r3", "end"], 1):
+        answers[f"/r{n}"] = Response(302, {"Location": to})
+    with Web(site(answers), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)])
+        stored = pages(root)
+        assert [stored[web.url(A, f"/r{n}")].redirect for n in (1, 2, 3)] == [
+            web.url(A, path) for path in ("/r2", "/r3", "/end")
+        ]
+        assert (stored[web.url(A, "/end")].title, stored[web.url(A, "/end")].depth) == ("End", 4)
+    assert "2 pages" in done.out
+    assert "3 redirects" in done.out
+
+
+def test_redirect_loop_ends(root: Path) -> None:
+    """Redirects that lead in a circle are each asked for once."""
+    with Web(site({"/": Response(301, {"Location": "/b"}), "/b": Response(301, {"Location": "/"})}), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)])
+        assert web.duplicates() == {}
+    assert done.code == 1  # nothing of use was stored
+    assert len(pages(root)) == 2
+
+
+def test_html5lib_stores_the_same(root: Path, tmp_path: Path) -> None:
+    """The reference parser leads to the same pages with the same links."""
+    with Web(linked_site(25, 4), HOSTS) as web:
+        seeds = [web.url(A)]
+        assert crawl(root, seeds=seeds).code == 0
+        reference = tmp_path / "reference"
+        assert crawl(reference, seeds=seeds, settings={"parse.parser": "html5lib"}).code == 0
+    ours, theirs = pages(root), pages(reference)
+    assert ours.keys() == theirs.keys()
+    assert all((ours[url].links, ours[url].sha256) == (theirs[url].links, theirs[url].sha256) for url in ours)
+
+
+def test_bodies_are_what_was_served(root: Path) -> None:
+    """Bodies are stored as they came, whatever bytes they are."""
+    bodies = {"/": b'<a href="/1">\r\n\0\xff\xfe', "/1": bytes(range(256)) * 200}
+    with Web(lambda request: Response(200, HTML, bodies.get(request.path, b"")), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        assert {path: body(root, web.url(A, path)) for path in bodies} == bodies
+
+
+def test_errors_are_written_and_counted(root: Path) -> None:
+    """Pages that cannot be had are error records, and the summary counts them by class."""
+    answers: dict[str, str | Response] = {"/": '<a href="/gone"><a href="/private"><a href="/large">'}
+    answers["/large"] = "." * 3000
+    answers["/robots.txt"] = Response(200, {}, b"User-agent: *\nDisallow: /private")
+    with Web(site(answers), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)], settings={"fetch.max_bytes": 2000})
+        assert done.code == 0, done
+        found = {url.removeprefix(web.url(A, "")): record.class_ for url, record in errors(root).items()}
+    assert found == {"/gone": "http-4xx", "/private": "robots", "/large": "too-large"}
+    (line,) = (line for line in lines_of(done.out) if line.startswith("errors: "))
+    assert sorted(line.removeprefix("errors: ").split(", ")) == ["1 http-4xx", "1 robots", "1 too-large"]
+    check_tree(root)
+
+
+# -- politeness
+
+
+def test_delay_is_kept(root: Path) -> None:
+    """Requests to one host are at least politeness.delay apart, robots.txt included, and one at a time."""
+    with Web(linked_site(6, 5), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A), web.url(B)], settings={"politeness.delay": 0.15}).code == 0
+        for host in (A, B):
+            assert web.count(host) == 8
+            assert web.smallest_gap_s(host) >= 0.15
+            assert web.most_in_flight(host) == 1
+
+
+def test_crawl_delay_is_kept(root: Path) -> None:
+    """A longer delay that robots.txt asks for holds."""
+    answers: dict[str, str | Response] = {"/": '<a href="/1"><a href="/2">', "/1": "", "/2": ""}
+    answers["/robots.txt"] = Response(200, {}, b"User-agent: *\nCrawl-delay: 0.3")
+    with Web(site(answers), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        assert web.count(A) == 4
+        assert web.smallest_gap_s(A) >= 0.3
+
+
+@pytest.mark.parametrize("per_host", [1, 3])
+def test_per_host(root: Path, per_host: int) -> None:
+    """No more requests than politeness.per_host are unanswered by one host at a time, and so many are used."""
+    with Web(slowly(linked_site(24, 8), 0.03), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={"politeness.per_host": per_host}).code == 0
+        assert web.duplicates() == {}
+        assert web.most_in_flight(A) == per_host
+
+
+def test_hosts_take_turns(root: Path) -> None:
+    """A host of two hundred pages does not hold up five hosts of five."""
+    small = linked_site(5, 4)
+    large = linked_site(200, 199)
+    with Web(lambda request: (large if request.host == A else small)(request), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(host) for host in HOSTS], workers=1, threads=1).code == 0
+        order = [exchange.host for exchange in web.requests()]
+    assert len(order) == 202 + 5 * 7
+    last_of_small = max(index for index, host in enumerate(order) if host != A)
+    assert last_of_small < 90
+
+
+def test_new_host_is_begun_at_once(root: Path) -> None:
+    """On a machine alone, a host that a page leads to is asked at once: no heartbeat is waited for."""
+
+    def serve(request: Request) -> Response:
+        to = HOSTS.index(request.host) + 1
+        port = request.headers["host"].rpartition(":")[2]
+        link = f'<a href="http://{HOSTS[to]}:{port}/">' if to < 3 else ""
+        return Response(404 if request.path == "/robots.txt" else 200, HTML, link.encode())
+
+    with Web(serve, HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        first = [web.requests(host, "/")[0].arrived for host in HOSTS[:3]]
+    assert first[2] - first[0] < 1.5
+
+
+def failing_first(status: int, headers: dict[str, str] | None = None, times: int = 1) -> Pages:
+    """Serve / and /1 … /3; /1 fails the first `times` times."""
+    asked: list[str] = []
+
+    def serve(request: Request) -> Response:
+        if request.path == "/1":
+            asked.append(request.path)
+            if len(asked) <= times:
+                return Response(status, headers or {})
+        return site({"/": '<a href="/1"><a href="/2"><a href="/3">', "/1": "", "/2": "", "/3": ""})(request)
+
+    return serve
+
+
+def test_retry_heals(root: Path) -> None:
+    """A page that fails for a moment is asked for again after a pause, and stored."""
+    with Web(failing_first(503), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)])
+        assert done.code == 0, done
+        first, second = web.requests(A, "/1")
+        assert 0.45 <= second.arrived - first.arrived < 5
+        assert paths(root, web) == {"/", "/1", "/2", "/3"}
+        assert web.requests(A, "/3")[0].arrived < second.arrived  # the others did not wait for it
+    assert errors(root) == {}
+
+
+def test_retry_after_is_kept(root: Path) -> None:
+    """A host that says Retry-After is not asked for anything until then."""
+    with Web(failing_first(429, {"Retry-After": "1"}), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        first, _ = web.requests(A, "/1")
+        later = [e.arrived - first.answered for e in web.requests(A) if e.arrived > first.arrived]
+        assert len(later) == 3
+        assert min(later) >= 0.99
+        assert paths(root, web) == {"/", "/1", "/2", "/3"}
+
+
+def test_retries_end(root: Path) -> None:
+    """A page that keeps failing is tried 1 + fetch.retries times and becomes an error record."""
+    with Web(failing_first(503, times=99), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={"fetch.retries": 1}).code == 0
+        assert web.count(A, "/1") == 2
+        assert errors(root)[web.url(A, "/1")].attempts == 2
+
+
+def test_dead_host_holds_up_nobody(root: Path) -> None:
+    """A host that is not there costs itself only."""
+    with Web(linked_site(5, 4), [A]) as web:
+        dead = web.url(B)
+        done = crawl(root, seeds=[dead, web.url(A)], settings={"fetch.retries": 1})
+        assert done.code == 0, done
+        assert len(paths(root, web)) == 6
+    assert errors(root)[dead].class_ == "connect"
+
+
+# -- limits and choices
+
+
+def test_max_pages(root: Path) -> None:
+    """crawl.max_pages is the number of pages stored, over all runs."""
+    with Web(linked_site(60, 10), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A), web.url(B)], settings={"crawl.max_pages": 10})
+        assert (done.code, len(pages(root))) == (0, 10), done
+        again = crawl(root)
+        assert (again.code, len(pages(root))) == (0, 10), again
+    assert "crawl.max_pages is reached" in done.out
+    check_tree(root)
+
+
+def test_max_depth(root: Path) -> None:
+    """crawl.max_depth is the number of links followed from a seed."""
+    with Web(linked_site(100, 3), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)], settings={"crawl.max_depth": 2})
+        assert done.code == 0
+        assert paths(root, web) == {"/", *(f"/{n}" for n in range(1, 13))}
+    assert {record.depth for record in pages(root).values()} == {0, 1, 2}
+    assert "links by max_depth" in done.out
+
+
+def test_max_pages_per_host(root: Path) -> None:
+    """crawl.max_pages_per_host is the number of pages stored of each host, over all runs."""
+    with Web(linked_site(60, 10), HOSTS) as web:
+        options = {"crawl.max_pages_per_host": 5, "politeness.per_host": 2}
+        for _ in range(2):
+            assert crawl(root, seeds=[web.url(A), web.url(B)], settings=options).code == 0
+            assert [len(paths(root, web, host)) for host in (A, B)] == [5, 5]
+
+
+def test_allow_and_deny(root: Path) -> None:
+    """What matches no crawl.allow, or a crawl.deny, is not asked for."""
+    answers: dict[str, str | Response] = dict.fromkeys(["/docs/1", "/docs/2", "/docs/old/3", "/blog"], "")
+    answers["/docs/"] = "".join(f'<a href="{path}">' for path in answers)
+    with Web(site(answers), HOSTS) as web:
+        options = {"crawl.allow": '["/docs/"]', "crawl.deny": '["/old/", "2$"]'}
+        done = crawl(root, seeds=[web.url(A, "/docs/")], settings=options)
+        assert done.code == 0
+        assert paths(root, web) == {"/docs/", "/docs/1"}
+        assert {path for _, path in web.counts()} == {"/robots.txt", "/docs/", "/docs/1"}
+    assert "left out: 1 links by allow, 2 links by deny" in done.out
+
+
+@pytest.mark.parametrize(
+    ("scope", "stored"),
+    [
+        ("host", {"www.example.com"}),
+        ("domain", {"www.example.com", "blog.example.com", "example.com"}),
+        ("any", {"www.example.com", "blog.example.com", "example.com", "www.example.co.uk"}),
+    ],
+)
+def test_scope(root: Path, names: Callable[..., dict[str, str]], scope: str, stored: set[str]) -> None:
+    """crawl.scope says which hosts belong to the crawl: the seeds' own, their domain's, or any."""
+    hosts = ["www.example.com", "blog.example.com", "example.com", "www.example.co.uk"]
+    ways = dict(zip(hosts, HOSTS, strict=False))
+
+    def serve(request: Request) -> Response:
+        port = request.headers["host"].rpartition(":")[2]
+        links = "".join(f'<a href="http://{host}:{port}/">' for host in hosts)
+        return Response(404 if request.path == "/robots.txt" else 200, HTML, links.encode())
+
+    with Web(serve, HOSTS) as web:
+        seed = f"http://{hosts[0]}:{web.port}/"
+        done = crawl(root, seeds=[seed], settings={"crawl.scope": scope}, env=names(ways))
+        assert done.code == 0, done
+        assert {name for name, address in ways.items() if web.count(address)} == stored
+        assert set(pages(root)) == {f"http://{name}:{web.port}/" for name in stored}
+
+
+def test_breadth_first(root: Path) -> None:
+    """crawl.order = "breadth" takes a host's pages in the order in which they were found."""
+    with Web(linked_site(40, 3), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], workers=1).code == 0
+        asked = [e.path for e in web.requests(A)]
+    assert asked == ["/robots.txt", "/", *(f"/{n}" for n in range(1, 40)), "/0"]
+
+
+def test_depth_first(root: Path) -> None:
+    """crawl.order = "depth" takes the page that was found last."""
+    with Web(linked_site(40, 3), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={"crawl.order": "depth"}, workers=1).code == 0
+        asked = [e.path for e in web.requests(A)]
+        assert asked[:5] == ["/robots.txt", "/", "/3", "/12", "/39"]
+        assert len(paths(root, web)) == 41
+
+
+def test_random_order(root: Path) -> None:
+    """crawl.order = "random" takes them in no order, and all of them once."""
+    with Web(linked_site(60, 59), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={"crawl.order": "random"}, workers=1).code == 0
+        asked = [e.path for e in web.requests(A)]
+        assert web.duplicates() == {}
+    assert len(asked) == 62
+    assert asked[2:61] not in ([f"/{n}" for n in range(1, 60)], [f"/{n}" for n in range(59, 0, -1)])
+
+
+def test_drop_query(root: Path) -> None:
+    """With crawl.drop_query all queries of a path are one page."""
+    answers: dict[str, str | Response] = {"/": '<a href="/a?1"><a href="/a?2"><a href="?3">', "/a": ""}
+    with Web(site(answers), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={"crawl.drop_query": "true"}).code == 0
+        assert paths(root, web) == {"/", "/a"}
+
+
+def test_private_addresses_are_blocked_by_default(root: Path) -> None:
+    """Without fetch.allow_private_addresses nothing on loopback is asked for."""
+    with Web(linked_site(5, 4), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(A)], settings={"fetch.allow_private_addresses": "false", "fetch.retries": 0})
+        assert web.exchanges == []
+        assert errors(root)[web.url(A)].class_ == "blocked-address"
+    assert done.code == 1
+
+
+# -- what is said
+
+
+def test_json_lines(root: Path) -> None:
+    """With --log-json every line on standard error is a JSON object: one per URL with -v, and one at the end."""
+    with Web(site({"/": '<a href="/gone"><a href="/r">', "/r": Response(302, {"Location": "/"})}), HOSTS) as web:
+        done = crawl(root, "--log-json", "-v", seeds=[web.url(A)])
+        assert done.code == 0
+        said = events(done.err)
+        by_url = {each["url"]: each["event"] for each in said if "url" in each}
+        assert by_url == {web.url(A): "stored", web.url(A, "/gone"): "failed", web.url(A, "/r"): "redirect"}
+    assert said[-1]["event"] == "end"
+    assert (said[-1]["pages"], said[-1]["errors"]) == (1, {"http-4xx": 1})
+
+
+def test_json_lines_of_a_warning(root: Path, tmp_path: Path) -> None:
+    """With --log-json warnings are JSON too."""
+    with Web(site({"/": ""}), HOSTS) as web:
+        (tmp_path / "seeds").write_text(f"{web.url(A)}\nnonsense \x1b[31m\n")
+        done = crawl(root, "--log-json", "--seeds", str(tmp_path / "seeds"))
+    assert [each["event"] for each in events(done.err)] == ["warning", "end"]
+
+
+def test_quiet(root: Path) -> None:
+    """With --quiet standard error is empty, and the summary comes all the same."""
+    with Web(linked_site(10, 5), HOSTS) as web:
+        done = crawl(root, "--quiet", seeds=[web.url(A)])
+    assert (done.code, done.err) == (0, "")
+    assert lines_of(done.out)[0].startswith("finished: 11 pages")
+    assert str(root) in done.out
+
+
+def test_verbose(root: Path) -> None:
+    """With -v each URL has a line, and nothing from the web reaches the terminal raw."""
+    with Web(site({"/": "<a href='/\x9b31m\u202e'>"}), HOSTS) as web:
+        done = crawl(root, "-v", seeds=[web.url(A)])
+        said = lines_of(done.err)
+        assert said[0].split()[:2] == ["stored", web.url(A)]
+    assert len(said) == 2
+    assert all(line.isprintable() for line in said)
+
+
+def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
+    """A crawl under the program's own name is told to give an address, once."""
+    with Web(linked_site(1, 0), HOSTS) as web:
+        words = command(root, seeds=[web.url(A)])
+        at = next(index for index, word in enumerate(words) if word.startswith("politeness.user_agent"))
+        with Running(words[: at - 1] + words[at + 1 :]) as running:
+            done = running.wait()
+    (line,) = lines_of(done.err)
+    assert line.startswith("politeness.user_agent has no contact address")
+
+
+def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Away from a terminal a plain line comes at intervals, and none in between."""
+    stream = io.StringIO()
+    shown = Progress("line", verbose=False, stream=stream)
+    shown.show(Counts(pages=1))
+    assert stream.getvalue() == ""
+    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    shown.show(Counts(pages=1234, pending=5, hosts=6, in_flight=7))
+    monkeypatch.setattr(progress, "_EVERY_S", 30.0)
+    shown.show(Counts(pages=2000))
+    shown.close(Counts(pages=2000))
+    (line,) = lines_of(stream.getvalue())
+    assert line.startswith("1234 pages, ")
+    assert line.endswith("/s, 5 pending, 6 hosts, 0 errors, 7 in flight")
+
+
+def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The JSON progress line has all counts."""
+    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    stream = io.StringIO()
+    Progress("json", verbose=False, stream=stream).show(Counts(pages=3, bytes=10))
+    (line,) = events(stream.getvalue())
+    assert (line["event"], line["pages"], line["bytes"], line["errors"]) == ("progress", 3, 10, {})
+
+
+def test_progress_on_a_terminal(root: Path) -> None:
+    """On a terminal one line is drawn over and over, with pages, rate and what is pending."""
+    with Web(slowly(linked_site(20, 5), 0.02), HOSTS) as web:
+        ours, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, 100))
+        try:
+            words = command(root, seeds=[web.url(A)])
+            with Running(words, stderr=theirs, stdout=subprocess.DEVNULL) as running:
+                os.close(theirs)
+                drawn = b""
+                with contextlib.suppress(OSError):  # EIO: the other end is closed
+                    while more := os.read(ours, 65536):
+                        drawn += more
+                assert running.wait().code == 0
+        finally:
+            os.close(ours)
+    text = drawn.decode()
+    assert text.count("\r") > 2
+    assert " pending, 1 hosts, 0 errors, " in text
+    assert "\r21 pages" in text
+
+
+# -- signals
+
+
+@pytest.mark.parametrize(
+    ("number", "group"), [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGTERM, False)],
+    ids=["SIGINT", "Ctrl-C", "SIGTERM"],
+)  # fmt: skip
+def test_interrupt_drains(root: Path, number: int, group: bool) -> None:
+    """One signal: what is in flight is stored, exit 130, and a later run does the rest and no page twice."""
+    with Web(slowly(linked_site(25, 8), 0.03), HOSTS) as web:
+        with Running(command(root, seeds=[web.url(host) for host in HOSTS])) as running:
+            running.until(lambda: web.count() >= 40, "40 requests")
+            running.signal(number, group=group)
+            done = running.wait()
+        assert done.code == 130, done
+        assert "stopped: interrupted" in done.out
+        assert len(lines_of(done.err)) == 1
+        assert done.err.startswith("stopping: ")
+        asked = {(host, path) for host, path in web.counts() if path != "/robots.txt"}
+        assert {(host, path) for host in HOSTS for path in paths(root, web, host)} == asked
+        assert len(asked) < 26 * len(HOSTS)
+        check_tree(root)
+        rest = crawl(root)
+        assert rest.code == 0, rest
+        assert web.duplicates() == {}
+        assert len(pages(root)) == 26 * len(HOSTS)
+    check_tree(root)
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_second_interrupt_leaves_at_once(root: Path, group: bool) -> None:
+    """A second signal does not wait for the slow page that the first one waits for."""
+    slow = slowly(linked_site(5, 4), 25.0)
+    asked: list[str] = []
+
+    def serve(request: Request) -> Response:
+        asked.append(request.path)
+        return slow(request)
+
+    with Web(serve, HOSTS) as web:
+        with Running(command(root, seeds=[web.url(A)])) as running:
+            running.until(lambda: "/" in asked, "the slow page")
+            running.signal(signal.SIGINT, group=group)
+            assert running.process.stderr is not None
+            assert b"stopping: " in running.process.stderr.readline()
+            second_at = time.monotonic()
+            running.signal(signal.SIGINT, group=group)
+            done = running.wait()
+            assert (done.code, time.monotonic() - second_at < 3) == (130, True), done
+        assert pages(root) == {}
+    assert temporaries(root) == []
+
+
+# -- workers that die
+
+
+def test_killed_worker_costs_nothing(root: Path) -> None:
+    """A worker process killed in the middle of a crawl is replaced; every page is stored all the same."""
+    with Web(slowly(linked_site(25, 8), 0.02), HOSTS) as web:
+        with Running(command(root, seeds=[web.url(host) for host in HOSTS], threads=3)) as running:
+            running.until(lambda: web.count() >= 40, "40 requests")
+            workers = running.workers()
+            assert len(workers) == 2
+            os.kill(workers[0], signal.SIGKILL)
+            done = running.wait()
+        assert done.code == 0, done
+        assert len(pages(root)) == 26 * len(HOSTS)
+        assert set(web.duplicates().values()) <= {2}
+        assert len(web.duplicates()) <= 3  # one for each thread
+    assert errors(root) == {}
+    check_tree(root)  # no temporary of the dead one either
+    assert crawl(root).code == 0
+    check_tree(root)
+
+
+def _little_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (640_000_000, 640_000_000))
+
+
+def _zipped(piece: bytes, times: int) -> bytes:
+    packer = zlib.compressobj(wbits=31)
+    packed = b"".join(packer.compress(piece) for _ in range(times))
+    return packed + packer.flush()
+
+
+def test_page_that_exhausts_memory(root: Path) -> None:
+    """A page that needs more memory than there is becomes an error of class worker-died; all others are stored."""
+    greedy = Response(200, {**HTML, "Content-Encoding": "gzip"}, _zipped(b"." * 100_000, 3200))
+    links = "".join(f'<a href="/{n}">' for n in range(8)) + '<a href="/greedy">'
+    answers: dict[str, str | Response] = {"/": links, "/greedy": greedy, **{f"/{n}": "" for n in range(8)}}
+    with Web(site(answers), HOSTS) as web:
+        options = {"fetch.max_bytes": 2_000_000_000, "politeness.per_host": 4}
+        done = crawl(root, seeds=[web.url(A)], settings=options, threads=2, preexec_fn=_little_memory)
+        assert done.code == 0, done
+        assert {url.removeprefix(web.url(A, "")): e.class_ for url, e in errors(root).items()} == {
+            "/greedy": "worker-died"
+        }
+        assert paths(root, web) == {"/", *(f"/{n}" for n in range(8))}
+        assert web.count(A, "/greedy") == 2
+    check_tree(root)

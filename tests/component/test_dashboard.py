@@ -1,0 +1,351 @@
+"""`fscrawl dashboard` as a process: what it says, whom it answers over a real socket, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.crawling import CHECKOUT, Running
+from tests.support.dashboards import Served, until, write_log
+from tests.support.trees import Grown
+
+URL = "http://a.example/"
+
+
+@pytest.fixture
+def grown(root: Path) -> Grown:
+    grown = Grown(root)
+    grown.page(URL, b"<title>Front</title><a href=b>b</a>")
+    grown.page(URL + "b")
+    write_log(root, "m-1-aa", *({"beat": n, "pages": n} for n in range(20)), every_s=1.0, alive=True)
+    return grown
+
+
+@pytest.fixture
+def served(grown: Grown) -> Iterator[Served]:
+    with Served(grown.root) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A dashboard for tests that change nothing."""
+    grown = Grown(tmp_path_factory.mktemp("standing") / "tree")
+    grown.page(URL)
+    with Served(grown.root) as served:
+        yield served
+
+
+@pytest.fixture
+def controlled(grown: Grown) -> Iterator[Served]:
+    with Served(grown.root, "--control") as served:
+        yield served
+
+
+def raw(port: int, request: bytes) -> bytes:
+    """Send bytes as they are, and read until the other side closes."""
+    with contextlib.closing(socket.create_connection(("127.0.0.1", port), timeout=10)) as connection:
+        connection.sendall(request)
+        came = b""
+        with contextlib.suppress(ConnectionResetError):  # it would not read it all
+            while more := connection.recv(65536):
+                came += more
+        return came
+
+
+def get(port: int, path: bytes, *headers: bytes) -> int:
+    answer = raw(port, b"\r\n".join([b"GET " + path + b" HTTP/1.1", b"Connection: close", *headers, b"", b""]))
+    return int(answer.split(b" ", 2)[1])
+
+
+# -- whom it answers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([b"Host: localhost"], 200),
+        ([b"Host: 127.0.0.1:1"], 200),
+        ([b"Host: evil.example"], 400),
+        ([b"Host: 127.0.0.1.evil.example"], 400),
+        ([b"Host: 192.0.2.1"], 400),
+        ([b"Host: 127.0.0.1@evil.example"], 400),
+        ([b"Host:"], 400),
+        ([], 400),
+        ([b"Host: localhost", b"Host: evil.example"], 400),
+        ([b"Host: evil.example", b"X-Forwarded-Host: localhost", b"X-Forwarded-For: 127.0.0.1"], 400),
+        ([b"Host: localhost", b"Sec-Fetch-Site: cross-site"], 403),
+    ],
+)
+def test_host_header(standing: Served, headers: list[bytes], status: int) -> None:
+    """A name that leads here by somebody else's DNS is refused, whatever else the request says."""
+    assert get(standing.port, b"/api/state", *headers) == status
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/../../etc/passwd",
+        b"/body/../../crawl.toml",
+        b"/body/%2e%2e/%2e%2e/crawl.toml",
+        b"/body/..%2f..%2fcrawl.toml",
+        b"/body/%252e%252e/x",
+        b"/body/a.example/..%2f..%2f..%2fcrawl.toml",
+        b"/body/a.example/000000000000000000000000%00.html",
+        b"/body/a.example\\..\\..",
+        b"/dashboard.js/../app.py",
+        b"/static/../app.py",
+        b"//etc/passwd",
+        b"/.fscrawl/tree.json",
+        b"/crawl.toml",
+        b"/api/pages?host=..%2f.fscrawl",
+        b"/api/page?host=..&key=000000000000000000000000",
+    ],
+)
+def test_no_way_out_of_the_rooms(standing: Served, path: bytes) -> None:
+    """No path leads to a file that is not a page's."""
+    assert get(standing.port, path, b"Host: localhost") == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/dashboard.js", "/api/state", "/metrics", "/nothing", "/body/a.example/x", "/control/pause"]
+)
+def test_headers_of_every_answer(standing: Served, path: str) -> None:
+    """Every answer, errors too, has a policy, is not sniffed, tells no referrer, and is for no other origin."""
+    headers = standing.ask("GET", path, {"origin": "http://evil.example"}).headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "frame-ancestors" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert not any(name.startswith("access-control") for name in headers)
+    assert "server" not in headers
+
+
+def test_what_is_no_http(standing: Served) -> None:
+    """Rubbish gets a 400, a head without end no answer, and the next request one."""
+    assert raw(standing.port, b"\x16\x03\x01\x02\x00\x01\r\n\r\n").startswith(b"HTTP/1.1 400")
+    long = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 200_000 + b"\r\n\r\n"
+    assert b" 200 " not in raw(standing.port, long)[:20]
+    assert standing.ask("GET", "/").status == 200
+
+
+# -- control
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"x_fscrawl_token": ""}, 403),
+        ({"x_fscrawl_token": "wrong"}, 403),
+        ({"origin": "http://evil.example", "sec_fetch_site": "cross-site"}, 403),
+        ({"origin": "http://127.0.0.1:1"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "", "sec_fetch_site": ""}, 403),
+        ({"content_type": "text/plain"}, 415),
+        ({"host": "evil.example"}, 400),
+    ],
+)
+def test_who_may_control(controlled: Served, grown: Grown, headers: dict[str, str], status: int) -> None:
+    """Only the token from a page of this dashboard pauses the crawl."""
+    assert controlled.control("pause", **headers).status == status
+    assert (grown.root / "PAUSE").exists() == (status == 200)
+
+
+def test_control_of_a_crawl(controlled: Served, grown: Grown) -> None:
+    """The page is told at once what control has done."""
+    with controlled.events() as events:
+        until(events, "state", lambda state: state["condition"] == "running" and state["control"])
+        assert controlled.control("pause").json() == {"done": "created: PAUSE"}
+        until(events, "state", lambda state: state["condition"] == "paused")
+        assert controlled.control("resume").status == 200
+        until(events, "state", lambda state: state["condition"] == "running")
+    assert controlled.control("seed", {"url": "http://new.example"}).status == 200
+    assert (grown.root / "seeds.txt").read_text().endswith("\nhttp://new.example/\n")
+
+
+def test_read_only(served: Served, grown: Grown) -> None:
+    """Without --control there is no token, and every change is refused; so is every method that could be one."""
+    assert served.token == ""
+    before = sorted(grown.root.iterdir())
+    for verb in ("pause", "resume", "stop", "seed", "retry"):
+        assert served.control(verb, {"url": "http://b.example/"}, x_fscrawl_token="x").status == 403
+        assert served.ask("GET", f"/control/{verb}").status == 405
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert served.ask(method, "/").status == 405
+    assert sorted(grown.root.iterdir()) == before
+
+
+def test_tokens_differ(grown: Grown) -> None:
+    """Each start has a token of its own, which is long."""
+    tokens = set()
+    for _ in range(2):
+        with Served(grown.root, "--control") as served:
+            tokens.add(served.token)
+    assert len(tokens) == 2
+    assert all(len(token) >= 32 for token in tokens)
+
+
+# -- streams and the tree
+
+
+def test_events_follow_the_logs(served: Served, grown: Grown) -> None:
+    """A beat that is written is an event soon after, without anybody asking."""
+    with served.events("/events?window=1h") as events:
+        first = until(events, "state")
+        assert first["totals"]["pages"] == 19
+        write_log(grown.root, "m-2-bb", {"beat": 0, "pages": 100}, alive=True)
+        assert len(until(events, "state", lambda state: state["totals"]["pages"] == 119)["machines"]) == 2
+
+
+def test_tree_that_goes_and_comes_back(served: Served, grown: Grown) -> None:
+    """An unmounted tree is said in the stream, which goes on by itself; the process says nothing of it."""
+    with served.events() as events:
+        until(events, "state")
+        away = grown.root.rename(grown.root.with_name("away"))
+        assert "is the share mounted?" in until(events, "trouble")["error"]
+        assert served.ask("GET", "/api/state").status == 503
+        assert b"fscrawl_tree_up 0" in served.ask("GET", "/metrics").body
+        away.rename(grown.root)
+        until(events, "state", lambda state: state["totals"]["pages"] == 19)
+    done = served.end()
+    assert (done.code, done.err.strip()) == (0, "")
+
+
+def test_metrics(served: Served) -> None:
+    """Metrics are there for Prometheus, by their names."""
+    answer = served.ask("GET", "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert re.search(rb'^fscrawl_pages_total\{machine="m-1-aa"\} 19$', answer.body, re.MULTILINE)
+
+
+def test_a_hundred_thousand_hosts(root: Path) -> None:
+    """With 100,000 hosts each page of the table, in any order, is there within moments, and so is the state."""
+    grown = Grown(root)
+    for number in range(99_999):
+        (root / "links" / f"h{number:06}.example").mkdir()
+    grown.page("http://h099999.example/")
+    with Served(root) as served:
+        began = time.monotonic()
+        while served.ask("GET", "/api/hosts?sort=host&order=up").json()["hosts"] != 100_000:
+            assert time.monotonic() - began < 60
+        slowest = 0.0
+        for query in (
+            "sort=records",
+            "sort=records&order=up&page=1999",
+            "sort=host",
+            "q=0999",
+            "q=99999&sort=failures",
+        ):
+            began = time.monotonic()
+            table = served.ask("GET", f"/api/hosts?{query}").json()
+            slowest = max(slowest, time.monotonic() - began)
+            assert len(table["rows"]) == min(50, table["found"])
+            assert served.ask("GET", "/api/state").status == 200
+        assert slowest < 5
+        print(f"slowest answer of 100,000 hosts: {slowest * 1000:.0f} ms")
+
+
+# -- its life
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_end_with_open_streams(served: Served, number: signal.Signals) -> None:
+    """Ctrl-C ends it at once, although pages are open and listen; exit code 0."""
+    with contextlib.ExitStack() as stack:
+        for path in ("/events", "/events/hosts", "/events?window=1h"):
+            until(
+                stack.enter_context(served.events(path)),
+                path.rpartition("/")[2].partition("?")[0].replace("events", "state"),
+            )
+        began = time.monotonic()
+        served.running.signal(number)
+        done = served.running.wait(10)
+    assert time.monotonic() - began < 3
+    assert done.err.strip() == ""
+    assert done.code == (0 if number == signal.SIGINT else -signal.SIGTERM)
+
+
+def test_port_that_is_taken(served: Served, grown: Grown) -> None:
+    """A port that is taken is one line and exit code 2."""
+    with Running(
+        [sys.executable, "-m", "fscrawl", "dashboard", "--root", str(grown.root), "--port", str(served.port)],
+        cwd=CHECKOUT,
+    ) as second:
+        done = second.wait()
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"fscrawl: --port {served.port}: something listens there already; choose another, or 0 for any\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (["--port", "65536"], 2, "must be a number from 0 to 65535"),
+        (["--host", "192.0.2.1"], 2, "--host 192.0.2.1: cannot listen there"),
+        (["--root", "nowhere"], 75, "is the share mounted?"),
+    ],
+)
+def test_what_cannot_be(grown: Grown, flags: list[str], code: int, said: str) -> None:
+    """What is wrong at start is one line, with the exit code of its kind."""
+    words = [sys.executable, "-m", "fscrawl", "dashboard", "--root", str(grown.root), "--port", "0", *flags]
+    with Running(words, cwd=CHECKOUT) as running:
+        done = running.wait()
+    assert (done.code, done.err.count("\n")) == (code, 1)
+    assert said in done.err
+
+
+def test_missing_extra(grown: Grown, tmp_path: Path) -> None:
+    """Without its extra the command says in one line what to install."""
+    hidden = "import sys; sys.modules['uvicorn'] = None; from fscrawl.cli import main; sys.exit(main(sys.argv[1:]))"
+    with Running([sys.executable, "-c", hidden, "dashboard", "--root", str(grown.root)], cwd=CHECKOUT) as running:
+        done = running.wait()
+    assert (done.code, done.err) == (2, "fscrawl: dashboard needs uvicorn: pip install 'fscrawl[dashboard]'\n")
+
+
+def test_every_address(grown: Grown) -> None:
+    """Listening on every address is said to be open to others, and still answers no foreign name."""
+    words = [
+        sys.executable,
+        "-m",
+        "fscrawl",
+        "dashboard",
+        "--root",
+        str(grown.root),
+        "--port",
+        "0",
+        "--host",
+        "0.0.0.0",
+    ]
+    with Running(words, cwd=CHECKOUT) as running:
+        assert running.process.stdout is not None
+        said = running.process.stdout.readline().decode() + running.process.stdout.readline().decode()
+        port = int(re.search(r":(\d+)/", said)[1])
+        assert "whoever reaches this machine can read the crawl" in said
+        assert get(port, b"/api/state", b"Host: 127.0.3.7") == 200
+        assert get(port, b"/api/state", b"Host: evil.example") == 400
+
+
+def test_many_at_a_time(served: Served) -> None:
+    """Fifty streams and requests besides are all answered, out of one look a second."""
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 200
+    barrier = threading.Barrier(50)
+
+    def listen(_: int) -> int:
+        with served.events() as events:
+            barrier.wait(30)
+            return until(events, "state")["totals"]["pages"]
+
+    with ThreadPoolExecutor(50) as pool:
+        assert set(pool.map(listen, range(50))) == {19}
+    assert served.ask("GET", "/").status == 200

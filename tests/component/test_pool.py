@@ -1,0 +1,319 @@
+"""Worker processes: every task comes back once, whatever becomes of the process that worked on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fscrawl import store, urls
+from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.engine.pool import Died, Place, Pool, Trouble
+from fscrawl.errors import FscrawlError
+from fscrawl.frontier.task import Task
+from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
+from fscrawl.worker import Job, Outcome
+from tests.support.crawling import USER_AGENT, check_tree, errors, pages
+from tests.support.web import Request, Response, Web, linked_site
+
+HOSTS = ["127.0.4.1", "127.0.4.2", "127.0.4.3"]
+HTML = {"Content-Type": "text/html"}
+SETTINGS = Settings(
+    politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT, robots=False),
+    fetch=FetchSettings(allow_private_addresses=True, timeout=30.0),
+)
+
+Start = Callable[..., Pool]
+Answer = Outcome | Died | Trouble
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[Start]:
+    """Start pools over a new tree; what is left of them is killed in the end."""
+    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host")
+    store.create(root, record, render(Settings()), "")
+    started: list[Pool] = []
+
+    def pool(
+        workers: int = 1,
+        threads: int = 2,
+        settings: Settings = SETTINGS,
+        hung_after_s: float = 60.0,
+        delay_s: float = 0.0,
+    ) -> Pool:
+        job = Job(settings, frozenset(f"http://{host}/" for host in HOSTS))
+        place = Place(root, record, "machine-1-abcdef", False, threads)
+        started.append(Pool(workers, place, job, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
+        return started[-1]
+
+    yield pool
+    for each in started:
+        each.kill()
+        each.close()
+
+
+def task(url: str) -> Task:
+    return Task(url, urls.host(url), urls.key(url), 0, "", 1)
+
+
+def gather(pool: Pool, count: int, timeout_s: float = 20.0) -> list[Answer]:
+    """Give the next `count` answers."""
+    answers: list[Answer] = []
+    deadline = time.monotonic() + timeout_s
+    while len(answers) < count:
+        assert time.monotonic() < deadline, f"{len(answers)} of {count} answers within {timeout_s} s: {answers}"
+        answers += pool.wait(0.2)
+    assert list(pool.wait(0)) == []
+    assert len(answers) == count
+    return answers
+
+
+def worker_pids(pool: Pool) -> list[int]:
+    return [pid for slot in pool._slots for pid in (slot.executor._processes or {})]
+
+
+@contextmanager
+def web(kill: Callable[[], None] | None = None) -> Iterator[Web]:
+    """A web of plain pages; /deadly kills by `kill`, /slow takes a minute."""
+
+    def serve(request: Request) -> Response:
+        if request.path == "/deadly" and kill is not None:
+            kill()
+        return Response(200, HTML, b"<p>", delay_s=60.0 if request.path in ("/deadly", "/slow") else 0.0)
+
+    with Web(serve, HOSTS) as served:
+        yield served
+
+
+def test_every_task_comes_back_once(start: Start, root: Path) -> None:
+    """As many outcomes come back as tasks were submitted, one for each."""
+    with Web(linked_site(40, 5), HOSTS) as served:
+        pool = start(workers=2, threads=3)
+        tasks = [task(served.url(host, f"/{n}")) for n in range(40) for host in HOSTS]
+        for each in tasks:
+            pool.submit(each)
+        answers = gather(pool, len(tasks))
+        assert sorted(answer.task for answer in answers) == sorted(tasks)
+        assert {answer.kind for answer in answers if isinstance(answer, Outcome)} == {"stored"}
+        assert served.duplicates() == {}
+    assert len(pages(root)) == len(tasks)
+    check_tree(root)
+
+
+def test_room(start: Start) -> None:
+    """A pool has room until every thread has a page and every inbox as many more."""
+    with web() as served:
+        pool = start(workers=2, threads=2)
+        for n in range(8):
+            assert pool.has_room
+            pool.submit(task(served.url(HOSTS[n % 3], f"/{n}")))
+        assert not pool.has_room
+        gather(pool, 8)
+        assert pool.has_room
+
+
+def test_drain_returns_what_nobody_began(start: Start) -> None:
+    """A drained pool gives back the waiting tasks as "returned", and finishes those that were begun."""
+    release = time.monotonic() + 0.5
+
+    def serve(request: Request) -> Response:
+        return Response(200, HTML, b"<p>", delay_s=max(0.0, release - time.monotonic()))
+
+    with Web(serve, HOSTS) as served:
+        pool = start(workers=1, threads=1)
+        for n in range(2):
+            pool.submit(task(served.url(HOSTS[0], f"/{n}")))
+        list(pool.wait(0))  # sends them
+        pool.drain()
+        kinds = sorted(answer.kind for answer in gather(pool, 2) if isinstance(answer, Outcome))
+        assert kinds in (["returned", "stored"], ["returned", "returned"])
+        assert served.count() == kinds.count("stored")
+
+
+def test_killed_worker_is_replaced(start: Start) -> None:
+    """The pages of a worker that was killed are done by its successor."""
+    killed: list[int] = []
+
+    def once() -> None:
+        if not killed:
+            killed.extend(worker_pids(pool))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    def serve(request: Request) -> Response:
+        if request.path == "/3":
+            once()
+        return Response(200, HTML, b"<p>")
+
+    with Web(serve, HOSTS) as served:
+        pool = start(workers=1, threads=2)
+        tasks = [task(served.url(HOSTS[0], f"/{n}")) for n in range(4)]
+        for each in tasks:
+            pool.submit(each)
+        answers = gather(pool, 4)
+        assert {answer.task for answer in answers} == set(tasks)
+        assert all(isinstance(answer, Outcome) for answer in answers)
+        assert pool.replaced == 1
+        assert pool.bereaved == {tasks[0].host}
+        assert worker_pids(pool) != killed
+
+
+def test_page_that_kills_twice(start: Start, root: Path) -> None:
+    """A page that kills its worker twice comes back as `Died`; the others of that worker are done."""
+
+    def kill() -> None:
+        for pid in worker_pids(pool):
+            os.kill(pid, signal.SIGKILL)
+
+    with web(kill) as served:
+        pool = start(workers=1, threads=4)
+        paths = ["/1", "/2", "/deadly", "/3", "/4"]
+        for path in paths:
+            pool.submit(task(served.url(HOSTS[0], path)))
+        answers = gather(pool, 5)
+        died = [answer.task.url for answer in answers if isinstance(answer, Died)]
+        assert died == [served.url(HOSTS[0], "/deadly")]
+        assert pool.replaced == 2
+        assert served.count(path="/deadly") == 2
+    assert set(pages(root)) == {served.url(HOSTS[0], path) for path in paths if path != "/deadly"}
+
+
+def test_dying_worker_takes_no_other_along(start: Start) -> None:
+    """While one worker dies, the pages of the other go on, each asked for once."""
+
+    def kill() -> None:
+        slot = next(slot for slot in pool._slots if slot.in_flight.get(deadly.key))
+        for pid in slot.executor._processes or {}:
+            os.kill(pid, signal.SIGKILL)
+
+    with web(kill) as served:
+        pool = start(workers=2, threads=1)
+        deadly = task(served.url(HOSTS[0], "/deadly"))
+        pool.submit(deadly)
+        others = [task(served.url(HOSTS[1], f"/{n}")) for n in range(2)]
+        for each in others:
+            pool.submit(each)
+        answers = gather(pool, 3)
+        assert [answer.task for answer in answers if isinstance(answer, Died)] == [deadly]
+        assert all(served.count(HOSTS[1], f"/{n}") == 1 for n in range(2))
+
+
+def test_hung_worker_is_killed(start: Start) -> None:
+    """A worker that does not answer for `hung_after_s` is killed; a page that hangs twice is given up."""
+    with web() as served:
+        pool = start(hung_after_s=0.4)
+        pool.submit(task(served.url(HOSTS[0], "/slow")))
+        (answer,) = gather(pool, 1)
+        assert isinstance(answer, Died)
+        assert served.count(path="/slow") <= 2
+
+
+def test_worker_that_waits_for_the_tree_is_not_killed(start: Start) -> None:
+    """A worker that does not answer because the tree does not is left alone, and one that nobody listened to."""
+    with web() as served:
+        pool = start(hung_after_s=0.4)
+        pool.submit(task(served.url(HOSTS[0], "/slow")))
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            assert list(pool.wait(0.05, excused=True)) == []
+        assert pool.replaced == 0
+        pool._waited_at -= 100  # this process stood still itself
+        assert list(pool.wait(0.05)) == []
+        assert pool.replaced == 0
+
+
+def test_what_killed_a_worker_is_asked_for_after_the_delay(start: Start) -> None:
+    """What was in flight when a worker died has perhaps just been asked for: its host's delay is kept."""
+    asked: list[float] = []
+
+    def serve(request: Request) -> Response:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            for pid in worker_pids(pool):
+                os.kill(pid, signal.SIGKILL)
+        return Response(200, HTML, b"<p>")
+
+    with Web(serve, HOSTS) as served:
+        pool = start(delay_s=1.0)
+        pool.submit(task(served.url(HOSTS[0], "/")))
+        (answer,) = gather(pool, 1)
+    assert isinstance(answer, Outcome)
+    assert answer.kind == "stored"
+    assert asked[1] - asked[0] >= 1.0
+
+
+def test_defect_costs_one_page(start: Start, root: Path) -> None:
+    """Whatever goes wrong inside costs that one page, which is written down as an internal error."""
+    broken = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retries=None))  # type: ignore[arg-type]
+    with Web(lambda request: Response(503 if request.path == "/2" else 200, HTML), HOSTS) as served:
+        pool = start(settings=broken)
+        for n in (1, 2, 3):
+            pool.submit(task(served.url(HOSTS[0], f"/{n}")))
+        outcomes = {answer.task.url: answer for answer in gather(pool, 3) if isinstance(answer, Outcome)}
+        assert [outcomes[served.url(HOSTS[0], f"/{n}")].kind for n in (1, 2, 3)] == ["stored", "failed", "stored"]
+        assert errors(root)[served.url(HOSTS[0], "/2")].class_ == "internal"
+        assert pool.replaced == 0
+
+
+def test_tree_that_vanishes_is_trouble(start: Start, root: Path) -> None:
+    """A tree that is gone comes back as trouble beside the task, and no new tree is made."""
+    with web() as served:
+        pool = start()
+        pool.submit(task(served.url(HOSTS[0], "/1")))
+        gather(pool, 1)
+        root.rename(root.with_name("away"))
+        pool.submit(task(served.url(HOSTS[0], "/2")))
+        (answer,) = gather(pool, 1)
+    assert isinstance(answer, Trouble)
+    assert answer.error.exit_code == 75
+    assert not root.exists()
+
+
+def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
+    """A worker that begins, or takes new settings, while the tree cannot be read is not in trouble for that."""
+    away = root.with_name("away")
+    root.rename(away)
+    with web() as served:
+        pool = start()
+        pool.tell(Job(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS)))
+        assert list(pool.wait(1.0)) == []
+        away.rename(root)
+        pool.submit(task(served.url(HOSTS[0], "/1")))
+        (answer,) = gather(pool, 1)
+    assert isinstance(answer, Outcome)
+    assert answer.kind == "stored"
+
+
+def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that never say a word end the crawl with a line of advice, not in an endless loop."""
+    monkeypatch.setattr("fscrawl.engine.pool._STILLBORN", 2)
+    pool = start()
+
+    def kill_each() -> None:
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            for pid in worker_pids(pool):
+                os.kill(pid, signal.SIGKILL)
+            list(pool.wait(0.2))
+
+    with pytest.raises(FscrawlError, match="as soon as they begin"):
+        kill_each()
+
+
+def test_new_settings_reach_the_workers(start: Start) -> None:
+    """After `tell`, the workers go by the new settings."""
+    changed = replace(SETTINGS, fetch=replace(SETTINGS.fetch, headers={"X-Now": "new"}))
+    with web() as served:
+        pool = start()
+        pool.submit(task(served.url(HOSTS[0], "/1")))
+        gather(pool, 1)
+        pool.tell(Job(changed, frozenset()))
+        pool.submit(task(served.url(HOSTS[0], "/2")))
+        gather(pool, 1)
+        assert [e.headers.get("x-now") for e in served.requests()] == [None, "new"]

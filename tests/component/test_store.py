@@ -1,0 +1,401 @@
+"""What the store promises on every file system.
+
+One suite, a directory on each file system in turn: pytest's own, /dev/shm, and the directories of
+`$FSCRAWL_STORE_DIRS` (separated by colons: mounts of sshfs, NFS, …).
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from fscrawl import store
+from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.storage.atomic import claim, publish
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.store import Tree, create
+
+ROOT = Path(__file__).parents[2]
+PLACES = ["tmp_path", "/dev/shm", *filter(None, os.environ.get("FSCRAWL_STORE_DIRS", "").split(":"))]
+KEY, OTHER = "0a" * 12, "0b" * 12
+HOST = "a.example"
+BODY = b"<title>x</title>" * 1000
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+FANNED = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=1, partition="host")
+
+
+@pytest.fixture(params=PLACES)
+def directory(request, tmp_path):
+    if request.param == "tmp_path":
+        yield tmp_path
+        return
+    if not Path(request.param).is_dir():
+        pytest.skip(f"{request.param} is no directory")
+    path = Path(tempfile.mkdtemp(prefix="fscrawl-test-", dir=request.param))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(params=[RECORD, FANNED], ids=["flat", "fanout"])
+def tree(request, directory):
+    create(directory / "root", request.param, "", "")
+    return Tree(directory / "root", "m-1-aa", fsync=True)
+
+
+def page(key=KEY, body=BODY, **changes):
+    values = {
+        "url": f"http://{HOST}/{key}",
+        "key": key,
+        "depth": 0,
+        "referrer": "",
+        "fetched_at": "t",
+        "machine": "m-1-aa",
+        "status": 200,
+        "headers": {},
+        "bytes": len(body or b""),
+        "sha256": hashlib.sha256(body).hexdigest() if body is not None else "",
+        "elapsed": 0.1,
+        "links": ("http://a.example/é",),
+    }
+    return PageRecord(**values | changes)
+
+
+def at_once(jobs):
+    """Run callables in threads that start together; give their results, or what they raised."""
+    results: list[object] = [None] * len(jobs)
+    barrier = threading.Barrier(len(jobs), timeout=30)
+
+    def run(number, job):
+        barrier.wait()
+        try:
+            results[number] = job()
+        except Exception as error:  # noqa: BLE001 - shown by the assertion
+            results[number] = error
+
+    threads = [threading.Thread(target=run, args=item) for item in enumerate(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return results
+
+
+def files(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("fsync", [False, True])
+@pytest.mark.parametrize("data", [b"", b"x", os.urandom(3_000_000)], ids=["empty", "small", "large"])
+def test_publish(directory, data, fsync):
+    """A published file holds its data, alone in its directory."""
+    publish(directory / "file", data, "m", fsync=fsync)
+    assert (directory / "file").read_bytes() == data
+    assert files(directory) == ["file"]
+
+
+def test_publish_replaces(directory):
+    """Publishing a name again replaces what it holds."""
+    publish(directory / "file", b"old and long", "m")
+    publish(str(directory / "file"), b"new", "m")
+    assert (directory / "file").read_bytes() == b"new"
+
+
+def test_claim(directory):
+    """The first claim wins; a later one is refused and changes nothing."""
+    assert claim(directory / "file", b"first", "m1", fsync=True)
+    assert not claim(directory / "file", b"second", "m2")
+    assert (directory / "file").read_bytes() == b"first"
+    assert files(directory) == ["file"]
+
+
+def test_claim_again(directory):
+    """A claim that finds its own bytes has won, as after a reply that was lost."""
+    assert claim(directory / "file", b"mine", "m")
+    assert claim(directory / "file", b"mine", "m")
+
+
+def test_claim_race(directory):
+    """Of many claims at once exactly one wins, and its bytes stand there."""
+    won = at_once([lambda n=n: claim(directory / "file", b"%d" % n, f"m{n}") for n in range(16)])
+    assert sorted(won) == [False] * 15 + [True]
+    assert (directory / "file").read_bytes() == b"%d" % won.index(True)
+    assert files(directory) == ["file"]
+
+
+def test_publish_race(directory):
+    """Of many publishers at once one is last, and no reader sees anything but a whole file."""
+    bodies = [bytes([n]) * 50_000 for n in range(8)]
+    publish(directory / "file", bodies[0], "m")
+    read = at_once(
+        [lambda body=body: publish(directory / "file", body, "m") for body in bodies]
+        + [lambda: [(directory / "file").read_bytes() for _ in range(20)]] * 2
+    )
+    assert read[: len(bodies)] == [None] * len(bodies)
+    assert {body for bodies_read in read[len(bodies) :] for body in bodies_read} <= set(bodies)
+    assert files(directory) == ["file"]
+
+
+def test_page(tree):
+    """A page is done once it is stored, and comes back as it was."""
+    assert not tree.is_done(HOST, KEY)
+    tree.put_page(HOST, page(), BODY)
+    assert tree.is_done(HOST, KEY)
+    assert (tree.page(HOST, KEY), tree.body(HOST, KEY)) == (page(), BODY)
+    assert (tree.hosts("links"), tree.keys("links", HOST), tree.keys("htmls", HOST)) == ([HOST], [KEY], [KEY])
+
+
+def test_page_without_body(tree):
+    """A page without a body is done and leaves nothing in htmls."""
+    record = page(body=None, status=301, redirect="http://a.example/b")
+    tree.put_page(HOST, record, None)
+    assert tree.page(HOST, KEY) == record
+    assert tree.hosts("htmls") == []
+    with pytest.raises(TreeError, match="it is not there"):
+        tree.body(HOST, KEY)
+
+
+def test_empty_body(tree):
+    """A body of no bytes is a body."""
+    tree.put_page(HOST, page(body=b""), b"")
+    assert tree.body(HOST, KEY) == b""
+
+
+def test_record_race(tree):
+    """A record that is replaced again and again is whole for every reader, and its body stays."""
+    records = [page(checked_at="t" * 1000, checked_status=n) for n in range(8)]
+    tree.put_page(HOST, records[0], BODY)
+    read = at_once(
+        [lambda record=record: tree.put_record(HOST, record) for record in records]
+        + [lambda: [tree.page(HOST, KEY) for _ in range(20)]] * 2
+    )
+    assert read[: len(records)] == [None] * len(records)
+    assert all(record in records for found in read[len(records) :] for record in found)
+    assert tree.body(HOST, KEY) == BODY
+
+
+def test_errors(tree):
+    """A failure is replaced by the next one and removed when it is healed, or was never there."""
+    tree.drop_error(HOST, KEY)
+    for attempts in (1, 2):
+        record = ErrorRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", "timeout", "no answer", attempts)
+        tree.put_error(HOST, record)
+        assert tree.error(HOST, KEY) == record
+    assert not tree.is_done(HOST, KEY)
+    tree.drop_error(HOST, KEY)
+    assert tree.keys("errs", HOST) == []
+
+
+def test_robots(tree):
+    """A robots.txt is kept per host, and one that is torn is as good as none."""
+    assert tree.robots(HOST) is None
+    record = RobotsRecord(f"http://{HOST}/robots.txt", "t", 200, "User-agent: *\n")
+    tree.put_robots(HOST, record)
+    assert tree.robots(HOST) == record
+    (tree.root / f".fscrawl/robots/{HOST}.json").write_bytes(record.to_json()[:20])
+    assert tree.robots(HOST) is None
+
+
+def test_listing(tree):
+    """Listings hold what is stored, of hosts with and without a directory, and no temporaries."""
+    keys = [f"{n:024x}" for n in range(0, 2**96, 2**90)]
+    for key in keys:
+        tree.put_page(HOST, page(key), None)
+    publish(
+        Path(tree.path_of("links", HOST, KEY)).parent / "x" if not tree.record.fanout else tree.root / "x", b"", "m"
+    )
+    for name in (f".{KEY}.json.m-2-bb.7-0.tmp", ".nfs0001"):
+        Path(tree.path_of("links", HOST, keys[0])).with_name(name).touch()
+    assert sorted(set(tree.keys("links", HOST)) - {"x"}) == keys
+    assert tree.keys("links", "b.example") == []
+    assert [owner for _, owner in tree.temporaries("links", HOST)] == ["m-2-bb"]
+    store.remove(tree.temporaries("links", HOST)[0][0])
+    assert tree.temporaries("links", HOST) == []
+    assert tree.temporaries("links", "b.example") == []
+
+
+def test_new_host_race(tree):
+    """Many threads that store the first pages of one host at once all succeed."""
+    keys = [f"{n:02x}" * 12 for n in range(16)]
+    results = at_once([lambda key=key: tree.put_page(HOST, page(key), BODY) for key in keys * 2])
+    assert results == [None] * 32
+    assert sorted(tree.keys("links", HOST)) == sorted(tree.keys("htmls", HOST)) == keys
+    assert tree.temporaries("htmls", HOST) == tree.temporaries("links", HOST) == []
+
+
+def test_create(directory):
+    """A new tree holds its record, settings and seeds; creating it again changes none of them."""
+    root = directory / "root"
+    assert store.state_of(root) == "nothing"
+    create(root, RECORD, "[crawl]\n", "http://a.example/\n")
+    create(root, FANNED, "[fetch]\n", "http://b.example/\n")
+    tree = Tree(root, "m")
+    assert (tree.record, tree.settings_text(), tree.seeds_text()) == (RECORD, "[crawl]\n", "http://a.example/\n")
+    assert store.state_of(root) == "tree"
+    assert files(root) == [".fscrawl/README", ".fscrawl/tree.json", "crawl.toml", "seeds.txt"]
+
+
+def test_create_in_a_directory(directory):
+    """A tree made where seeds and settings lie keeps them."""
+    (directory / "seeds.txt").write_text("http://mine.example/")
+    (directory / "crawl.toml").write_text("# mine\n")
+    assert store.state_of(directory) == "seeds"
+    create(directory, RECORD, "", "")
+    tree = Tree(directory, "m")
+    assert (tree.seeds_text(), tree.settings_text()) == ("http://mine.example/", "# mine\n")
+
+
+def test_create_race(directory):
+    """Many machines that create a tree at once make one, and all of them can use it."""
+    root = directory / "root"
+    records = [
+        TreeRecord(format=1, crawl=f"c{n}", created_at="t", shards=n + 1, fanout=0, partition="host") for n in range(12)
+    ]
+
+    def job(number):
+        create(root, records[number], f"# {number}\n", f"http://{number}.example/\n")
+        return Tree(root, f"m{number}").record
+
+    seen = at_once([lambda n=n: job(n) for n in range(12)])
+    assert len(set(map(repr, seen))) == 1
+    assert seen[0] in records
+    assert files(root) == [".fscrawl/README", ".fscrawl/tree.json", "crawl.toml", "seeds.txt"]
+
+
+def test_seeds(tree):
+    """Seeds are appended as whole lines, after a last line without newline and after a file that was removed too."""
+    tree.add_seeds(["http://a.example/"])
+    assert tree.seeds_text() == "http://a.example/\n"
+    (tree.root / "seeds.txt").write_text("http://b.example/")
+    tree.add_seeds(["http://c.example/", "http://d.example/é"])
+    assert tree.seeds_text() == "http://b.example/\nhttp://c.example/\nhttp://d.example/é\n"
+    (tree.root / "seeds.txt").unlink()
+    assert tree.seeds_text() == ""
+    tree.add_seeds(["http://e.example/"])
+    assert tree.seeds_text() == "http://e.example/\n"
+
+
+def test_missing_room(tree):
+    """A room that is gone is a share that is gone: nothing is made in its place."""
+    shutil.rmtree(tree.root / "htmls")
+    with pytest.raises(TreeError, match="is the share mounted"):
+        tree.put_page(HOST, page(), BODY)
+    assert not (tree.root / "htmls").exists()
+    assert not tree.is_done(HOST, KEY)
+
+
+def test_missing_root(tree):
+    """A root that is gone is a TreeError, and no new tree grows there."""
+    shutil.rmtree(tree.root)
+    with pytest.raises(TreeError):
+        tree.put_page(HOST, page(), None)
+    with pytest.raises(NotATreeError, match="is the share mounted"):
+        Tree(tree.root, "m")
+    assert not tree.root.exists()
+
+
+CRASH = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[5])
+from tests.component import test_store as suite
+from fscrawl import store
+
+function, when, number, root = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
+job = suite.crash_job(root, function)
+real, calls = getattr(os, function), 0
+
+
+def deadly(*args, **options):
+    global calls
+    calls += 1
+    if calls == number and when == "before":
+        os._exit(9)
+    if calls == number and when == "amid":  # half of the bytes are written
+        real(args[0], args[1][: len(args[1]) // 2])
+        os._exit(9)
+    result = real(*args, **options)
+    if calls == number:
+        os._exit(9)
+    return result
+
+
+setattr(os, function, deadly)
+job()
+"""
+STEPS = [
+    (function, when, number)
+    for number in (1, 2)  # of the body, of the record
+    for function, when in (
+        *(("open", "before"), ("open", "after"), ("write", "amid"), ("write", "after"), ("close", "after")),
+        *(("rename", "before"), ("rename", "after")),
+    )
+]
+
+
+def crash_job(root, function):
+    """What the doomed process does: store a page of a known host, or of a new one, or make the tree."""
+    if function == "link":
+        return lambda: create(root, RECORD, "[crawl]\n", "http://a.example/\n")
+    tree = Tree(root, "m-2-bb")
+    return lambda: tree.put_page("new.example" if function == "mkdir" else HOST, page(OTHER), BODY)
+
+
+def crash(root, function, when, number):
+    run = [sys.executable, "-c", CRASH, function, when, str(number), str(root), str(ROOT)]
+    done = subprocess.run(run, check=False, capture_output=True, timeout=60)
+    assert done.returncode == 9, done.stderr
+
+
+def verify(tree):
+    """Whatever is visible is whole: every record parses and has its body, and every body is as it was sent."""
+    for host in tree.hosts("links"):
+        for key in tree.keys("links", host):
+            assert hashlib.sha256(tree.body(host, key)).hexdigest() == tree.page(host, key).sha256
+    for host in tree.hosts("htmls"):
+        assert all(tree.body(host, key) == BODY for key in tree.keys("htmls", host))
+
+
+@pytest.mark.parametrize(("function", "when", "number"), [*STEPS, ("mkdir", "after", 1), ("mkdir", "after", 2)])
+def test_killed_while_storing(directory, function, when, number):
+    """A process killed at any step leaves nothing torn under a final name, and the next one completes the page."""
+    root = directory / "root"
+    create(root, RECORD, "", "")
+    tree = Tree(root, "m-1-aa")
+    tree.put_page(HOST, page(), BODY)
+    crash(root, function, when, number)
+    host = "new.example" if function == "mkdir" else HOST
+    verify(tree)
+    assert tree.is_done(host, OTHER) == ((function, when, number) == ("rename", "after", 2))
+    assert tree.page(HOST, KEY) == page()
+    left = tree.temporaries("htmls", host) + tree.temporaries("links", host)
+    assert {owner for _, owner in left} <= {"m-2-bb"}
+    tree.put_page(host, page(OTHER), BODY)
+    for path, _ in left:
+        store.remove(path)
+    verify(tree)
+    assert tree.is_done(host, OTHER)
+    assert not any(name.endswith(".tmp") for name in files(root))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_killed_while_creating(directory, when, number):
+    """A process killed while it makes a tree leaves a tree or none, and the next one completes it."""
+    root = directory / "root"
+    crash(root, "link", when, number)
+    state = store.state_of(root)
+    if (when, number) == ("after", 4):
+        assert state == "tree"
+    else:
+        assert state in {"seeds", "directory"}
+        with pytest.raises(NotATreeError):
+            Tree(root, "m-1-aa")
+    create(root, RECORD, "[crawl]\n", "http://a.example/\n")
+    tree = Tree(root, "m-1-aa")
+    assert (tree.record, tree.settings_text(), tree.seeds_text()) == (RECORD, "[crawl]\n", "http://a.example/\n")

@@ -1,1 +1,0 @@
-"""The parts of the pass-through file system (see `tests.passthrough`)."""

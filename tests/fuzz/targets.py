@@ -1,7 +1,0 @@
-"""All targets by name."""
-
-from __future__ import annotations
-
-from tests.fuzz import names, pages, tree
-
-TARGETS = {target.name: target for target in (*pages.TARGETS, *names.TARGETS, *tree.TARGETS)}

@@ -1,0 +1,228 @@
+"""Whole crawls for the integration tests: crawl.py as a subprocess with a deadline, and the tree it leaves, read back.
+
+    done = crawl(tmp_path / "tree", seeds=[web.url("127.0.1.1")])
+    assert done.code == 0, done
+    assert set(pages(tmp_path / "tree")) == {...}
+    check_tree(tmp_path / "tree")
+
+A crawl gets a session of its own, so that all its processes can be killed together, and none outlives its test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from fscrawl import urls
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+USER_AGENT = "fscrawl-tests/1 (+mailto:tests@example.org)"
+SETTINGS = {
+    "politeness.delay": "0",
+    "politeness.user_agent": USER_AGENT,
+    "politeness.give_up_after": "2",
+    "fetch.allow_private_addresses": "true",
+    "crawl.scope": "any",
+}
+DEADLINE_S = 40.0  # of one crawl; all of them end within a few seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A process that has ended."""
+
+    code: int
+    out: str
+    err: str
+    elapsed_s: float
+
+
+def command(
+    root: Path,
+    *flags: str,
+    seeds: Sequence[str] = (),
+    settings: Mapping[str, object] | None = None,
+    workers: int = 2,
+    threads: int = 4,
+) -> list[str]:
+    """Give the command line of a crawl; `settings` (over SETTINGS) are given while the tree is not there yet."""
+    words = [sys.executable, str(CHECKOUT / "crawl.py"), "--root", str(root)]
+    words += ["--workers", str(workers), "--threads", str(threads), *flags]
+    for seed in seeds:
+        words += ["--seed", seed]
+    if not _is_tree(root):
+        for name, value in {**SETTINGS, **(settings or {})}.items():
+            words += ["--set", f"{name}={value}"]
+    return words
+
+
+def _is_tree(root: Path) -> bool:
+    with contextlib.suppress(OSError):  # a fault that a test has injected may be for this call
+        return (root / ".fscrawl" / "tree.json").exists()
+    return False
+
+
+class Running:
+    """A process under way, in a session of its own; leaving the `with` kills what is left of it."""
+
+    def __init__(self, words: Sequence[str], **popen: Any) -> None:
+        self.began = time.monotonic()
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(words, start_new_session=True, **{**pipes, **popen})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def signal(self, number: int, *, group: bool = False) -> None:
+        """Send a signal to the crawl's first process, or to all of them as a terminal does."""
+        if group:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End all processes of the crawl at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def workers(self) -> list[int]:
+        """Give the process ids of the workers: the children of the fork server."""
+        servers = [pid for pid in _children(self.process.pid) if b"forkserver" in _command_line(pid)]
+        return [pid for server in servers for pid in _children(server)]
+
+    def until(self, holds: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
+        """Wait until `holds()` is true; the test fails past the deadline, or when the crawl has ended before."""
+        deadline = time.monotonic() + timeout_s
+        while not holds():
+            if self.process.poll() is not None:
+                raise AssertionError(f"over before this: {what}\n{self.wait()}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {timeout_s} s: {what}")
+            time.sleep(0.005)
+
+    def wait(self, timeout_s: float = DEADLINE_S) -> Done:
+        """Wait for the end; past the deadline everything is killed and the test fails."""
+        try:
+            out, err = self.process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            out, err = self.process.communicate()
+            raise AssertionError(f"not over after {timeout_s} s\n{_text(out)}\n{_text(err)}") from None
+        return Done(self.process.returncode, _text(out), _text(err), time.monotonic() - self.began)
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(child) for child in tasks.read_text().split()]
+    return found
+
+
+def _command_line(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def crawl(root: Path, *flags: str, timeout_s: float = DEADLINE_S, **options: Any) -> Done:
+    """Run a crawl to its end; options as of `command`, and `env`."""
+    popen = {name: options.pop(name) for name in ("env", "preexec_fn") if name in options}
+    with Running(command(root, *flags, **options), **popen) as running:
+        return running.wait(timeout_s)
+
+
+def run(words: Sequence[str], timeout_s: float = DEADLINE_S) -> Done:
+    """Run crawl.py with these words to its end."""
+    with Running([sys.executable, str(CHECKOUT / "crawl.py"), *words]) as running:
+        return running.wait(timeout_s)
+
+
+# -- the tree
+
+
+def pages(root: Path) -> dict[str, PageRecord]:
+    """Read every record, by URL."""
+    records = [PageRecord.from_json(path.read_bytes()) for path in _files(root, "links")]
+    return {record.url: record for record in records}
+
+
+def errors(root: Path) -> dict[str, ErrorRecord]:
+    """Read every error record, by URL."""
+    records = [ErrorRecord.from_json(path.read_bytes()) for path in _files(root, "errs")]
+    return {record.url: record for record in records}
+
+
+def body(root: Path, url: str) -> bytes:
+    """Read a page's body."""
+    return (root / "htmls" / urls.host(url) / f"{urls.key(url)}.html").read_bytes()
+
+
+def _files(root: Path, room: str) -> Iterator[Path]:
+    return (path for path in sorted((root / room).rglob("*")) if path.is_file() and not path.name.startswith("."))
+
+
+def check_tree(root: Path, *, whole: bool = True) -> None:
+    """Assert that all that has its final name is whole, where it belongs, and that nothing else is there.
+
+    `whole` False is for a tree whose machine has been killed: temporaries and bodies without a record may be there.
+    """
+    TreeRecord.from_json((root / ".fscrawl" / "tree.json").read_bytes())
+    bodies = {path.relative_to(root / "htmls").with_suffix("") for path in _files(root, "htmls")}
+    for path in _files(root, "links"):
+        record = PageRecord.from_json(path.read_bytes())
+        assert path.relative_to(root / "links") == Path(urls.host(record.url), f"{urls.key(record.url)}.json"), path
+        name = path.relative_to(root / "links").with_suffix("")
+        if record.sha256:
+            data = (root / "htmls" / name).with_suffix(".html").read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (record.bytes, record.sha256), record.url
+            bodies.remove(name)
+        else:
+            assert record.bytes == 0, record.url
+            assert record.redirect or record.skipped, record.url
+    for path in _files(root, "errs"):
+        failed = ErrorRecord.from_json(path.read_bytes())
+        assert path.relative_to(root / "errs") == Path(urls.host(failed.url), f"{failed.key}.json"), path
+        assert not (root / "links" / path.relative_to(root / "errs")).exists(), f"stored and failed: {failed.url}"
+    for path in _files(root, ".fscrawl/robots"):
+        RobotsRecord.from_json(path.read_bytes())
+    if whole:
+        assert not bodies, f"bodies without a record: {bodies}"
+        assert temporaries(root) == []
+
+
+def temporaries(root: Path) -> list[Path]:
+    return sorted(root.rglob("*.tmp"))
+
+
+def lines_of(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line]
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    """Read JSON lines; every line must be an object."""
+    found = [json.loads(line) for line in lines_of(text)]
+    assert all(isinstance(each, dict) for each in found)
+    return found

@@ -1,0 +1,1 @@
+"""The parts of the pass-through file system (see `tests.support.passthrough`)."""

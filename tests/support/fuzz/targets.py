@@ -1,0 +1,7 @@
+"""All targets by name."""
+
+from __future__ import annotations
+
+from tests.support.fuzz import names, pages, tree
+
+TARGETS = {target.name: target for target in (*pages.TARGETS, *names.TARGETS, *tree.TARGETS)}

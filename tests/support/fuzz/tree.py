@@ -1,0 +1,252 @@
+"""Targets that read what stands on the tree: records, settings, feeds, seeds, heartbeats."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+from fscrawl import urls
+from fscrawl.config import seeds, settings
+from fscrawl.errors import FscrawlError, RecordError
+from fscrawl.fleet.feed import Reader, Writer
+from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.frontier.queue import Queue, Scratch
+from fscrawl.parse import fields
+from fscrawl.storage import records
+from tests.support.fuzz.names import REFERENCES
+from tests.support.fuzz.target import Target, string, words
+
+
+def _records(data: bytes) -> None:
+    for kind in (records.PageRecord, records.ErrorRecord, records.TreeRecord, records.RobotsRecord):
+        try:
+            record = kind.from_json(data)
+        except RecordError:
+            continue
+        again = kind.from_json(record.to_json())
+        assert again.to_json() == record.to_json()
+
+
+def _settings(data: bytes) -> None:
+    text = string(data)
+    try:
+        found = settings.parse(text)
+    except FscrawlError as error:
+        assert "\n" not in str(error) or "\n" in text  # noqa: PT017
+    else:
+        assert settings.parse(settings.render(found)) == found
+    settings.apply(settings.Settings(), text.split("\n")[:5])
+
+
+def _rules(data: bytes) -> None:
+    fields.parse(data.decode("utf-8", "replace"))
+
+
+class _Shared:
+    """A tree in memory: the logs of one machine."""
+
+    def __init__(self, log: bytes, piece: int) -> None:
+        self._log = log[: log.rfind(b"\n") + 1]
+        self._piece = piece
+
+    def feeds(self) -> dict[str, int]:
+        return {"b": 0}
+
+    def machines(self) -> list[str]:
+        return ["b"]
+
+    def read_feed(self, _machine: str, _segment: int, offset: int) -> bytes:
+        data = self._log[offset : offset + self._piece]
+        end = data.rfind(b"\n") + 1
+        return data[:end] if end else self._log[offset : self._log.find(b"\n", offset) + 1]
+
+    def read_heartbeats(self, machine: str, offset: int) -> bytes:
+        return self.read_feed(machine, 0, offset)
+
+
+def _feed(data: bytes) -> None:
+    shared = _Shared(data[1:], 1 << 20 if data[:1] > b"\x7f" else 100)
+    reader = Reader(shared, "me")
+    found = list(reader.read(range(256), ("b",)))
+    assert reader.consumed == len(shared._log)
+    assert len(found) + reader.unreadable <= shared._log.count(b"\n")
+    assert list(reader.read_again(range(256), Writer(shared))) == found
+    queue, scratch = Queue(), Scratch()
+    for each in found:
+        queue.push(each.depth, each.referrer, each.url, each.mark)
+    assert sorted(queue.pop("breadth", scratch, random.Random(0)) for _ in found) == sorted(each[1:] for each in found)
+    scratch.close()
+
+
+def _pending(data: bytes) -> None:
+    """Whatever the frontier may push: a depth, a key or none, a normal form, a mark without a blank."""
+    order = ("breadth", "depth", "random")[data[0] % 3] if data else "breadth"
+    queue, scratch, rng = Queue(), Scratch(), random.Random(0)
+    pushed: Counter[tuple[object, ...]] = Counter()
+    for line in data[1:].split(b"\n")[:200]:
+        if line.startswith(b"!"):
+            queue.spill(order, scratch)
+        elif line.startswith(b"-") and queue.count:
+            pushed[tuple(queue.pop(order, scratch, rng))] -= 1
+        else:
+            url, _, mark = line.decode("utf-8", "replace").partition(" ")
+            each = (len(line), "ab" * 12 if mark else "", url.replace("\r", ""), "".join(mark.split()))
+            queue.push(*each)
+            pushed[each] += 1
+    while queue.count:
+        pushed[tuple(queue.pop(order, scratch, rng))] -= 1
+    assert not any(pushed.values())
+    scratch.close()
+
+
+def _seeds(data: bytes) -> None:
+    text = string(data)
+    warned: list[str] = []
+    found = seeds.read_seeds(text, "seeds.txt", warned.append)
+    assert len(found) + len(warned) <= len(text.splitlines())
+    assert all(urls.normalise(url) == url for url in found[:20])
+    assert all(len(line) < 300 for line in warned)
+
+
+def _heartbeats(data: bytes) -> None:
+    peer = Peer("b", 0.0)
+    peer.take(data, 1.0)
+    assert peer.offset == len(data)
+    assert isinstance(peer.last(), dict)
+    fleet = Fleet(_Shared(data, 4096), "me", 60.0, gone=lambda hello: hello.get("pid") == 1)
+    fleet.observe(1.0)
+    fleet.observe(2.0)
+    state = {"idle": True, "consumed": 7, "sent": 0, "shards": 0}
+    fleet.is_over(state, [state, state], {}, [1], 3.0)
+    fleet.was_left_clean(1)
+
+
+_JSON = words(r"""
+{
+}
+[
+]
+"
+:
+,
+"a%d":
+\\u0000
+\\ud800
+\\
+1e999
+-
+NaN
+null
+true
+"url":"http://a.example/",
+"elapsed":1e999
+"headers":{"a":"b"}
+{"hello":"b","pid":1}\n
+{"bye":true,"finished":true,"consumed":7}\n
+{"beat":1,"idle":true,"consumed":7,"sent":0,"shards":0}\n
+\n
+\r
+\x85
+\0
+%d
+""")
+_TOML = words(r"""
+[crawl]\n
+[politeness]\n
+[fetch]\n
+[fleet]\n
+[hosts."*"]\n
+[hosts."%d.example"]\n
+[hosts.a.b]\n
+[[a]]\n
+delay =\x20
+deny = ["a%d"]\n
+max_pages =\x20
+shards =\x20
+timeout =\x20
+beat =\x20
+proxies = ["http://a:1"]\n
+auth = {"a.example" = "b:c"}\n
+headers = {"x" = "y"}\n
+allow_addresses = ["10.0.0.0/8"]\n
+user_agent = "a"\n
+n%d = { css = "a::attr(x)" }\n
+n%d = { xpath = "//a[re:test(@x, 'y')]", type = "integer", many = true }\n
+n%d = { css = "b", regex = "(x)" }\n
+a%d = 1\n
+a%d.
+{
+}
+[
+]
+"
+'
+\"""
+'''
+=
+,
+.
+-1
+nan
+inf
+1e400
+0xffffffffffffffffffffffff
+-999999999999999999999999999999999999999999999
+2024-01-01T00:00:00Z
+true
+\\u0000
+\\U0010ffff
+\n
+#
+(
+)
+::text
+:not(
+:is(
+//*
+[1]
+""")
+_TREE = b'{"format":1,"crawl":"c","created_at":"x","shards":256,"fanout":0,"partition":"host"}\n'
+_PAGE = records.PageRecord(
+    "http://a.example/", "ab" * 12, 0, "", "2026-11-21T00:00:00.000Z", "m", 200, {"a": "b"}, 3, "x", 0.5, ("http://b.example/",)
+).to_json()  # fmt: skip
+_ERROR = records.ErrorRecord("http://a.example/", "ab" * 12, 0, "", "x", "m", "dns", "no", 1, 500, {}).to_json()
+_ROBOTS = records.RobotsRecord("http://a.example/robots.txt", "x", 200, "User-agent: *").to_json()
+_LINES = words(r"""
+3 1 abababababababababababab http://a.example/%d\n
+4 0  http://b.example/\n
+5 0  http://b.example/ sitemap\n
+5 0  http://b.example/ again=2026-11-21T00:00:00.000Z\n
+5 0  http://b.example/ again=2026-11-21T00:00:00.000Z,sitemap-part\n
+5 0  http://b.example/ a b c\n
+%d
+\x20
+-1\x20
+1_0\x20
++3\x20
+\n
+!\n
+-\n
+\0
+\xff
+\xd9\xa1
+""")
+_BEATS = b'{"hello":"b","boot":"x","pid":2}\n{"beat":0,"pages":1,"sent":0,"idle":true}\n{"bye":true,"clean":true}\n'
+
+TARGETS = (
+    Target("records", _records, _JSON, (_PAGE, _ERROR, _TREE, _ROBOTS)),
+    Target("settings", _settings, _TOML, (settings.render(settings.Settings()).encode(),), reach=50_000),
+    Target("rules", _rules, _TOML, (b'[hosts."*"]\nn = { css = "b::text", type = "float" }\n',), reach=20_000),
+    Target("feed", _feed, _LINES, options=256),
+    Target("pending", _pending, _LINES, options=3),
+    Target("seeds", _seeds, (*REFERENCES, b"# c", b"\r\n", b"\x0c"), (b"http://a.example/\n# c\n\nx\n",)),
+    Target(
+        "heartbeats",
+        _heartbeats,
+        _JSON,
+        (_BEATS, json.dumps({"hello": "b"}).encode() + b"\n" + _BEATS),
+        bytes_per_s=100_000,
+    ),
+)

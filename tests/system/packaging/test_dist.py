@@ -1,0 +1,117 @@
+"""What `make dist` builds: a file that crawls with a Python that has nothing else. Needs the package index to build."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.crawling import CHECKOUT, Running, check_tree, pages
+from tests.support.web import Web, linked_site
+
+pytestmark = pytest.mark.timeout(400)
+
+SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
+MOST_BYTES = 12_000_000
+PYTHON = Path("/usr/bin") / f"python{sys.version_info.major}.{sys.version_info.minor}"
+# Runs a pyz as if by a Python of another version: what the first argument names is found out first.
+ELSEWHERE = """\
+import runpy, sys, sysconfig
+real = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: "cpython-399-riscv64" if name == "SOABI" else real(name)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build both files, and give their directory."""
+    directory = tmp_path_factory.mktemp("dist")
+    words = [sys.executable, str(CHECKOUT / "tools/build_pyz.py"), str(directory)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+@pytest.fixture
+def bare(built: Path, tmp_path: Path) -> Callable[..., list[str]]:
+    """Give the words that run the pyz as a machine does that has only Python: no venv, no environment, no home yet."""
+    python = PYTHON if PYTHON.exists() else Path(sys.executable).resolve()
+
+    def words(*arguments: str, flags: tuple[str, ...] = ()) -> list[str]:
+        return ["env", "-i", f"HOME={tmp_path}", str(python), *flags, str(built / "fscrawl.pyz"), *arguments]
+
+    return words
+
+
+def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_file_is_small_and_holds_the_wheel(built: Path) -> None:
+    """There is one wheel, and a pyz of at most 12 MB with fscrawl, the dashboard and SOCKS in it, and no pyarrow."""
+    assert len(list(built.glob("fscrawl-*.whl"))) == 1
+    assert sorted(path.suffix for path in built.iterdir()) == [".pyz", ".whl"]
+    path = built / "fscrawl.pyz"
+    assert path.stat().st_size < MOST_BYTES
+    with zipfile.ZipFile(path) as archive:
+        names = {name.split("/")[1] for name in archive.namelist() if name.startswith("site-packages/")}
+    assert {"fscrawl", "starlette", "socks.py", "shtab"} <= names
+    assert not {"pyarrow", "pytest", "numpy"} & names
+
+
+@pytest.mark.parametrize("flags", [(), ("-I",)], ids=["plain", "isolated"])
+def test_it_crawls_with_nothing_but_python(
+    bare: Callable[..., list[str]], tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    """With a system's Python and an empty environment it crawls with several worker processes, and audits the tree."""
+    root = tmp_path / "tree"
+    with Web(linked_site(40, 4)) as web:
+        words = bare("crawl", "--root", str(root), "--workers", "4", "--seed", web.url("127.0.0.1", "/"), flags=flags)
+        words += [word for each in SETTINGS for word in ("--set", each)]
+        with Running(words) as running:
+            done = running.wait(120)
+        assert done.code == 0, done
+        assert len(pages(root)) == 41
+        assert web.duplicates() == {}
+    check_tree(root)
+    assert run(bare("audit", "--root", str(root), flags=flags)).returncode == 0
+
+
+def test_two_start_at_once_on_a_new_machine(bare: Callable[..., list[str]], tmp_path: Path) -> None:
+    """Two that unpack themselves at the same time into the same place both work."""
+    with Running(bare("--version")) as one, Running(bare("--version")) as two:
+        first, second = one.wait(60), two.wait(60)
+    assert (first.code, second.code) == (0, 0)
+    assert first.out == second.out
+    assert first.out.startswith("fscrawl ")
+    assert len(list((tmp_path / ".shiv").glob("fscrawl.pyz_*"))) == 1
+
+
+def test_other_commands_work_too(bare: Callable[..., list[str]], tmp_path: Path) -> None:
+    """The commands doctor and completion run from it, too, and merge says what it needs."""
+    done = run(bare("doctor", "--root", str(tmp_path / "tree"), "--json", "--workers", "1"))
+    assert "optional packages: socks, dashboard" in [json.loads(line)["what"] for line in done.stdout.splitlines()]
+    assert "_shtab_fscrawl" in run(bare("completion", "bash")).stdout
+    merge = run(bare("merge", "--root", str(tmp_path), "--out", str(tmp_path / "out")))
+    assert merge.returncode == 2
+    assert "pip install 'fscrawl[merge]'" in merge.stderr
+
+
+def test_another_python_is_told_what_it_is_for(built: Path, tmp_path: Path) -> None:
+    """With another version or architecture it says what it was built for and what to do, with exit code 2."""
+    script = tmp_path / "elsewhere.py"
+    script.write_text(ELSEWHERE)
+    words = ["env", "-i", f"HOME={tmp_path}", sys.executable, str(script), str(built / "fscrawl.pyz"), "--version"]
+    done = run(words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert str(sysconfig.get_config_var("SOABI")) in done.stderr
+    assert "cpython-399-riscv64" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,99 @@
+"""A command whose reader has gone (`fscrawl … | head`) ends silently: no traceback, exit code 0."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fscrawl.config import settings
+from tests.support.crawling import CHECKOUT
+from tests.support.trees import Grown
+
+TIMEOUT_S = 60
+URL = "http://a.example/"
+COMMANDS = (
+    "--help",
+    "--version",
+    "audit --help",
+    "audit --root TREE",
+    "audit --root TREE --json",
+    "completion bash",
+    "crawl --root TREE --quiet",
+    "doctor --root TREE",
+    "doctor --root TREE --json",
+    "merge --root TREE --out OUT",
+    "pause --root TREE",
+    "report --root TREE --out OUT.html",
+    "resume --root TREE",
+    "retry --root TREE",
+    f"show --root TREE {URL}",
+    f"show --root TREE {URL} --json",
+    "status --root TREE",
+    "status --root TREE --json",
+    "status --root TREE --watch",
+    "stop --root TREE",
+)
+
+
+@pytest.fixture
+def grown(root: Path) -> Grown:
+    """A tree of one page, with no work left and no machine."""
+    grown = Grown(root)
+    (root / settings.FILE).write_text(settings.render(settings.Settings()))
+    grown.page(URL, b"<title>A</title>")
+    return grown
+
+
+def run(words: str, grown: Grown, *, unbuffered: bool, stderr: int = subprocess.PIPE) -> subprocess.CompletedProcess:
+    """Run a command whose standard output is a pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    out = str(grown.root.parent / "out")
+    arguments = [word.replace("TREE", str(grown.root)).replace("OUT", out) for word in words.split()]
+    try:
+        return subprocess.run(
+            [sys.executable, "-m", "fscrawl", *arguments],
+            stdout=writer,
+            stderr=writer if stderr == subprocess.STDOUT else stderr,
+            env=os.environ | ({"PYTHONUNBUFFERED": "1"} if unbuffered else {}),
+            cwd=CHECKOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_closed_pipe_is_no_error(words: str, grown: Grown) -> None:
+    """Every command that prints ends with exit code 0, and prints no traceback, when the pipe is found closed."""
+    done = run(words, grown, unbuffered=False)
+    assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (0, False, False), done
+
+
+@pytest.mark.parametrize("words", ["audit --root TREE", "show --root TREE " + URL, "status --root TREE", "--help"])
+def test_a_pipe_that_closes_between_two_prints_is_no_error(words: str, grown: Grown) -> None:
+    """It is the same where the first print fails, and not the flush at the end."""
+    done = run(words, grown, unbuffered=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", ["audit --root TREE", "audit --root NOWHERE", "crawl --root NOWHERE", "audit --bad"])
+def test_errors_into_a_closed_pipe_are_no_error(words: str, grown: Grown) -> None:
+    """It is the same where standard error goes into the pipe, too (`2>&1 | head`)."""
+    assert run(words, grown, unbuffered=False, stderr=subprocess.STDOUT).returncode == 0
+
+
+def test_a_command_without_standard_output_runs(grown: Grown) -> None:
+    """A command that was started without a standard output (`>&-`) does its work, and fails in no way."""
+    line = [f'exec "{sys.executable}" -m fscrawl pause --root "{grown.root}" >&-']
+    done = subprocess.run(
+        ["sh", "-c", *line], cwd=CHECKOUT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (grown.root / "PAUSE").exists()

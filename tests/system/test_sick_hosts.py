@@ -1,0 +1,99 @@
+"""Many hosts of which some are dead, slow or overwhelmed, and a network that goes away: the others are crawled on."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support import ward
+from tests.support.crawling import Done, Running, check_tree, command, errors, pages
+from tests.support.ward import BUSY, DELAY_S, FULL, HEALTHY, PAGES, REFUSING, RETRY_AFTER_S, SETTINGS, SILENT, SLOW
+from tests.support.web import Web
+
+JITTER_S = 0.02  # between a request's arrival at the host and what this one notes, on a busy machine
+
+
+@pytest.mark.fleet
+@pytest.mark.timeout(300)
+def test_sick_hosts(tmp_path: Path) -> None:
+    """Of 100 hosts 60 are dead, slow or overwhelmed: nobody waits for them (`make bench-sick` says how long)."""
+    among = ward.crawl_among_sick(tmp_path / "tree")
+    assert among.done.code == 0, among.done
+    check_tree(among.root)
+    stored = Counter(url.split("/")[2].partition(":")[0] for url in pages(among.root))
+    assert {host: stored[host] for host in HEALTHY} == dict.fromkeys(HEALTHY, PAGES + 1)
+    assert {host: stored[host] for host in SLOW} == dict.fromkeys(SLOW, 4)
+    found = {(url.split("/")[2].partition(":")[0], error.class_) for url, error in errors(among.root).items()}
+    classes = dict.fromkeys(REFUSING, "connect") | dict.fromkeys(SILENT + FULL, "timeout")
+    assert found == {*classes.items(), *((host, "http-4xx") for host in BUSY)}
+    for host in HEALTHY + SLOW + BUSY:
+        gaps = [b.arrived - a.arrived for a, b in itertools.pairwise(among.web.requests(host))]
+        assert min(gaps) >= DELAY_S - JITTER_S, host
+    for host in BUSY:
+        asked = among.web.requests(host)
+        assert [e.status for e in asked if e.path != "/robots.txt"] == [429, 429, 429], host
+        rests = [b.arrived - a.answered for a, b in itertools.pairwise(asked) if a.status == 429]
+        assert min(rests) >= RETRY_AFTER_S, (host, [(e.path, e.status, e.arrived - asked[0].arrived) for e in asked])
+    last_of_slow = max(each.answered for host in SLOW for each in among.web.requests(host))
+    assert max(each.answered for host in HEALTHY for each in among.web.requests(host)) < last_of_slow
+
+
+# -- outages
+
+
+@pytest.mark.fleet
+def test_outage(tmp_path: Path) -> None:
+    """When all hosts vanish and come back no page is lost: it is said once, and the crawl goes on by itself."""
+    root = tmp_path / "tree"
+    hosts = HEALTHY[:10]
+    settings = {**SETTINGS, "politeness.delay": 0.05}
+    with Web(ward.HEALTHY_SITE, hosts) as web:
+        seeds = [web.url(host, "/") for host in hosts]
+        with Running(command(root, seeds=seeds, settings=settings)) as running:
+            running.until(lambda: len(web.exchanges) > 100, "pages were served")
+            web.stop()
+            gone_at = time.monotonic()
+            running.until(lambda: time.monotonic() - gone_at > 8, "the hosts were gone for a while")
+            with Web(ward.HEALTHY_SITE, hosts, web.port) as back:
+                done = running.wait(60)
+    assert done.code == 0, done
+    assert errors(root) == {}
+    assert len(pages(root)) == len(hosts) * (PAGES + 1)
+    assert back.exchanges
+    check_tree(root)
+    assert done.err.count("is the network gone?") == 1, done.err
+    assert done.err.count("the network is back") == 1, done.err
+
+
+def nobody(root: Path, hosts: list[str], timeout_s: float) -> Done:
+    """Crawl from seeds on hosts that refuse; every seed ends as a failure."""
+    with socket.create_server((hosts[0], 0)) as taken:
+        port = taken.getsockname()[1]
+    seeds = [f"http://{host}:{port}/" for host in hosts]
+    with Running(command(root, seeds=seeds, settings={**SETTINGS, "politeness.give_up_after": 3})) as running:
+        done = running.wait(timeout_s)
+    assert done.code == 1, done
+    assert {url: error.class_ for url, error in errors(root).items()} == dict.fromkeys(seeds, "connect")
+    check_tree(root)
+    return done
+
+
+def test_nobody_of_few_is_there(tmp_path: Path) -> None:
+    """Where none of a few hosts answers the crawl ends, after a few tries, with an error for each."""
+    done = nobody(tmp_path / "tree", REFUSING[:4], 40)
+    assert "is the network gone?" not in done.err
+
+
+@pytest.mark.fleet
+@pytest.mark.timeout(500)
+def test_nobody_of_many_is_there(tmp_path: Path) -> None:
+    """Where none of many hosts ever answered the network is waited for, a minute; then it ends as with few."""
+    done = nobody(tmp_path / "tree", REFUSING, 420)
+    assert done.err.count("is the network gone?") == 1, done.err
+    assert done.err.count("no host has ever answered") == 1, done.err
+    assert done.elapsed_s >= 60
