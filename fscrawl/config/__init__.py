@@ -1,1 +1,1 @@
-"""What people write for a crawl: crawl.toml and seeds.txt, read, checked, and watched for edits."""
+"""What people write for a crawl: `crawl.toml` and `seeds.txt`. They are read, checked and watched for edits."""

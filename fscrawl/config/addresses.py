@@ -1,9 +1,9 @@
-"""Which addresses a crawler may connect to. Pure: no disk, no socket, no look-up.
+"""Which IP addresses a crawler may connect to. Pure: no disk, no socket, no name is resolved.
 
 Vocabulary:
-  public    of the public internet: neither private, loopback, link-local, shared (100.64/10) nor reserved
-  wrapped   an IPv4 address inside an IPv6 one (mapped, NAT64, 6to4, Teredo), which is where a packet ends up
-  network   addresses that the user permits though they are not public, in CIDR: 10.0.0.0/8
+  public    an address of the public internet: neither private, loopback, link-local, shared (100.64/10) nor reserved
+  wrapped   an IPv4 address inside an IPv6 one (mapped, NAT64, 6to4, Teredo). A packet ends up at the IPv4 address
+  network   a range of addresses in CIDR notation, 10.0.0.0/8, that the user permits although it is not public
 
 Promise: an address is judged by where a connection to it leads, whichever way it is written.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-# What the tables of one Python 3.11 or another take for public: relays of 6to4, metadata hosts, IANA's later additions.
+# Some releases of Python 3.11 count these as public: relays of 6to4, metadata hosts, later additions of IANA.
 _NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -27,7 +27,7 @@ _NOT_PUBLIC = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address is one of the public internet, also behind IPv6's ways of wrapping an IPv4 one.
+    """Tell whether an IP address is public. Of a wrapped one, the IPv4 address inside decides.
 
     >>> is_public("93.184.216.34"), is_public("169.254.169.254"), is_public("::ffff:127.0.0.1")
     (True, False, False)
@@ -47,18 +47,18 @@ def is_public(address: str) -> bool:
 
 
 def check_networks(values: Iterable[str]) -> str | None:
-    """Give what would be right where a value is no network, else None.
+    """Return None if all values are networks, else what they must be.
 
     >>> check_networks(["10.0.0.0/8", "::1"]) is None
     True
     >>> check_networks(["10.1.2.3/8"])
-    'networks such as "10.0.0.0/8"; \\'10.1.2.3/8\\' has host bits set: write "10.0.0.0/8"'
+    'a list of networks such as "10.0.0.0/8"; \\'10.1.2.3/8\\' has host bits set: write "10.0.0.0/8"'
     """
     for value in values:
         try:
             ipaddress.ip_network(value)
         except ValueError:
-            return f'networks such as "10.0.0.0/8"; {_complaint(value)}'
+            return f'a list of networks such as "10.0.0.0/8"; {_complaint(value)}'
     return None
 
 
@@ -66,11 +66,13 @@ def _complaint(value: str) -> str:
     try:
         return f'{value!a} has host bits set: write "{ipaddress.ip_network(value, strict=False)}"'
     except ValueError:
-        return f"{value!a} is not one"
+        return f"{value!a} is not a network"
 
 
 def permits(private: bool, networks: Iterable[str]) -> Callable[[str], bool]:
-    """Give the rule by which an address is permitted: public, or inside a network; any at all with `private`.
+    """Return the function that tells whether an address is permitted: if it is public or in one of `networks`.
+
+    With `private`, every address is permitted.
 
     >>> rule = permits(False, ["10.0.0.0/8"])
     >>> rule("10.1.2.3"), rule("::ffff:10.1.2.3"), rule("192.168.0.1"), rule("8.8.8.8")
@@ -85,13 +87,15 @@ def permits(private: bool, networks: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _unmapped(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Give ::ffff:a.b.c.d as the IPv4 address it is for every kernel; the other wrappings are ways through a relay."""
+    """Return ::ffff:a.b.c.d as the IPv4 address that kernels take it for. The other wrapped forms go through relays."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip
 
 
 def leads_inside(name: str, permitted: Callable[[str], bool]) -> bool:
-    """Tell whether a URL's host is plainly a refused one, with no look-up: for names that somebody else resolves.
+    """Tell whether a URL's host is certainly not permitted: a forbidden address, or localhost.
+
+    Other names are not resolved. This is for requests through a proxy, which resolves names itself.
 
     >>> rule = permits(False, [])
     >>> [leads_inside(name, rule) for name in ("[::1]", "10.0.0.1", "a.localhost", "8.8.8.8", "a.example")]
@@ -103,4 +107,4 @@ def leads_inside(name: str, permitted: Callable[[str], bool]) -> bool:
     try:
         return not permitted(bare)
     except ValueError:
-        return False  # no address, so a name
+        return False  # a name, not an address

@@ -1,11 +1,11 @@
-"""What settings say of secrets: `$NAME` and `${NAME}` are environment variables of the machine. Pure.
+"""Secrets in settings: `$NAME` and `${NAME}` stand for environment variables of the machine. Pure.
 
 Vocabulary:
-  expand          put the variables' values in
-  authorization   the header for one origin (scheme, host, port), from the user and password of `fetch.auth`
+  expand          replace the names of variables by their values
+  authorization   the header for one origin (scheme, host, port), made of a user and a password of `fetch.auth`
 
-Promise: what is expanded is given back and nowhere kept, and no message shows a value: `crawl.toml`, records and
-errors lie where everybody who mounts the tree can read them.
+Promise: the values are returned and kept nowhere else, and no message shows one. `crawl.toml`, records and errors can
+be read by everybody who mounts the tree.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from fscrawl import urls
 from fscrawl.errors import SettingsError
 
 _NAMED = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
-_RIGHT = 'a table such as {"intranet.example" = "user:$PASSWORD"}, each name a host, host:port or https://host'
+_RIGHT = 'a table such as {"intranet.example" = "user:$PASSWORD"}, where each name is a host, host:port or https://host'
 
 
 def expand(text: str, environment: Mapping[str, str], where: str) -> str:
-    """Put in the variables that `text` names; `$$` is a dollar, and a dollar before anything else is itself.
+    """Replace the variables in `text` by their values. `$$` is a dollar; a dollar before anything else is itself.
 
-    SettingsError if a variable is missing, or its value would break a header's line; `where` names the setting.
+    Raises SettingsError if a variable is not set, or if its value would break the line of a header. `where` names the
+    setting in the message.
 
     >>> expand("me:$PASSWORD", {"PASSWORD": "se$cret"}, "fetch.auth"), expand("$$5 or $5", {}, "fetch.headers")
     ('me:se$cret', '$5 or $5')
@@ -37,14 +38,14 @@ def expand(text: str, environment: Mapping[str, str], where: str) -> str:
         if name not in environment:
             raise SettingsError(f"{where}: the environment variable {name} is not set on this machine")
         if not environment[name].isprintable():
-            raise SettingsError(f"{where}: the environment variable {name} is not one line of printable characters")
+            raise SettingsError(f"{where}: the environment variable {name} must be one line of printable characters")
         return environment[name]
 
     return _NAMED.sub(value, text)
 
 
 def basic(text: str) -> str:
-    """Give the header value for "user:password" (RFC 7617, in UTF-8).
+    """Return the value of an Authorization header for "user:password" (RFC 7617, in UTF-8).
 
     >>> basic("user:password")
     'Basic dXNlcjpwYXNzd29yZA=='
@@ -53,32 +54,32 @@ def basic(text: str) -> str:
 
 
 def authorizations(auth: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the Authorization header of each origin; a host without a scheme stands for http and https.
+    """Return the Authorization header of each origin. A host without a scheme stands for http and https.
 
     >>> sorted(authorizations({"a.example:8080": "me:$PW"}, {"PW": "x"}))
     ['http://a.example:8080', 'https://a.example:8080']
     """
     found = {}
-    for place, login in auth.items():
+    for host, login in auth.items():
         header = basic(expand(login, environment, "fetch.auth"))
-        found.update(dict.fromkeys(_origins(place), header))
+        found.update(dict.fromkeys(_origins(host), header))
     return found
 
 
-def _origins(place: str) -> list[str]:
-    """Give the origins that a name in `fetch.auth` stands for; none if it is no host."""
-    if re.search(r"[*@?#\\\s]", place):
+def _origins(host: str) -> list[str]:
+    """Return the origins that a name in `fetch.auth` stands for; none if it is not a host."""
+    if re.search(r"[*@?#\\\s]", host):
         return []
-    spelled = [place] if "://" in place else [f"http://{place}", f"https://{place}"]
+    spelled = [host] if "://" in host else [f"http://{host}", f"https://{host}"]
     normal = [urls.normalise(each + "/") or "" for each in spelled]
     return [urls.origin(each) for each in normal if each.count("/") == 3]
 
 
 def check_auth(values: Mapping[str, str]) -> str | None:
-    """Give what would be right where an entry of `fetch.auth` is none, else None.
+    """Return None if all entries of `fetch.auth` are good, else what they must be.
 
     >>> check_auth({"https://a.example": "me:$PW"}) is None, check_auth({"a.example/x": "me:$PW"}) == _RIGHT
     (True, True)
     """
-    good = all(_origins(place) and ":" in login and login.isprintable() for place, login in values.items())
+    good = all(_origins(host) and ":" in login and login.isprintable() for host, login in values.items())
     return None if good else _RIGHT

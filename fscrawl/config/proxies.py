@@ -1,11 +1,11 @@
-"""Proxies: what a setting names, and whose turn it is. Pure: no socket, and the clock is given.
+"""Proxies: reading their settings, and choosing one for each request. Pure: no socket, and the clock is an argument.
 
 Vocabulary:
-  proxy     where requests go instead of to the host: "http://…" or "socks5h://…" (names are resolved there)
-  rest      a proxy that failed is left alone for a while: 1 s, then twice as long each time, at most 5 minutes
-  used up   a proxy has been used `uses` times by this process
+  proxy     a server that requests are sent through: "http://…", or "socks5h://…", which resolves names itself
+  rest      a proxy that failed is not used for 1 s, then for twice as long each time, at most for 5 minutes
+  used up   this process has sent as many requests through the proxy as `fetch.proxy_uses` allows
 
-Promise: each request of a host goes to the next proxy in turn that neither rests nor is used up.
+Promise: each request to a host goes through the next proxy in turn that neither rests nor is used up.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from fscrawl.config.credentials import expand
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 300.0
 _REMEMBERED_HOSTS = 65536
-_RIGHT = 'proxies such as "http://user:$PASSWORD@host:8080" or "socks5h://host:1080"'
+_RIGHT = 'a list of proxies such as "http://user:$PASSWORD@host:8080" or "socks5h://host:1080"'
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """`scheme`: "http" or "socks5h". `user` None: it asks for no name and password."""
+    """`scheme`: "http" or "socks5h". `user`: None if it needs no login."""
 
     scheme: str
     host: str
@@ -36,7 +36,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        """What may be shown of it."""
+        """The proxy without its user and password, for messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
@@ -45,7 +45,7 @@ class Proxy:
 
 
 def read(text: str, environment: Mapping[str, str]) -> Proxy:
-    """Read a proxy's setting; name and password may be environment variables. ValueError if it is none.
+    """Read one entry of `fetch.proxies`. User and password may be environment variables. ValueError if it is wrong.
 
     >>> read("http://me:$PW@proxy.example:3128", {"PW": "a@b"}).password
     'a@b'
@@ -61,7 +61,7 @@ def read(text: str, environment: Mapping[str, str]) -> Proxy:
 
 
 class _Anything(dict[str, str]):
-    """Stands in for an environment in which every variable is set."""
+    """An environment in which every variable is set, to check settings on a machine that lacks them."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -71,7 +71,7 @@ class _Anything(dict[str, str]):
 
 
 def check_proxies(values: Iterable[str]) -> str | None:
-    """Give what would be right where a value is no proxy, else None.
+    """Return None if all values are proxies, else what they must be.
 
     >>> check_proxies(["http://me:$PW@proxy.example:3128"]) is None
     True
@@ -94,7 +94,7 @@ class _State:
 
 
 class Rotation:
-    """Whose turn it is; safe from several threads. Proxies are told apart by their place in the list."""
+    """Chooses proxies, which are named by their index in the list. Safe to use from several threads."""
 
     def __init__(
         self, proxies: Sequence[Proxy], uses: int | None = None, clock: Callable[[], float] = time.monotonic
@@ -103,43 +103,43 @@ class Rotation:
         self._uses = uses
         self._clock = clock
         self._turns: dict[str, int] = {}
-        self._newcomer = 0  # hosts begin at different proxies, or the first would get all that are asked once
+        self._next_first = 0  # hosts begin at different proxies, else the first would get all hosts asked only once
         self._lock = threading.Lock()
 
     @property
     def used_up(self) -> bool:
-        """No proxy will ever be free again."""
+        """All proxies are used up, for as long as this process lives."""
         return self._uses is not None and all(state.uses >= self._uses for state in self._states)
 
     def take(self, host: str) -> int | None:
-        """Give the next proxy for a host, None if all rest or are used up."""
+        """Return the next proxy for a host, or None if all rest or are used up."""
         with self._lock:
             now = self._clock()
-            first = self._turns.get(host, self._newcomer)
+            first = self._turns.get(host, self._next_first)
             for step in range(len(self._states)):
-                place = (first + step) % len(self._states)
-                state = self._states[place]
+                index = (first + step) % len(self._states)
+                state = self._states[index]
                 if state.rests_until <= now and (self._uses is None or state.uses < self._uses):
                     state.uses += 1
-                    self._turn(host, place + 1)
-                    return place
+                    self._set_next(host, index + 1)
+                    return index
             return None
 
-    def _turn(self, host: str, following: int) -> None:
+    def _set_next(self, host: str, index: int) -> None:
         if host not in self._turns:
-            self._newcomer += 1
+            self._next_first += 1
             if len(self._turns) >= _REMEMBERED_HOSTS:
-                self._turns = {}  # every host begins anew, and nothing is lost by it
-        self._turns[host] = following
+                self._turns = {}  # every host begins at some proxy again, which does no harm
+        self._turns[host] = index
 
-    def failed(self, place: int) -> None:
-        """Let a proxy rest; the failures of requests that were under way when its rest began are the same one."""
+    def failed(self, index: int) -> None:
+        """Let a proxy rest. Requests that were under way when its rest began belong to the same failure."""
         with self._lock:
-            now, state = self._clock(), self._states[place]
+            now, state = self._clock(), self._states[index]
             if state.rests_until > now:
                 return
             state.rests_until = now + min(FIRST_REST_S * 2**state.fails, LONGEST_REST_S)
             state.fails = min(state.fails + 1, 30)
 
-    def worked(self, place: int) -> None:
-        self._states[place].fails = 0
+    def worked(self, index: int) -> None:
+        self._states[index].fails = 0

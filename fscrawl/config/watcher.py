@@ -1,8 +1,9 @@
-"""What people change while machines run: `crawl.toml`, `seeds.txt` and the signs PAUSE and STOP, looked at each round.
+"""Edits that people make while machines run: to `crawl.toml`, to `seeds.txt`, and the signs PAUSE and STOP.
 
-A read that sshfs cut short must never be taken for an edit. So an edit of the settings counts when the text ends with
-the line that `settings.render` puts there, or has been the same for longer than the caches of any file system live; a
-seed line counts once its newline is there. A file that is gone for a moment (an editor replaces it) is no edit.
+sshfs may return only a part of a file, which must never be taken for an edit. So an edit of the settings counts if the
+text ends with the line that `settings.render` writes there, or if it stays the same for longer than any file system
+caches it. A line of seeds counts if it ends with a newline. A file that is missing for a moment, because an editor
+replaces it, is no edit.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
 
 
 def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
-    """Read `crawl.toml` as a machine that begins; SettingsError if it is wrong.
+    """Read `crawl.toml` when a machine starts. SettingsError if it is wrong.
 
-    Half a file may be good TOML: without its last line it has to stay the same for as long as caches live.
+    Half a file may be valid TOML. So a file without its last line must stay the same for as long as caches live.
     """
     where = f"{tree.root}/{settings.FILE}"
     text, since = tree.settings_text(), time.monotonic()
-    told = False
+    warned = False
     while True:
         found = settings.parse(text, where)
         if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
             return found
-        if not told:
-            told = True
+        if not warned:
+            warned = True
             warn(
-                f"{where}: its last line is not {settings.END!r}: somebody may be writing it; waiting until it has been"
-                f" the same for {CACHES_LIVE_S:.0f} s"
+                f"{where}: its last line is not {settings.END!r}, so somebody may still be writing it; waiting until it"
+                f" stays the same for {CACHES_LIVE_S:.0f} s"
             )
         time.sleep(_POLL_S)
         again = tree.settings_text_if_there() or text
@@ -46,12 +47,15 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether settings were read to their end."""
+    """Return whether the text of the settings has its last line."""
     return text.rstrip().endswith(settings.END)
 
 
 class EditWatcher:
-    """Looks for edits. What it knows at first is what the machine began with."""
+    """Finds edits, compared with the settings and seeds that the machine started with.
+
+    `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now.
+    """
 
     def __init__(
         self,
@@ -61,37 +65,40 @@ class EditWatcher:
         warn: Callable[[str], None],
         check: Callable[[Settings], None] = lambda settings: None,  # noqa: ARG005
     ) -> None:
-        """`check`: raises SettingsError for what is well written and cannot be used here."""
+        """`check`: raises SettingsError if valid settings cannot be used on this machine."""
         self.settings = current
         self.seeds = seeds
         self._tree = tree
         self._warn = warn
         self._check = check
         text = tree.settings_text()
-        self._text = self._used = text if self._says(text, current) else ""  # else it has been edited since
-        self._maybe = self._text
-        self._maybe_since = 0.0
+        self._text = self._used = text if _means(text, current) else ""  # otherwise it has been edited meanwhile
+        self._candidate = self._text
+        self._candidate_since = 0.0
         self._seed_text = tree.seeds_text()
-        self.settings_at = timestamp(time.time())  # when they were taken up
+        self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
         self.paused_hosts: frozenset[str] = frozenset()
         self.look_for_signs()
 
     def settings_edited(self, now: float) -> bool:
-        """Take an edit of the settings up; a bad one is reported, once, and the last good settings stay."""
+        """Look for an edit of the settings; return whether they have changed. `now`: monotonic time.
+
+        A bad edit is reported once, and the last good settings stay in force.
+        """
         try:
             text = self._tree.settings_text_if_there()
-        except TreeError:  # NFS v3 says ESTALE of a file that was just replaced
+        except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
             return False
         if text is None:
             return False
         if text == self._text:
-            self._maybe = text
+            self._candidate = text
             return False
-        if text != self._maybe:
-            self._maybe, self._maybe_since = text, now
-        if not is_whole(text) and now - self._maybe_since <= CACHES_LIVE_S:
+        if text != self._candidate:
+            self._candidate, self._candidate_since = text, now
+        if not is_whole(text) and now - self._candidate_since <= CACHES_LIVE_S:
             return False
         self._text = text
         where = f"{self._tree.root}/{settings.FILE}"
@@ -100,26 +107,20 @@ class EditWatcher:
             settings.check_fixed(self.settings, edited, where)
             self._check(edited)
         except SettingsError as error:
-            self._warn(f"{error}; the last good settings stay")
+            self._warn(f"{error}; the last good settings stay in force")
             return False
         self._used = text
         changed, self.settings = edited != self.settings, edited
         self.settings_at = timestamp(time.time())
         return changed
 
-    def _says(self, text: str, current: Settings) -> bool:
-        try:
-            return settings.parse(text, settings.FILE) == current
-        except SettingsError:
-            return False
-
     @property
     def settings_digest(self) -> str:
-        """Name the text of the settings in use, so that machines can be compared."""
+        """Short hash of the text of the settings in force, so that machines can be compared."""
         return settings.digest_of(self._used)
 
     def look_for_signs(self) -> None:
-        """See what people ask of all machines, or to leave alone."""
+        """Look for the signs in the root: STOP, PAUSE, and PAUSE.<host>."""
         try:
             signs = self._tree.signs()
         except TreeError:
@@ -129,7 +130,7 @@ class EditWatcher:
         self.paused_hosts = frozenset(name.removeprefix(f"{PAUSE}.") for name in signs - {PAUSE, STOP})
 
     def new_seeds(self) -> list[str]:
-        """Give the seeds of lines that were added since the last look."""
+        """Return the seeds on lines that were added since the last look."""
         try:
             text = self._tree.seeds_text()
         except TreeError:
@@ -142,3 +143,10 @@ class EditWatcher:
         new = [url for url in dict.fromkeys(found) if url not in self.seeds]
         self.seeds |= frozenset(new)
         return new
+
+
+def _means(text: str, current: Settings) -> bool:
+    try:
+        return settings.parse(text, settings.FILE) == current
+    except SettingsError:
+        return False

@@ -1,13 +1,13 @@
 """Values that a user's rules find in stored pages, for typed columns of the dataset. Pure: no disk, no socket.
 
 Vocabulary:
-  rules     the file `fields.toml`: sections [hosts."<pattern>"], in each `<column> = { css = …, … }`
-  field     one such line: where on a page of these hosts a column's value stands, and of what type it is
-  column    a name and a type; fields of several sections may fill the same one, in the order of the file
-  text      one thing that a selector finds, as a string with its white space folded; a blank one does not count
+  rules     the file `fields.toml`: sections [hosts."<pattern>"], with lines `<column> = { css = …, … }`
+  field     one such line: where the value of a column is found on the pages of these hosts, and its type
+  column    a name and a type; fields of several sections may fill the same column, in the order of the file
+  text      a string that a selector found, with its white space folded; an empty text does not count
 
-Promise: `parse` refuses in one line what can be known to be wrong without a page. `Rules.extract` raises nothing,
-whatever the page: each value has its column's type, and what could not be read is named among the bad ones.
+Promise: `parse` refuses every mistake that can be seen without a page, in one line. `Rules.extract` raises nothing,
+whatever the page. Each value has the type of its column, and texts that cannot be converted are listed as bad.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fscrawl.errors import SettingsError
 from fscrawl.parse import selectors
@@ -35,7 +35,7 @@ _SHOWN_CHARS = 80  # of a bad text, in a report
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the dataset; `type` is one of `TYPES`, and with `many` the values are lists of it."""
+    """A column of the dataset. `type` is one of `TYPES`; with `many` the values are lists of this type."""
 
     name: str
     type: str = "string"
@@ -44,13 +44,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What one page gave.
+    """The values of one page.
 
-    values    column → str, int (of 64 bits), float (finite), bool, datetime (UTC), or a list of them, never empty
-    bad       column → the first text found for it that is not of its type, or the error met; at most 80 characters.
-              A column can have a value, too: by another field, or others of the list were right.
-    missing   the columns that have a field for the page's host and no value here, be it that there was nothing or only
-              bad texts. So `values` and `missing` together are what the rules asked of the page.
+    values    column → str, int (64 bits), float (finite), bool, datetime (UTC), or a list of them that is not empty
+    bad       column → the first text that is not of its type, or an error; at most 80 characters. Such a column may
+              have a value as well: from another field, or from other items of its list
+    missing   the columns that have a field for the page's host but no value: nothing was found, or only bad texts. So
+              `values` and `missing` together are all columns that the rules ask of the page
     """
 
     values: dict[str, Any]
@@ -60,13 +60,13 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The fields of a file, in its order, and their columns, each once. They can be pickled."""
+    """The fields of a file in their order, and their columns, each of them once. Rules can be pickled."""
 
     columns: tuple[Column, ...]
     fields: tuple[_Field, ...]
 
     def extract(self, url: str, html: bytes) -> Extracted:
-        """Read a page. `url`: its normal form; `html`: as `links.readable` gives it.
+        """Find the values of a page. `url`: its normal form; `html`: the result of `links.readable`.
 
         >>> rules = parse('[hosts."*"]\\nn = { css = "b", type = "integer" }\\nt = { css = "title" }', "fields.toml")
         >>> rules.extract("http://a.example/", b"<b>7</b>")
@@ -107,13 +107,13 @@ def _integer(text: str) -> int | None:
 
 
 def _float(text: str) -> float | None:
-    """Give a finite number; "1,299" is none: whether it is more than a thousand depends on the country."""
+    """Read a finite number. "1,299" is not one: the meaning of the comma depends on the country."""
     value = float(text) if _FLOAT.fullmatch(text) else math.inf
     return value if math.isfinite(value) else None
 
 
 def _timestamp(text: str) -> datetime | None:
-    """Read a time by RFC 3339 or the like in ISO 8601; without an offset it is UTC, a date alone is its midnight.
+    """Read a time of RFC 3339 or a similar form of ISO 8601. Without an offset it is UTC; a date means its midnight.
 
     >>> _timestamp("2024-05-01T10:30+02:00").isoformat(), _timestamp("2024-05-01").isoformat()
     ('2024-05-01T08:30:00+00:00', '2024-05-01T00:00:00+00:00')
@@ -124,7 +124,7 @@ def _timestamp(text: str) -> datetime | None:
     day, time, offset = found[1], found[2] or "00:00", (found[3] or "Z").upper()
     try:
         return datetime.fromisoformat(f"{day}T{time}{offset}").astimezone(UTC)
-    except (ValueError, OverflowError):  # February 30; January 1 of the year 1, east of Greenwich
+    except (ValueError, OverflowError):  # February 30; or the first day of the year 1, east of Greenwich
         return None
 
 
@@ -140,7 +140,7 @@ TYPES = tuple(_CONVERT)
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A column of the pages whose host matches `hosts`."""
+    """One line of the rules: how to fill a column from the pages whose host matches `hosts`."""
 
     hosts: str
     column: Column
@@ -148,10 +148,10 @@ class _Field:
     regex: re.Pattern[str] | None
 
     def covers(self, host: str) -> bool:
-        return host == self.hosts or fnmatchcase(host, self.hosts)  # "[::1]" as a pattern would be one character
+        return host == self.hosts or fnmatchcase(host, self.hosts)  # as a pattern, "[::1]" would match one character
 
     def read(self, page: Page) -> tuple[list[Any], str | None]:
-        """Give the values found, one at most without `many`, and the first text that is none; never an exception."""
+        """Return the values (without `many` at most one) and the first bad text. Raises nothing."""
         values, bad = [], None
         try:
             for text in self._texts(page):
@@ -162,7 +162,7 @@ class _Field:
                     bad = text[:_SHOWN_CHARS]
                 if not self.column.many:
                     break
-        except Exception as error:  # noqa: BLE001 - one page must not end an export of millions
+        except Exception as error:  # noqa: BLE001 - one page must not stop an export of millions
             return [], fold(f"{type(error).__name__}: {error}")[:_SHOWN_CHARS]
         return values, bad
 
@@ -185,7 +185,7 @@ _SECTION = '[hosts."docs.python.org"]'
 
 
 def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> Rules:
-    """Read the text of a `fields.toml`; `where` names it in errors, `taken` are columns that the dataset has already.
+    """Read the text of a `fields.toml`. `where` names it in errors; `taken`: names of columns that the dataset has.
 
     >>> parse('[hosts."*"]\\ntitle = { css = "h1::text" }').columns
     (Column(name='title', type='string', many=False),)
@@ -206,13 +206,13 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
             first, there = columns.setdefault(name, (each.column, pattern))
             if first != each.column:
                 raise SettingsError(
-                    f"{at}: it is {_kind_of(each.column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
-                    " a column has one type"
+                    f"{at}: the type is {_kind_of(each.column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
+                    " a column must have one type"
                 )
             fields.append(each)
     if not fields:
         raise SettingsError(
-            f'{where}: no fields in it; one is written, below {_SECTION}, title = {{ css = "h1::text" }}'
+            f'{where}: the file has no fields; write one below {_SECTION}, for example title = {{ css = "h1::text" }}'
         )
     return Rules(tuple(column for column, _ in columns.values()), tuple(fields))
 
@@ -221,19 +221,19 @@ def _sections(text: str, where: str) -> dict[str, dict[str, Any]]:
     try:
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-        hint = f"; a host pattern is quoted: {_SECTION}" if _BARE_PATTERN.search(text) else ""
-        raise SettingsError(f"{where}: not TOML: {error}{hint}") from error
+        hint = f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else ""
+        raise SettingsError(f"{where}: not valid TOML: {error}{hint}") from error
     for name in tables:
         if name != "hosts":
-            raise SettingsError(f"{where}: unknown section {_shown(name)}; a section is written {_SECTION}")
+            raise SettingsError(f"{where}: unknown section {_shown(name)}; write a section as {_SECTION}")
     hosts = tables.get("hosts", {})
     if not isinstance(hosts, dict) or not all(isinstance(table, dict) for table in hosts.values()):
-        raise SettingsError(f"{where}: hosts: a section is written {_SECTION}")
+        raise SettingsError(f"{where}: hosts: write a section as {_SECTION}")
     return hosts
 
 
 def _host_pattern(pattern: str, at: str) -> str:
-    """Give a pattern as host names are written: small letters, other alphabets in Punycode.
+    """Return a pattern in the form of host names: lower case, other alphabets in Punycode.
 
     >>> _host_pattern("*.Bücher.example", "")
     '*.xn--bcher-kva.example'
@@ -241,8 +241,8 @@ def _host_pattern(pattern: str, at: str) -> str:
     labels = [label.lower() if label.isascii() else _ascii(label) for label in pattern.split(".")]
     if not pattern or re.search(r"[/\\@#\s]|\A[^\[]*:", pattern) or None in labels:
         raise SettingsError(
-            f'{at}: it takes a host name or a pattern as "*.example.com", without scheme, port and path;'
-            ' a part that has both * and other letters than a to z is written "xn--…"'
+            f'{at}: must be a host name or a pattern, for example "*.example.com", without scheme, port and path;'
+            ' a part that has both a * and letters other than a to z must be written as "xn--…"'
         )
     return ".".join(label or "" for label in labels)
 
@@ -253,7 +253,7 @@ def _ascii(label: str) -> str | None:
 
 
 def _check_quoting(pattern: str, name: str, keys: dict[str, Any], where: str) -> None:
-    """Tell who wrote [hosts.docs.python.org] that TOML takes each dot for a table within a table."""
+    """Explain the mistake [hosts.docs.python.org]: without quotes, TOML takes each dot for a table in a table."""
     path = [pattern, name]
     while not set(keys) & set(_KEYS):
         key = next((key for key, value in keys.items() if isinstance(value, dict)), None)
@@ -263,53 +263,69 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], where: str) ->
         path.append(key)
     if len(path) > 2:
         host = ".".join(path[:-1])
-        raise SettingsError(f"{where}: [hosts.{_shown(host)}]: a host pattern is quoted: [hosts.{_quoted(host)}]")
+        raise SettingsError(
+            f"{where}: [hosts.{_shown(host)}]: a host pattern must be in quotes: [hosts.{_quoted(host)}]"
+        )
 
 
 def _rule(name: str, keys: Any, at: str, taken: frozenset[str]) -> tuple[Column, Css | XPath, re.Pattern[str] | None]:
     if not _NAME.fullmatch(name):
-        raise SettingsError(f"{at}: a column's name takes letters a to z, digits and _, and begins with a letter")
+        raise SettingsError(
+            f"{at}: a column's name must consist of the letters a to z, digits and _, and begin with a letter"
+        )
     if name in taken:
-        raise SettingsError(f"{at}: the dataset has a column {name} already; it takes another name")
+        raise SettingsError(f"{at}: the dataset already has a column {name}; choose another name")
     if not isinstance(keys, dict):
-        raise SettingsError(f'{at}: it takes a table, as in {name} = {{ css = "h1::text" }}')
+        raise SettingsError(f'{at}: must be a table, for example {name} = {{ css = "h1::text" }}')
     for key in keys:
         if key not in _KEYS:
             near = difflib.get_close_matches(key, _KEYS, 1)
-            hint = f"did you mean {near[0]}?" if near else "there are " + ", ".join(_KEYS)
+            hint = f"did you mean {near[0]}?" if near else "the keys are " + ", ".join(_KEYS)
             raise SettingsError(f"{at}: unknown key {_shown(key)}; {hint}")
     type_, many = keys.get("type", "string"), keys.get("many", False)
     if not isinstance(type_, str) or type_ not in TYPES:
-        raise SettingsError(f"{at}: type: it takes one of " + ", ".join(_quoted(each) for each in TYPES))
+        raise SettingsError(f"{at}: type: must be one of " + ", ".join(_quoted(each) for each in TYPES))
     if not isinstance(many, bool):
-        raise SettingsError(f"{at}: many: it takes true or false")
-    return Column(name, type_, many), _selector(keys, at), _read(keys, "regex", "a regular expression", re.compile, at)
+        raise SettingsError(f"{at}: many: must be true or false")
+    return Column(name, type_, many), _selector(keys, at), _read(keys, "regex", _REGEX, re.compile, at)
 
 
 _Read = TypeVar("_Read")
 
 
+class _Kind(NamedTuple):
+    """What a key's string must be, with an example, for error messages."""
+
+    name: str
+    example: str
+
+
+_CSS = _Kind("a CSS selector", "h1::text")
+_XPATH = _Kind("an XPath 1.0 expression", "//h1/text()")
+_REGEX = _Kind("a regular expression", "[0-9]+")
+
+
 def _selector(keys: dict[str, Any], at: str) -> Css | XPath:
-    css = _read(keys, "css", 'a CSS selector, as in "h1::text"', selectors.css, at)
-    xpath = _read(keys, "xpath", 'an XPath 1.0 expression, as in "//h1/text()"', selectors.xpath, at)
+    css = _read(keys, "css", _CSS, selectors.css, at)
+    xpath = _read(keys, "xpath", _XPATH, selectors.xpath, at)
     if css and xpath:
-        raise SettingsError(f"{at}: it takes one of css and xpath, not both")
+        raise SettingsError(f"{at}: must have css or xpath, not both")
     found = css or xpath
     if not found:
-        raise SettingsError(f"{at}: it takes one of css and xpath")
+        raise SettingsError(f"{at}: must have css or xpath")
     return found
 
 
-def _read(keys: dict[str, Any], key: str, wanted: str, reader: Callable[[str], _Read], at: str) -> _Read | None:
+def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _Read], at: str) -> _Read | None:
     text = keys.get(key)
     if text is None:
         return None
     if not isinstance(text, str):
-        raise SettingsError(f"{at}: {key}: it takes {wanted}, in quotes")
+        raise SettingsError(f"{at}: {key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}")
     try:
         return reader(text)
     except (ValueError, re.error, OverflowError, RecursionError) as error:
-        raise SettingsError(f"{at}: {key} = {_quoted(text)}: it takes {wanted}: {error}") from error
+        raise SettingsError(f"{at}: {key} = {_quoted(text)}: must be {kind.name}: {error}") from error
 
 
 def _kind_of(column: Column) -> str:
@@ -317,7 +333,7 @@ def _kind_of(column: Column) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Give a string as TOML writes it, in one line."""
+    """Return a string as TOML writes it, in one line."""
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 

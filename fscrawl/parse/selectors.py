@@ -1,12 +1,12 @@
-"""CSS and XPath expressions on the two trees of a page: which texts they find. Pure: no disk, no socket.
+"""CSS selectors and XPath expressions: which texts of a page they find. Pure: no disk, no socket.
 
 Vocabulary:
-  Page       a page in UTF-8, parsed at most once by each engine: lexbor for CSS, lxml for XPath
-  Css        a selector as parsel extends it: an element's own texts (`::text`), an attribute (`::attr(name)`), or all
-             that an element shows
-  XPath      an XPath 1.0 expression with the functions that parsel adds
+  Page       a page in UTF-8, parsed at most once by each parser: lexbor for CSS, lxml for XPath
+  Css        a selector with the extensions of parsel: it finds the own texts of an element (`::text`), an attribute
+             (`::attr(name)`), or else the whole text that an element shows
+  XPath      an XPath 1.0 expression with the additional functions of parsel
 
-Promise: what is no expression is a ValueError that says why, without a page; `texts` of a page gives strings.
+Promise: `css` and `xpath` raise ValueError with the reason if the expression is wrong; they need no page for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fold(text: str) -> str:
 
 
 class Page:
-    """A page's bytes, parsed when the first selector of a kind asks for it."""
+    """The bytes of a page. Each parser runs when the first selector needs its tree."""
 
     def __init__(self, html: bytes) -> None:
         self._html = html
@@ -44,7 +44,7 @@ class Page:
 
     @cached_property
     def lxml(self) -> Any:
-        """The root element by libxml2, which unless told `huge_tree` drops whatever follows 256 open elements."""
+        """The root element. Without `huge_tree`, libxml2 would drop everything behind 256 open elements."""
         from parsel import Selector  # noqa: PLC0415 - a tenth of a second that only those who use XPath should pay
 
         return Selector(text=self._html.decode("utf-8", "replace"), type="html", huge_tree=True).root
@@ -52,15 +52,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Css:
-    """Elements that `path` selects: their attribute, or their own text nodes, or their whole text."""
+    """The elements that `path` selects: an attribute of them, their own text nodes, or their whole text."""
 
     path: str
     attribute: str | None
     own_text: bool
 
     def texts(self, page: Page) -> Iterator[str]:
-        # lexbor gives an element once for each part of a list that it matches.
-        left = _Left(page)
+        # lexbor returns an element once for each part of a selector list that it matches.
+        budget = _Budget(page)
         for node in {node.mem_id: node for node in page.lexbor.css(self.path)}.values():
             if self.attribute is not None:
                 attributes = node.attributes
@@ -68,26 +68,26 @@ class Css:
             elif self.own_text:
                 yield from (item for item in _lexbor_content(node) if isinstance(item, str))
             else:
-                yield _whole_text(node, _lexbor_content, left)
+                yield _whole_text(node, _lexbor_content, budget)
 
 
 @dataclass(frozen=True, slots=True)
 class XPath:
-    """What an expression gives: strings as they are, elements' whole text, numbers and truth values as XPath writes."""
+    """The result of an expression: strings, the whole text of elements, numbers and booleans as XPath writes them."""
 
     expression: str
 
     def texts(self, page: Page) -> Iterator[str]:
-        found, left = _compiled(self.expression)(page.lxml), _Left(page)
+        found, budget = _compiled(self.expression)(page.lxml), _Budget(page)
         for item in found if isinstance(found, list) else [found]:
             if isinstance(item, bool):
                 yield str(item).lower()
-            elif isinstance(item, float):  # NaN is number() of nothing
+            elif isinstance(item, float):  # NaN is what number() makes of nothing
                 yield "" if math.isnan(item) else str(int(item) if item.is_integer() else item)
             elif isinstance(item, str):
                 yield item
-            elif hasattr(item, "tag"):  # a namespace is a pair
-                yield _whole_text(item, _lxml_content, left)
+            elif hasattr(item, "tag"):  # a namespace is a pair without a tag
+                yield _whole_text(item, _lxml_content, budget)
 
 
 def _lexbor_content(node: Any) -> list[Any]:
@@ -109,10 +109,10 @@ _BREAKS = re.compile(
 )
 
 
-class _Left:
-    """What one selector may still take of a page: elements that lie in each other give the same text again and again.
+class _Budget:
+    """How much text one selector may still read of a page. Nested elements give the same text again and again:
 
-    512 <div> in each other, all selected, were 512 times the page.
+    512 nested <div>, all of them selected, gave 512 times the page.
     """
 
     def __init__(self, page: Page) -> None:
@@ -121,19 +121,19 @@ class _Left:
     def take(self, item: Any) -> None:
         self._steps -= 1 + (len(item) >> 3 if isinstance(item, str) else 0)
         if self._steps < 0:
-            raise ValueError("what it selects lies in each other too often")
+            raise ValueError("the selected elements are nested too deeply")
 
 
-def _whole_text(node: Any, content: Callable[[Any], list[Any]], left: _Left) -> str:
-    """Give the text of an element of either parser, much as innerText: a blank between blocks, no scripts in it.
+def _whole_text(node: Any, content: Callable[[Any], list[Any]], budget: _Budget) -> str:
+    """Return the text of an element, much like innerText: spaces between blocks, no scripts.
 
-    `content` gives an element's strings and child nodes in their order. ValueError once nothing is `left`.
+    `content` returns the strings and child nodes of an element in their order. ValueError when the budget is used up.
     """
     texts: list[str] = []
     rest = content(node)[::-1]
     while rest:
         item = rest.pop()
-        left.take(item)
+        budget.take(item)
         if isinstance(item, str):
             texts.append(item)
         elif isinstance(item.tag, str) and item.tag not in _NOT_SHOWN:  # the tag of lxml's comments is a function
@@ -149,7 +149,7 @@ _CSS_PART = re.compile(r"\s*(.*?)(?:(::text)|::attr\(\s*([^\s()]+)\s*\))?\s*", r
 
 
 def css(text: str) -> Css:
-    """Read a selector; ValueError with the reason if it is none.
+    """Read a selector. ValueError with the reason if it is wrong.
 
     >>> css("a[title='::text']::attr(href)")
     Css(path="a[title='::text']", attribute='href', own_text=False)
@@ -161,11 +161,11 @@ def css(text: str) -> Css:
         found = _CSS_PART.fullmatch(part)
         assert found is not None
         path, end = found[1], found.groups()[1:]
-        # "h1 ::text" is the text of what is in an h1, "::text" that of all.
+        # "h1 ::text" means the elements inside of h1, "::text" all elements.
         paths.append(path + "*" if any(end) and re.search(r"(?:^|[\s>+~])\Z", path) else path)
         ends.add(end)
     if len(ends) > 1:
-        raise ValueError("all parts between its commas must end alike, in ::text, in ::attr(name) or in neither")
+        raise ValueError("all parts between commas must have the same end: ::text, the same ::attr(name), or neither")
     own_text, attribute = ends.pop()
     css = Css(",".join(paths), attribute, own_text is not None)
     try:
@@ -173,25 +173,27 @@ def css(text: str) -> Css:
     except SelectolaxError:
         pseudo = "::" in css.path
         raise ValueError(
-            "of pseudo-elements there are ::text and ::attr(name), at the end" if pseudo else "it cannot be read"
+            "the only pseudo-elements are ::text and ::attr(name), at the end"
+            if pseudo
+            else "the selector cannot be read"
         ) from None
     return css
 
 
 def _split(text: str) -> list[str]:
-    """Divide a selector at its commas, not at those in brackets or quotes.
+    """Split a selector at its commas, except those in brackets or quotes.
 
     >>> _split("a:is(b, c), d")
     ['a:is(b, c)', ' d']
     """
     parts, depth = [""], 0
     for piece in _CSS_TOKEN.findall(text):
-        depth += (piece in {"(", "[", '"', "'"}) - (piece in {")", "]"})  # a quote by itself is never closed
+        depth += (piece in {"(", "[", '"', "'"}) - (piece in {")", "]"})  # a single quote character was never closed
         if piece == "," and not depth:
             parts.append("")
         else:
             parts[-1] += piece
-    if depth:  # lexbor, by the standard, would close them at the end, after "::text"
+    if depth:  # lexbor would close them at the end, after "::text", as the standard says
         raise ValueError("its brackets or quotes do not match")
     return parts
 
@@ -207,21 +209,21 @@ _NOT_FUNCTIONS = frozenset({"and", "or", "div", "mod", "text", "node", "comment"
 
 @cache
 def _compiled(expression: str) -> Any:
-    """Compile once in each process: what is compiled cannot be pickled."""
-    import parsel  # noqa: F401, PLC0415 - as above; it makes has-class() known to lxml
+    """Compile an expression, once in each process: the result cannot be pickled."""
+    import parsel  # noqa: F401, PLC0415 - as above; the import registers has-class() with lxml
     from lxml import etree  # noqa: PLC0415
 
     return etree.XPath(expression, namespaces=_NAMESPACES, smart_strings=False)
 
 
 def xpath(expression: str) -> XPath:
-    """Check an expression; ValueError with the reason if it is none.
+    """Check an expression. ValueError with the reason if it is wrong.
 
-    libxml2 finds an unknown function only where a page leads it there, so each one is called by itself.
+    libxml2 notices an unknown function only when a page makes it call it. So each function is called here by itself.
     """
     code = _LITERAL.sub("''", expression)
     if "$" in code:
-        raise ValueError("there are no variables")
+        raise ValueError("variables are not supported")
     for prefix in _PREFIX.findall(code):
         if prefix not in _NAMESPACES:
             raise ValueError(
@@ -234,7 +236,7 @@ def xpath(expression: str) -> XPath:
             _try(XPath(f"{name}()"), nothing)
         except ValueError as error:
             if "Unregistered" in str(error):
-                raise ValueError(f"there is no function {name}()") from None
+                raise ValueError(f"the function {name}() does not exist") from None
     return xpath
 
 
@@ -243,5 +245,5 @@ def _try(xpath: XPath, page: Page) -> None:
         list(xpath.texts(page))
     except ImportError:
         raise ValueError("XPath needs the package parsel: pip install 'fscrawl[merge]'") from None
-    except Exception as error:  # functions that parsel adds raise what they like
+    except Exception as error:  # the functions of parsel may raise anything
         raise ValueError(fold(str(error))) from error

@@ -166,7 +166,7 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
     [
         ("[politeness]\ndelai = 1\n", ("politeness.delai", "politeness.delay?")),
         ("[crawl]\ndeny = ['(']\n", ("crawl.deny",)),
-        ("[fetch\n", ("not TOML",)),
+        ("[fetch\n", ("not valid TOML",)),
         ("delay = 1\n", ("section",)),
         ("[fetch]\ntimeout = 0\n", ("fetch.timeout", "more than 0")),
         ("\udcff", ("TOML",)),

@@ -71,15 +71,15 @@ def test_networks(value):
     ("value", "complaint"),
     [
         ("10.1.2.3/8", 'write "10.0.0.0/8"'),
-        ("10.0.0.0/33", "'10.0.0.0/33' is not one"),
-        ("intranet", "'intranet' is not one"),
-        ("", "'' is not one"),
+        ("10.0.0.0/33", "'10.0.0.0/33' is not a network"),
+        ("intranet", "'intranet' is not a network"),
+        ("", "'' is not a network"),
     ],
 )
-def test_not_networks(value, complaint):
+def test_check_networks(value, complaint):
     """What is no network is said to be none, with what would be right."""
     right = check_networks(["::1", value])
-    assert right.startswith('networks such as "10.0.0.0/8"; ')
+    assert right.startswith('a list of networks such as "10.0.0.0/8"; ')
     assert right.endswith(complaint)
 
 

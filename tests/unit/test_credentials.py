@@ -35,7 +35,7 @@ def test_value_of_two_lines():
     """A value that would add a header is refused, and not shown."""
     with pytest.raises(SettingsError) as caught:
         expand("$SECRET", {"SECRET": "hunter2\r\nX: y"}, "fetch.headers")
-    assert "SECRET is not one line" in str(caught.value)
+    assert "SECRET must be one line" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 

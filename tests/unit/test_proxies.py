@@ -50,9 +50,9 @@ def test_missing_variable():
         *("http://p.example:1#x", "http://[p:1", "http://p.example:1\n"),
     ],
 )
-def test_not_proxies(text):
+def test_check_proxies(text):
     """What is no proxy is refused with what would be right."""
-    assert check_proxies([text]).startswith('proxies such as "http://')
+    assert check_proxies([text]).startswith('a list of proxies such as "http://')
     assert check_proxies(["http://me:$UNKNOWN@p.example:1"]) is None
 
 

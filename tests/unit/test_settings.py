@@ -9,8 +9,8 @@ from fscrawl.config import settings
 from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
 
-INT_RIGHT = "it takes a whole number"
-FLOAT_RIGHT = "it takes a number below 1e9"
+INT_RIGHT = "must be a whole number"
+FLOAT_RIGHT = "must be a number below 1e9"
 
 
 def error_of(text):
@@ -65,52 +65,52 @@ def test_numbers_are_rendered_exactly(value):
 @pytest.mark.parametrize(
     ("section", "line", "right"),
     [
-        ("crawl", 'scope = "page"', 'it takes one of "host", "domain", "any"'),
-        ("crawl", "scope = 1979-05-27", "it takes a string"),
-        ("crawl", 'scope = ["any"]', "it takes a string"),
-        ("crawl", 'allow = "x"', "it takes a list of strings"),
-        ("crawl", "allow = [1]", "it takes a list of strings"),
+        ("crawl", 'scope = "page"', 'must be one of "host", "domain", "any"'),
+        ("crawl", "scope = 1979-05-27", "must be a string"),
+        ("crawl", 'scope = ["any"]', "must be a string"),
+        ("crawl", 'allow = "x"', "must be a list of strings"),
+        ("crawl", "allow = [1]", "must be a list of strings"),
         ("crawl", 'deny = ["("]', 'regular expressions; "(" is not one: missing )'),
         ("crawl", 'deny = ["a{99999999999999999999}"]', "regular expressions"),
         ("crawl", f'deny = ["{"(" * 5000}"]', "regular expressions"),
-        ("crawl", "max_depth = -1", "it takes 0 or more"),
+        ("crawl", "max_depth = -1", "must be 0 or more"),
         ("crawl", "max_depth = 1.5", INT_RIGHT),
         ("crawl", "max_depth = true", INT_RIGHT),
         ("crawl", "max_depth = inf", INT_RIGHT),
-        ("crawl", "max_pages = 0", "it takes 1 or more"),
-        ("crawl", 'order = "best"', 'it takes one of "breadth", "depth", "random"'),
-        ("crawl", "drop_query = 1", "it takes true or false"),
-        ("crawl", "drop_query = {a = [1, {b = nan}]}", "it takes true or false"),
-        ("politeness", 'user_agent = ""', "it takes one line of printable ASCII characters"),
-        ("politeness", 'user_agent = " "', "it takes one line of printable ASCII characters"),
-        ("politeness", 'user_agent = "a\\nb"', "it takes one line of printable ASCII characters"),
-        ("politeness", 'user_agent = "é"', "it takes one line of printable ASCII characters"),
-        ("politeness", "delay = -0.5", "it takes 0 or more"),
+        ("crawl", "max_pages = 0", "must be 1 or more"),
+        ("crawl", 'order = "best"', 'must be one of "breadth", "depth", "random"'),
+        ("crawl", "drop_query = 1", "must be true or false"),
+        ("crawl", "drop_query = {a = [1, {b = nan}]}", "must be true or false"),
+        ("politeness", 'user_agent = ""', "must be one line of printable ASCII characters"),
+        ("politeness", 'user_agent = " "', "must be one line of printable ASCII characters"),
+        ("politeness", 'user_agent = "a\\nb"', "must be one line of printable ASCII characters"),
+        ("politeness", 'user_agent = "é"', "must be one line of printable ASCII characters"),
+        ("politeness", "delay = -0.5", "must be 0 or more"),
         ("politeness", "delay = -inf", FLOAT_RIGHT),
         ("politeness", "delay = inf", FLOAT_RIGHT),
         ("politeness", "delay = nan", FLOAT_RIGHT),
         ("politeness", "delay = 1e9", FLOAT_RIGHT),
         ("politeness", "delay = true", FLOAT_RIGHT),
         ("politeness", 'delay = "1"', FLOAT_RIGHT),
-        ("politeness", "per_host = 0", "it takes 1 or more"),
-        ("fetch", "timeout = 0", "it takes more than 0"),
-        ("fetch", "headers = 1", "it takes a table of strings"),
-        ("fetch", "headers = {a = 1}", "it takes a table of strings"),
-        ("fetch", 'headers = {"a b" = "c"}', "it takes a table of header names and one-line values"),
-        ("fetch", 'headers = {a = "b\\r\\nc: d"}', "it takes a table of header names and one-line values"),
-        ("politeness", 'user_agents = ["a", "b\\nc"]', "it takes one-line strings of printable ASCII characters"),
-        ("politeness", 'user_agents = "a"', "it takes a list of strings"),
+        ("politeness", "per_host = 0", "must be 1 or more"),
+        ("fetch", "timeout = 0", "must be more than 0"),
+        ("fetch", "headers = 1", "must be a table of strings"),
+        ("fetch", "headers = {a = 1}", "must be a table of strings"),
+        ("fetch", 'headers = {"a b" = "c"}', "must be a table of header names"),
+        ("fetch", 'headers = {a = "b\\r\\nc: d"}', "must be a table of header names"),
+        ("politeness", 'user_agents = ["a", "b\\nc"]', "must be a list of strings, each one line of"),
+        ("politeness", 'user_agents = "a"', "must be a list of strings"),
         ("fetch", 'allow_addresses = ["10.1.2.3/8"]', 'has host bits set: write "10.0.0.0/8"'),
-        ("fetch", 'allow_addresses = ["intranet"]', 'it takes networks such as "10.0.0.0/8"'),
-        ("fetch", "cookies = 1", "it takes true or false"),
-        ("fetch", 'auth = {"a.example/x" = "me:x"}', "it takes a table such as"),
-        ("fetch", 'auth = {"a.example" = "me"}', "it takes a table such as"),
-        ("fetch", 'proxies = ["p.example:8080"]', "it takes proxies such as"),
-        ("fetch", "proxy_uses = 0", "it takes 1 or more"),
-        ("fetch", 'ca_file = ""', "it takes the path of a file"),
-        ("fetch", "ca_file = 1", "it takes a string"),
-        ("store", "fanout = 2", "it takes one of 0, 1"),
-        ("store", "fanout = 0x" + "f" * 5000, "it takes one of 0, 1"),
+        ("fetch", 'allow_addresses = ["intranet"]', 'must be a list of networks such as "10.0.0.0/8"'),
+        ("fetch", "cookies = 1", "must be true or false"),
+        ("fetch", 'auth = {"a.example/x" = "me:x"}', "must be a table such as"),
+        ("fetch", 'auth = {"a.example" = "me"}', "must be a table such as"),
+        ("fetch", 'proxies = ["p.example:8080"]', "must be a list of proxies such as"),
+        ("fetch", "proxy_uses = 0", "must be 1 or more"),
+        ("fetch", 'ca_file = ""', "must be the path of a file"),
+        ("fetch", "ca_file = 1", "must be a string"),
+        ("store", "fanout = 2", "must be one of 0, 1"),
+        ("store", "fanout = 0x" + "f" * 5000, "must be one of 0, 1"),
     ],
 )
 def test_bad_value(section, line, right):
@@ -135,15 +135,15 @@ def test_bad_value_stands_as_toml():
         ("[__doc__]\nx = 1", "unknown setting __doc__.x; the sections are"),
         ("[__class__]\ncrawl = 1", "unknown setting __class__.crawl; "),
         ("[crawl]\n__class__ = 1", "unknown setting crawl.__class__; "),
-        ("[polite]\n", "unknown section [polite]; there are crawl, "),
+        ("[polite]\n", "unknown section [polite]; the sections are crawl, "),
         ('[crawl]\n"a\\nb" = 1', 'unknown setting crawl."a\\U0000000ab"'),
-        ("delay = 1", "'delay' stands outside any section"),
-        ("[[crawl]]\nscope = 'any'", "'crawl' stands outside any section"),
-        ("[crawl\n", "not TOML: "),
-        ("[crawl]\nscope = any", "not TOML: "),
-        ("[crawl]\nmax_depth = 1\nmax_depth = 2", "not TOML: "),
-        ("x = " + "[" * 5000, "not TOML: "),
-        ("[crawl]\nmax_depth = " + "1" * 5000, "not TOML: "),
+        ("delay = 1", '"delay" is not in a section'),
+        ("[[crawl]]\nscope = 'any'", '"crawl" is not in a section'),
+        ("[crawl\n", "not valid TOML: "),
+        ("[crawl]\nscope = any", "not valid TOML: "),
+        ("[crawl]\nmax_depth = 1\nmax_depth = 2", "not valid TOML: "),
+        ("x = " + "[" * 5000, "not valid TOML: "),
+        ("[crawl]\nmax_depth = " + "1" * 5000, "not valid TOML: "),
     ],
 )
 def test_bad_file(text, message):
@@ -164,7 +164,9 @@ def test_where():
 
 def test_dead_after():
     """A machine is not dead before it has missed three beats."""
-    assert error_of("[fleet]\nbeat = 30\n").endswith("dead_after = 60: it takes 3 times fleet.beat (30) or more")
+    assert error_of("[fleet]\nbeat = 30\n").endswith(
+        "dead_after = 60: must be at least 3 times fleet.beat, which is 30"
+    )
     assert parse("[fleet]\nbeat = 30\ndead_after = 90\n").fleet.beat == 30
 
 
@@ -201,7 +203,7 @@ def test_set(assignment, path, value):
 @pytest.mark.parametrize("assignment", ["", "crawl.scope", "scope=any", "=1"])
 def test_set_malformed(assignment):
     """A --set that is no assignment is answered with how to write one."""
-    with pytest.raises(SettingsError, match=r"write it as section[.]name=value"):
+    with pytest.raises(SettingsError, match=r"must be section[.]name=value"):
         apply(Settings(), [assignment])
 
 
@@ -210,9 +212,9 @@ def test_set_malformed(assignment):
     [
         ("crawl.x=1", "--set: unknown setting crawl.x"),
         ("fleet.beat=50", "--set: fleet.dead_after = 60"),
-        ("politeness.delay=" + "1" * 5000, "it takes a number below 1e9"),
-        ("crawl.max_pages=" + "[" * 5000, "it takes a whole number"),
-        ("crawl.allow=['\udcff']", "it takes a list of strings"),
+        ("politeness.delay=" + "1" * 5000, "must be a number below 1e9"),
+        ("crawl.max_pages=" + "[" * 5000, "must be a whole number"),
+        ("crawl.allow=['\udcff']", "must be a list of strings"),
     ],
 )
 def test_set_bad(assignment, message):
@@ -250,7 +252,9 @@ def test_fixed_settings(assignment):
     """What was fixed when the tree was created cannot be edited, and the error names both values."""
     changed = apply(Settings(), [assignment])
     name, _, value = assignment.partition("=")
-    with pytest.raises(SettingsError, match=f'^crawl[.]toml: {name} = "?{value}"?: it was fixed as ') as caught:
+    with pytest.raises(
+        SettingsError, match=f'^crawl[.]toml: {name} = "?{value}"?: cannot be changed; it was fixed as '
+    ) as caught:
         settings.check_fixed(Settings(), changed)
     assert "\n" not in str(caught.value)
 

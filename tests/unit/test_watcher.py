@@ -95,7 +95,7 @@ def test_broken_edit(desk):
     assert not any(desk.watch.settings_edited(now) for now in range(5))
     assert len(desk.warnings) == 1
     assert "delai" in desk.warnings[0]
-    assert desk.warnings[0].endswith("the last good settings stay")
+    assert desk.warnings[0].endswith("; the last good settings stay in force")
     assert desk.delay == 7
     desk.edit("politeness.delay=8")
     assert desk.watch.settings_edited(9)
