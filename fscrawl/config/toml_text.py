@@ -12,7 +12,7 @@ def to_toml(value: Any, levels: int = _MAX_LEVELS) -> str:
     r"""Write a value as TOML, in one line of printable characters.
 
     >>> to_toml(("a", 'b"')), to_toml(2.0), to_toml({"x": True})
-    ('["a", "b\\\\""]', '2', '{"x" = true}')
+    ('["a", "b\\""]', '2', '{"x" = true}')
     """
     if isinstance(value, list | tuple | dict) and not levels:
         return "…"
