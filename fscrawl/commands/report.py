@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     with tqdm(unit=" records", dynamic_ncols=True, disable=not sys.stderr.isatty()) as bar:
         report = gather(tree, progress.warn, bar.update)
     publish(out.absolute(), render(report).encode(), tree.machine)
-    tally = report.tally
-    sums = f"{tally.kinds['page']:,} pages of {len(tally.hosts):,} hosts, {tally.errors.total():,} errors"
+    totals = report.totals
+    sums = f"{totals.kinds['page']:,} pages of {len(totals.hosts):,} hosts, {totals.errors.total():,} errors"
     print(f"{plain(str(out))}: {sums}")
     return EXIT_OK

@@ -12,7 +12,7 @@ from fscrawl.commands.common import Commands, Parser, add_command, add_root, ope
 from fscrawl.errors import EXIT_OK, TreeBusyError
 
 if TYPE_CHECKING:
-    from fscrawl.monitor.snapshot import Survey, View
+    from fscrawl.monitor.snapshot import Observer, Snapshot
 
 _EVERY_S = 2.0
 
@@ -40,10 +40,10 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fscrawl.monitor.snapshot import Survey  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - a crawl need not load it
 
     tree = open_tree(options.root)
-    looks = _looks(Survey(tree, lambda: settings_of(tree)), watch=options.watch)
+    looks = _looks(Observer(tree, lambda: settings_of(tree)), watch=options.watch)
     try:
         _print_json(looks) if options.json else _print_tables(looks, str(options.root), watch=options.watch)
     except KeyboardInterrupt:
@@ -52,27 +52,27 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _looks(survey: Survey, *, watch: bool) -> Iterator[View]:
+def _looks(observer: Observer, *, watch: bool) -> Iterator[Snapshot]:
     """Look once; with `watch` every two seconds while a machine is running."""
-    view = survey.look()
+    view = observer.look()
     yield view
     while watch and view.alive():
         time.sleep(_EVERY_S)
         try:
-            view = survey.look()
+            view = observer.look()
         except TreeBusyError:  # a passing fault: the view before it stays on the screen
             continue
         yield view
 
 
-def _print_json(looks: Iterator[View]) -> None:
+def _print_json(looks: Iterator[Snapshot]) -> None:
     from fscrawl.monitor.status import as_json  # noqa: PLC0415
 
     for view in looks:
         print(json.dumps(as_json(view)), flush=True)
 
 
-def _print_tables(looks: Iterator[View], root: str, *, watch: bool) -> None:
+def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
 

@@ -15,7 +15,6 @@ import os
 import random
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
@@ -24,6 +23,7 @@ from fscrawl.engine.pool import Place, Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.watchdog import Sentinel
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
@@ -203,22 +203,22 @@ class Machine:
     def _pages_of(self, host: str) -> int:
         return len(self._tree.keys("htmls", host)) if host in self._membership.past_hosts else 0
 
-    def _beat(self) -> dict[str, Any]:
-        """Give the counters of a heartbeat; called from the heart's thread."""
+    def _beat(self) -> Beat:
+        """Give the counters of a heartbeat; called from the thread that beats."""
         counts = self._counts
-        return {
-            "pages": counts.pages,
-            "bytes": counts.bytes,
-            "errors": dict(counts.errors),
-            "pending": self._frontier.pending,
-            "in_flight": self._frontier.in_flight,
-            "hosts": self._frontier.hosts,
-            "memory": anonymous_bytes(),
-            "state": self._state(),
-            "settings": self._watch.settings_digest,
-            "settings_at": self._watch.settings_at,
+        return Beat(
+            pages=counts.pages,
+            bytes=counts.bytes,
+            errors=dict(counts.errors),
+            pending=self._frontier.pending,
+            in_flight=self._frontier.in_flight,
+            hosts=self._frontier.hosts,
+            memory=anonymous_bytes(),
+            state=self._state(),
+            settings=self._watch.settings_digest,
+            settings_at=self._watch.settings_at,
             **self._frontier.health(time.monotonic()),
-        }
+        )
 
     def _state(self) -> str:
         """Say what keeps this machine from fetching; "" if nothing does."""

@@ -1,34 +1,31 @@
-"""The heartbeat of a machine: one JSON line a beat, from a thread of its own, and what others read out of it.
+"""The heartbeat of a machine: one line of its log a beat, from a thread of its own, and what others read out of it.
 
-Vocabulary:
-  hello      the first line: who this is, so that a machine of the same boot can tell whether its process still runs
-  beat       a line of counters
-  goodbye    the last line of a machine that left by itself; `finished`: because the crawl was over
+Vocabulary: hello, beat and goodbye are the lines of a log (`beat`).
+  peer       another machine, as its log shows it
+  permit     tells the workers until when they may go on, by the last beat
 
-Promise: a busy main loop or a slow page cannot hold a beat up, for it is written from the last snapshot; a hanging file
-system can, and then `age_s` tells how long.
+Promise: a busy main loop or a slow page cannot delay a beat, because it is written from the last snapshot. A file
+system that hangs can; then `age_s` tells for how long.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from fscrawl.errors import TreeError
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
 from fscrawl.fleet.logs import Log
-from fscrawl.storage.records import timestamp
 from fscrawl.storage.retrying import Retrying
 
-_RETRYING = Retrying(1.0)  # for a beat that fails there is soon a newer one
-_AGAIN_S = 1.0  # after a beat that failed
+_RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one
+_AGAIN_S = 1.0  # until the next try, after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
-_SELDOM = 1 / 10  # of the time that a machine has been dead: so long may pass between two looks at its log
+_SELDOM = 1 / 10  # of the time for which a machine has been silent may pass between two looks at its log
 
 
 def uptime() -> float:
@@ -42,53 +39,75 @@ def new_machine_id() -> str:
     return f"{host or 'machine'}-{os.getpid()}-{os.urandom(3).hex()}"
 
 
-def hello(machine: str) -> dict[str, Any]:
+def hello(machine: str) -> Hello:
     """Give this process's hello."""
-    return {"hello": machine, "host": os.uname().nodename, **_here(), "pid": os.getpid(), "start": _start_of("self")}
+    boot, pidns = _surroundings()
+    return Hello(machine, os.uname().nodename, boot, pidns, os.getpid(), _start_of(os.getpid()) or "")
 
 
 def sign(log: Log, machine: str, sent: int) -> None:
     """Write the whole log of a command that has put `sent` bytes into a feed, and takes no part in the crawl.
 
-    In one go: nobody must take it for a machine that is there to work.
+    It is written at once: without the goodbye, others would take the command for a machine that is there to work.
     """
-    lines = (hello(machine), {"bye": True, "finished": False, "sent": sent, "consumed": 0})
-    log.append("".join(json.dumps(line) + "\n" for line in lines).encode())
+    log.append(command_log(hello(machine), sent))
     log.close()
 
 
-def is_gone(greeting: dict[str, Any]) -> bool:
-    """Tell whether the process that said hello is known to be over: it was of this boot, and runs no more."""
-    if any(greeting.get(name) != value for name, value in _here().items()):
+def runs_here(greeting: Hello | None) -> bool:
+    """Tell whether a process of this boot and of this namespace said hello: then this process can see it."""
+    return greeting is not None and (greeting.boot, greeting.pidns) == _surroundings()
+
+
+def is_gone(greeting: Hello) -> bool:
+    """Tell whether the process that said hello is known to have ended: it ran here, and does not run any more."""
+    if not runs_here(greeting):
         return False
-    return _start_of(str(greeting.get("pid"))) != greeting.get("start")
+    start = _start_of(greeting.pid)
+    return start is not None and start != greeting.start
 
 
 def is_gone_by_name(machine: str) -> bool:
-    """Tell the same by an id alone, of a machine that left no hello: it was of this host, and runs no more."""
+    """Tell the same by the id alone, for a machine without a hello: it ran on this host, and does not run any more."""
     host, _, pid = machine.rpartition("-")[0].rpartition("-")
     here = new_machine_id().rpartition("-")[0].rpartition("-")[0]
-    return host == here and pid.isdecimal() and (int(pid) == os.getpid() or not _start_of(pid))
+    return host == here and pid.isdecimal() and (int(pid) == os.getpid() or _start_of(int(pid)) == "")
 
 
-def _here() -> dict[str, str]:
-    """What processes that see each other have in common: the boot, and the namespace of process ids."""
+def _surroundings() -> tuple[str, str]:
+    """Give what processes that see each other have in common: the boot, and the namespace of process ids."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return {"boot": file.read().strip(), "pidns": os.readlink("/proc/self/ns/pid")}
+        return file.read().strip(), os.readlink("/proc/self/ns/pid")
 
 
-def _start_of(pid: str) -> str:
-    """Give the start time of a process, in clock ticks since boot; "" if it does not run."""
+def _start_of(pid: int) -> str | None:
+    """Give the start time of a process, in clock ticks since boot. "": it does not run. None: that cannot be told.
+
+    Where /proc is mounted with hidepid, processes of other users cannot be read there, though they run.
+    """
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()
     except OSError:
-        return ""
+        return None if _runs(pid) else ""
     return "" if fields[0] in "ZX" else fields[19]  # a zombie has nothing in flight
 
 
+def _runs(pid: int) -> bool:
+    """Ask the kernel whether a process runs: signal 0 is only a question. EPERM: it runs, and is another user's."""
+    if pid < 1:
+        return False  # 0 would ask for the own process group
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
 def is_worth_a_look(now: float, looked_at: float, grown_at: float, dead_after_s: float) -> bool:
-    """Tell whether to look if a log has grown. Of a crawl that goes on for weeks there may be thousands of dead ones.
+    """Tell whether to look if a log has grown. A crawl of weeks may leave thousands of logs that never grow again.
 
     >>> is_worth_a_look(now=50, looked_at=49, grown_at=0, dead_after_s=60)
     True
@@ -100,7 +119,7 @@ def is_worth_a_look(now: float, looked_at: float, grown_at: float, dead_after_s:
 
 
 class Permit:
-    """What tells the workers that their machine beats: a time that all its processes see, by `uptime`."""
+    """Until when the workers may go on, by `uptime`: a time that all processes of a machine see."""
 
     def __init__(self) -> None:
         self._until = multiprocessing.get_context("forkserver").RawValue("d", 0.0)
@@ -113,19 +132,19 @@ class Permit:
 
 
 class Heartbeat:
-    """Beats until `stop`. `snapshot` gives the counters of a beat; it is called from the heart's thread."""
+    """Beats until `stop`. `snapshot` gives the counters of a beat; it is called from the thread that beats."""
 
     def __init__(
         self,
         log: Log,
         machine: str,
-        snapshot: Callable[[], dict[str, Any]],
+        snapshot: Callable[[], Beat],
         *,
         beat_s: float,
         lease_s: float,
         permit: Permit,
     ) -> None:
-        """`lease_s`: seconds after the beginning of a beat for which the workers may go on by it."""
+        """`lease_s`: for so many seconds after a beat began, the workers may go on."""
         self._log = log
         self._snapshot = snapshot
         self._permit = permit
@@ -136,15 +155,15 @@ class Heartbeat:
         self._number = 0
         self.beat_s = beat_s
         self.trouble: TreeError | None = None
-        self.written: list[dict[str, Any]] = []  # the last two beats
-        self._write(hello(machine), None)
+        self.written: list[Beat] = []  # the last two beats
+        self._write(replace(hello(machine), at=time.time()), None)
         self._beaten_at = uptime()
         self.readmit()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
     def age_s(self) -> float:
-        """Seconds since the last beat that was surely written began."""
+        """Seconds since the beginning of the last beat that was certainly written."""
         return uptime() - self._beaten_at
 
     def readmit(self) -> None:
@@ -156,26 +175,29 @@ class Heartbeat:
         """Do not wait for the next beat: something has changed that others wait for."""
         self._wake.set()
 
-    def stop(self, **facts: Any) -> None:
-        """Write the goodbye, unless the file system hangs; TreeError if that could not be done."""
+    def stop(self, *, finished: bool = False, clean: bool = False) -> None:
+        """Write the goodbye, unless the file system hangs; TreeError if that could not be done.
+
+        `finished`: the crawl is over; `clean`: all that this machine has found is in its feed.
+        """
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
         if not self._thread.is_alive():
             try:
-                self._write({"bye": True, **self._snapshot(), **facts})
+                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished, clean))
             finally:
                 self._log.close()
 
     def abandon(self) -> None:
-        """Write nothing more, not even a goodbye: what this machine held was not left clean."""
+        """Write nothing more, not even a goodbye: others must not take this machine's shards for complete."""
         self._over = True
         self._wake.set()
 
     def _run(self) -> None:
         while not self._over:
             began = uptime()
-            beat = {"beat": self._number, **self._snapshot()}
+            beat = replace(self._snapshot(), number=self._number, at=time.time())
             pause_s = self.beat_s
             try:
                 self._write(beat)
@@ -197,27 +219,34 @@ class Heartbeat:
         if not self.suspended:
             self._permit.extend(began + self.lease_s)
 
-    def _write(self, line: dict[str, Any], retrying: Retrying | None = _RETRYING) -> None:
-        line = {**line, "at": timestamp(time.time())}  # for people; nothing is decided by it
-        self._log.append(json.dumps(line, separators=(",", ":")).encode() + b"\n", retrying)
+    def _write(self, line: Line, retrying: Retrying | None = _RETRYING) -> None:
+        self._log.append(line_of(line), retrying)
+
+
+_NO_COUNTERS = Beat()
 
 
 @dataclass
 class Peer:
-    """What is known of another machine. `grown_at`: when, by the observer's clock, its log was last seen to grow.
+    """What is known of another machine, from its log.
 
-    `looked_at`: when that was last looked for. `proven`: it was seen to appear or to beat; until then its log may be a
-    dead machine's.
+    grown_at     when the log was last seen to grow, by the clock of this machine
+    looked_at    when this machine last looked whether it has grown
+    greeting     its hello
+    beats        the last two
+    gone         its process is known to have ended
+    unreadable   lines that are none
+    proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
     """
 
     machine: str
     grown_at: float
     looked_at: float = float("-inf")
     offset: int = 0
-    greeting: dict[str, Any] = field(default_factory=dict)
-    beats: list[dict[str, Any]] = field(default_factory=list)  # the last two
-    bye: dict[str, Any] | None = None
-    gone: bool = False  # its process is known to be over
+    greeting: Hello | None = None
+    beats: list[Beat] = field(default_factory=list)
+    bye: Goodbye | None = None
+    gone: bool = False
     unreadable: int = 0
     proven: bool = False
 
@@ -227,25 +256,29 @@ class Peer:
             return
         self.offset += len(data)
         self.grown_at = now
-        for line in filter(None, data.split(b"\n")):  # a blank one stands before a line that was written once more
-            try:
-                facts = json.loads(line)
-            except (ValueError, RecursionError):
-                facts = None
-            if not isinstance(facts, dict):
-                self.unreadable += 1  # NULs of a crashed server, a torn line
-            elif "hello" in facts:
-                self.greeting = facts
-            elif "bye" in facts:
-                self.bye = facts
+        for each in filter(None, data.split(b"\n")):  # a blank one stands before a line that was written once more
+            line = parse_line(each)
+            if isinstance(line, Hello):
+                self.greeting = line
+            elif isinstance(line, Goodbye):
+                self.bye = line
+            elif isinstance(line, Beat):
+                self.beats = [*self.beats[-1:], line]
             else:
-                self.beats = [*self.beats[-1:], facts]
+                self.unreadable += 1  # NULs of a crashed server, a torn line
 
     @property
     def left(self) -> bool:
         """It will not beat again."""
         return self.bye is not None or self.gone
 
-    def last(self) -> dict[str, Any]:
+    def last(self) -> Beat:
         """Its newest counters."""
-        return self.bye or (self.beats[-1] if self.beats else {})
+        if self.bye is not None:
+            return self.bye.counters
+        return self.beats[-1] if self.beats else _NO_COUNTERS
+
+    @property
+    def sent(self) -> int:
+        """Bytes that it says are in its feed."""
+        return self.last().sent or 0

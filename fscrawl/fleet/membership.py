@@ -19,11 +19,13 @@ import itertools
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
 from fscrawl.errors import TreeError
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.feed import Found, Reader, Writer
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.logs import Machinery
@@ -57,7 +59,7 @@ class Membership:
         watch: EditWatcher,
         *,
         reseed: bool,
-        counters: Callable[[], dict[str, Any]],
+        counters: Callable[[], Beat],
         warn: Callable[[str], None],
         refresh_before: str = "",
     ) -> None:
@@ -90,7 +92,7 @@ class Membership:
         self.permit = Permit()
         self._unsettled: Counter[int] = Counter()  # shards whose link files are being read
         self._next_round = self._next_flush = 0.0
-        self._state: dict[str, Any] = {"idle": False, "sent": 0, "consumed": 0}
+        self._state = Beat(idle=False, sent=0, consumed=0)
         self._heart: Heartbeat
         self.scope = self._new_scope()
         self._max_depth = watch.settings.crawl.max_depth
@@ -127,7 +129,7 @@ class Membership:
         Those of live machines grow while they are read, and nobody ends before having read them to their end.
         """
         now = time.monotonic()
-        over = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.peers.values()}
+        over = {peer.machine: peer.sent for peer in self.fleet.peers.values()}
         for peer in self.fleet.live_peers(now):
             del over[peer.machine]
         if any(sent > self._reader.offsets.get(machine, 0) for machine, sent in over.items()):
@@ -167,13 +169,22 @@ class Membership:
         error = self._heart.trouble
         return error if error and (not error.retry or self._heart.age_s() > patience_s) else None
 
-    def snapshot(self) -> dict[str, Any]:
-        return {**self._state, **self._counters(), **self._told_to_rest()}
+    def snapshot(self) -> Beat:
+        """Give the counters of the next beat; called from the thread that beats."""
+        state, rests = self._state, self._told_to_rest()
+        return replace(
+            self._counters(),
+            idle=state.idle,
+            sent=state.sent,
+            consumed=state.consumed,
+            shards=state.shards,
+            rests=rests,
+        )
 
-    def _told_to_rest(self) -> dict[str, Any]:
+    def _told_to_rest(self) -> dict[str, float]:
         """Give the hosts that rest for long, for whoever takes them over; in seconds, for no clocks are compared."""
         rests = {host: round(s, 1) for host, s in self._frontier.rests(time.monotonic()).items() if s > _LONG_REST_S}
-        return {"rests": dict(itertools.islice(rests.items(), _TOLD_RESTS))} if rests else {}
+        return dict(itertools.islice(rests.items(), _TOLD_RESTS))
 
     # -- what the main loop asks
 
@@ -210,7 +221,7 @@ class Membership:
     def is_over(self) -> bool:
         """Nothing is left to do anywhere."""
         state = self._state
-        if not state["idle"]:
+        if not state.idle:
             return False
         return self.fleet.is_over(
             state, self._heart.written, self._reader.offsets, self._all_needed(), time.monotonic()
@@ -218,7 +229,7 @@ class Membership:
 
     def pages_elsewhere(self) -> int:
         """Pages that other machines have stored, of this and of earlier runs."""
-        return sum(peer.last().get("pages", 0) for peer in self.fleet.peers.values())
+        return sum(peer.last().pages for peer in self.fleet.peers.values())
 
     def tick(self, *, hungry: bool) -> bool:
         """Do what is due; tell whether the settings or the seeds have changed. `hungry`: there is nothing to fetch."""
@@ -249,9 +260,10 @@ class Membership:
             and self._writer.is_empty
         )
         sent = self._writer.sent
-        state = {"idle": idle, "sent": sent, "consumed": self._reader.consumed + sent, "shards": len(self.fleet.held)}
+        consumed = self._reader.consumed + sent
+        state = Beat(idle=idle, sent=sent, consumed=consumed, shards=len(self.fleet.held))
         before, self._state = self._state, state
-        if idle and any(state[name] != before[name] for name in ("idle", "sent", "consumed")):
+        if idle and (before.idle, before.sent, before.consumed) != (idle, sent, consumed):
             self._heart.beat_now()
 
     # -- a round
@@ -278,7 +290,7 @@ class Membership:
 
         A hungry one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
         """
-        live = {peer.machine: peer.last().get("sent", 0) for peer in self.fleet.live_peers(now)}
+        live = {peer.machine: peer.sent for peer in self.fleet.live_peers(now)}
         told = [machine for machine, sent in live.items() if sent]
         self._drained -= live.keys()
         if hungry:
@@ -322,8 +334,8 @@ class Membership:
 
     def _has_told_rests(self, shard: int) -> bool:
         """Tell whether a beat has said which hosts of a shard are to be left alone: its next holder reads it there."""
-        told = self._heart.written[-1].get("rests", {}) if self._heart.written else {}
-        rests = self._told_to_rest().get("rests", {})
+        told = self._heart.written[-1].rests if self._heart.written else {}
+        rests = self._told_to_rest()
         return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
 
     def _may_be_of(self, host: str, shards: set[int]) -> bool:
@@ -383,7 +395,7 @@ class Membership:
         """Let hosts rest that their last holder was told to leave alone: as long again, which is on the safe side."""
         self.fleet.observe(now)  # the last holder has beaten before it handed anything over
         for peer in self.fleet.peers.values():
-            for host, seconds in peer.last().get("rests", {}).items():
+            for host, seconds in peer.last().rests.items():
                 if self._may_be_of(host, shards):
                     self._frontier.rest(host, now + seconds)
 

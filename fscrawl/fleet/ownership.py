@@ -23,8 +23,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
+from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.logs import Lease
 
@@ -74,7 +75,7 @@ class Fleet:
     """One machine's view of all of them. Not thread-safe: it belongs to the main loop."""
 
     def __init__(
-        self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[dict[str, Any]], bool] = is_gone
+        self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[Hello], bool] = is_gone
     ) -> None:
         """`gone(hello)`: whether the process that said hello is known to be over."""
         self.machine = machine
@@ -117,12 +118,15 @@ class Fleet:
         if peer.left:
             return
         peer.looked_at = now
-        over = bool(peer.greeting) and self._gone(peer.greeting)  # asked first: what it wrote before its end is read
+        over = self._is_gone(peer)  # asked first: what it wrote before its end is read
         before = peer.offset
         while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log comes in pieces
             peer.take(data, now)
         peer.proven = peer.proven or 0 < before < peer.offset
-        peer.gone = over or (bool(peer.greeting) and self._gone(peer.greeting))
+        peer.gone = over or self._is_gone(peer)
+
+    def _is_gone(self, peer: Peer) -> bool:
+        return peer.greeting is not None and self._gone(peer.greeting)
 
     def is_live(self, machine: str, now: float) -> bool:
         if machine == self.machine:
@@ -203,7 +207,7 @@ class Fleet:
         if shard not in self._newest:
             return None
         peer = self.peers.get(self.holder(shard))
-        return peer is not None and bool(peer.bye and peer.bye.get("clean"))
+        return peer is not None and peer.bye is not None and peer.bye.clean
 
     def claim(self, shard: int) -> bool:
         """Take a free shard with the next epoch; tell whether it was won."""
@@ -228,8 +232,8 @@ class Fleet:
 
     def is_over(
         self,
-        state: dict[str, Any],
-        own: list[dict[str, Any]],
+        state: Beat,
+        own: list[Beat],
         offsets: dict[str, int],
         needed: Iterable[int],
         now: float,
@@ -243,24 +247,23 @@ class Fleet:
         because it found so, with the same counters, decides too: its own shards are then nobody's any more. One that
         had left when this machine came does not: that was another crawl's end, before new seeds came.
         """
-        if not state["idle"]:
+        if not state.idle:
             return False
-        if any(self._finished(peer, state["consumed"]) for peer in self.peers.values()):
+        if any(self._finished(peer, state.consumed) for peer in self.peers.values()):
             return True
         if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
             return False
         live = self.live_peers(now)
         held = Counter(lease.holder for lease in self._newest.values())
         told = [(p.beats, offsets.get(p.machine, 0), held[p.machine]) for p in live]
-        told += [(own, state["sent"], len(self.held))] if live else []
-        wanted = {"idle": True, "consumed": state["consumed"]}
+        told += [(own, state.sent or 0, len(self.held))] if live else []
         return all(
-            len(beats) == 2 and all({**beat, **wanted, "sent": sent, "shards": shards} == beat for beat in beats)
+            len(beats) == 2 and all(beat.is_settled(sent, state.consumed, shards) for beat in beats)
             for beats, sent, shards in told
         )
 
-    def _finished(self, peer: Peer, consumed: int) -> bool:
+    def _finished(self, peer: Peer, consumed: int | None) -> bool:
         """Tell whether a peer has left, while this machine was there, because it found that all was over."""
-        bye = peer.bye or {}
-        over = bool(bye.get("finished")) and bye.get("consumed") == consumed
+        bye = peer.bye
+        over = bye is not None and bye.finished and bye.counters.consumed == consumed
         return over and peer.machine not in self._over_before

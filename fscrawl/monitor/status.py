@@ -18,7 +18,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fscrawl.monitor.snapshot import WINDOWS_S, Machine, View
+from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
 from fscrawl.storage.records import timestamp
 from fscrawl.store import PAUSE, STOP
 from fscrawl.util.humanize import DAY_S, count, size, span
@@ -37,7 +37,7 @@ _SHOWN_HOSTS = 5
 _STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow", "stopped": "bold red"}
 
 
-def situation(view: View) -> str:
+def situation(view: Snapshot) -> str:
     """Give one of SITUATIONS."""
     alive = view.alive()
     if alive:
@@ -49,7 +49,7 @@ def situation(view: View) -> str:
     return "finished" if max(view.machines, key=lambda machine: machine.seen_at).finished else "stopped"
 
 
-def as_json(view: View) -> dict[str, Any]:
+def as_json(view: Snapshot) -> dict[str, Any]:
     """Give the look as an object: numbers in seconds and bytes, times in RFC 3339."""
     return {
         "at": timestamp(view.now),
@@ -61,8 +61,8 @@ def as_json(view: View) -> dict[str, Any]:
         "errors": {plain(name): number for name, number in view.errors().most_common()},
         "pages_per_s": {name: round(view.rate(window_s), 3) for name, window_s in WINDOWS_S.items()},
         **{name: int(view.at_work(name)) for name in ("pending", "in_flight", "hosts", "resting", "gave_up")},
-        "slow": {plain(host): seconds for host, seconds in view.worst("slow")},
-        "failing": {plain(host): int(times) for host, times in view.worst("failing")},
+        "slow": {plain(each.host): each.value for each in view.worst("slow")},
+        "failing": {plain(each.host): int(each.value) for each in view.worst("failing")},
         "signs": [plain(sign) for sign in view.signs],
         "free_bytes": view.free_bytes,
         "ends_in_s": view.ends_in_s(),
@@ -72,7 +72,7 @@ def as_json(view: View) -> dict[str, Any]:
     }
 
 
-def _machine_as_json(view: View, machine: Machine) -> dict[str, Any]:
+def _machine_as_json(view: Snapshot, machine: MachineStatus) -> dict[str, Any]:
     last = machine.last
     return {
         "name": plain(machine.name),
@@ -82,24 +82,24 @@ def _machine_as_json(view: View, machine: Machine) -> dict[str, Any]:
         "last_beat": timestamp(machine.seen_at),
         "pages_per_s": round(_rate(machine), 3),
         **{
-            name: int(last.number(name))
+            name: int(getattr(last, name) or 0)
             for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards", "memory")
         },
-        "errors": int(sum(last.table("errors").values())),
-        "settings": plain(last.text("settings")),
-        "settings_at": plain(last.text("settings_at")),
-        "settings_differ": view.goes_by_other_settings(machine),
+        "errors": last.failures,
+        "settings": plain(last.settings),
+        "settings_at": plain(last.settings_at),
+        "settings_differ": view.uses_other_settings(machine),
     }
 
 
-def _rate(machine: Machine) -> float:
+def _rate(machine: MachineStatus) -> float:
     return machine.rate(WINDOWS_S["1 min"]) if machine.state == "alive" else 0.0
 
 
 # -- for people
 
 
-def as_table(view: View, root: str) -> Group:
+def as_table(view: Snapshot, root: str) -> Group:
     """Give the look as it is shown on a terminal. `root`: what the user calls the tree."""
     word = situation(view)
     title = Text.assemble(
@@ -114,7 +114,7 @@ def as_table(view: View, root: str) -> Group:
     return Group(*parts)
 
 
-def _facts(view: View) -> Table:
+def _facts(view: Snapshot) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
@@ -123,7 +123,7 @@ def _facts(view: View) -> Table:
     return table
 
 
-def facts(view: View) -> dict[str, str]:
+def facts(view: Snapshot) -> dict[str, str]:
     """Give what there is to say of the crawl as a whole: label → text."""
     errors = view.errors()
     said = {
@@ -143,9 +143,10 @@ def facts(view: View) -> dict[str, str]:
             f"{view.at_work('hosts'):,.0f} met, {view.at_work('resting'):,.0f} resting,"
             f" {view.at_work('gave_up'):,.0f} given up"
         )
-    for table, unit in (("slow", "s"), ("failing", "in a row")):
-        if worst := view.worst(table, _SHOWN_HOSTS):
-            said[table] = _listed(f"{host} {number:,.4g} {unit}" for host, number in worst)
+    if slow := view.worst("slow", _SHOWN_HOSTS):
+        said["slow"] = _listed(f"{each.host} {each.value:,.4g} s" for each in slow)
+    if failing := view.worst("failing", _SHOWN_HOSTS):
+        said["failing"] = _listed(f"{each.host} {each.value:,.4g} in a row" for each in failing)
     if view.signs:
         said["signs"] = _listed(view.signs)
     return said
@@ -155,7 +156,7 @@ def _listed(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _machines(view: View) -> Table:
+def _machines(view: Snapshot) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("machine", overflow="fold", ratio=1)
     table.add_column("state", no_wrap=True)
@@ -170,29 +171,29 @@ def _machines(view: View) -> Table:
     return table
 
 
-def _cells(view: View, machine: Machine) -> tuple[str, ...]:
+def _cells(view: Snapshot, machine: MachineStatus) -> tuple[str, ...]:
     last = machine.last
     if machine.state != "alive":
         return plain(machine.name), machine.state, "", "", "", "", "", ""
-    settings_at = clock(last.text("settings_at"), view.now)
+    settings_at = clock(last.settings_at, view.now)
     return (
         plain(machine.name),
         plain(machine.doing) or "fetching",
         f"{_rate(machine):,.1f}",
-        count(last.number("in_flight")),
-        count(last.number("pending")),
-        size(last.number("memory")),
-        count(last.number("shards")),
-        settings_at + ("!" if view.goes_by_other_settings(machine) else ""),
+        count(last.in_flight),
+        count(last.pending),
+        size(last.memory),
+        count(last.shards or 0),
+        settings_at + ("!" if view.uses_other_settings(machine) else ""),
     )
 
 
-def remarks(view: View, root: str) -> list[str]:
+def remarks(view: Snapshot, root: str) -> list[str]:
     """Give a line for each thing that somebody should know."""
     said = []
     if view.settings_trouble:
         said.append(f"{view.settings_trouble}; machines keep the last good settings")
-    elif behind := sum(view.goes_by_other_settings(machine) for machine in view.machines):
+    elif behind := sum(view.uses_other_settings(machine) for machine in view.machines):
         said.append(f"crawl.toml was edited, and not taken up yet by {behind} of {len(view.alive())} (marked !)")
     dead = [machine for machine in view.machines if machine.state == "dead"]
     if dead and view.alive():

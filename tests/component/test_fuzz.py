@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fscrawl.config import settings as crawl_settings
 from fscrawl.errors import RecordError, SettingsError
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.parse import links
 from fscrawl.parse.fields import parse
@@ -182,4 +183,4 @@ def test_heartbeats_that_nest():
     peer = Peer("b", 0.0)
     peer.take(b"[" * 100_000 + b'\n{"beat":1}\n', 1.0)
     assert peer.unreadable == 1
-    assert peer.last() == {"beat": 1}
+    assert peer.last() == Beat(number=1)

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Peer
 from tests.support.crawling import check_tree, pages
 from tests.support.faults import Fault
@@ -131,21 +131,21 @@ def _out_of_reach(tree: Path, mount: Passthrough, member: Member, fault: Fault, 
     before = mount.injected().total()
     mount.inject(fault)
     time.sleep(2 * DEAD_AFTER_S)
-    number = _last_beat(tree, member)["beat"]
+    number = _last_beat(tree, member).number or 0
     tally.faults -= mount.injected().total() - before - 1
     mount.heal()
     mount.inject(*CHANCE)
 
     def takes_part() -> bool:
         beat = _last_beat(tree, member)
-        return member.over or (beat.get("beat", 0) > number + 1 and beat["state"] == "")
+        return member.over or ((beat.number or 0) > number + 1 and beat.state == "")
 
     took_s = wait_for(takes_part, "the machine takes part again")
     assert member.code in (None, 0), f"exit code {member.code}\n{member.output()}"
     tally.recovery_s = max(tally.recovery_s or 0, took_s)
 
 
-def _last_beat(tree: Path, member: Member) -> dict[str, Any]:
+def _last_beat(tree: Path, member: Member) -> Beat:
     (log,) = (tree / ".fscrawl" / "machines").glob(f"*-{member.pid}-*.log")
     peer = Peer(log.stem, 0.0)
     peer.take(log.read_bytes(), 0.0)

@@ -2,7 +2,7 @@
 
     logs = Logs(tmp_path / "tree")
     logs.write("m-1-aa", [logs.beat(10, pages=5), logs.bye(20, pages=9, finished=True)])
-    view = logs.survey().look(logs.at(25))
+    view = logs.observer().look(logs.at(25))
 
 Times are seconds after `BEGAN_S`. The hosts that said hello are of another boot, so nobody looks for their processes.
 """
@@ -17,11 +17,18 @@ from typing import Any
 from fscrawl import store
 from fscrawl.commands.common import settings_of
 from fscrawl.config.settings import Settings, render
-from fscrawl.monitor.snapshot import Survey
+from fscrawl.fleet.beat import Hello, Line, line_of
+from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import Tree
 
 BEGAN_S = 1_790_000_000.0
+
+
+def facts_of(line: Line) -> dict[str, Any]:
+    """Give a line as the object that is written, for a test that changes it."""
+    facts: dict[str, Any] = json.loads(line_of(line))
+    return facts
 
 
 class Clock:
@@ -67,8 +74,8 @@ class Logs:
         with self.path(name).open("ab") as file:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
-    def survey(self, gone: Callable[[dict[str, Any]], bool] = lambda hello: False) -> Survey:
-        return Survey(self.tree, lambda: settings_of(self.tree), gone, self.clock)
+    def observer(self, gone: Callable[[Hello], bool] = lambda hello: False) -> Observer:
+        return Observer(self.tree, lambda: settings_of(self.tree), gone, self.clock)
 
 
 def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:

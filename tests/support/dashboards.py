@@ -22,6 +22,7 @@ from typing import Any, Self
 
 from fscrawl.fleet.heartbeat import hello
 from fscrawl.storage.records import timestamp
+from tests.support.beats import facts_of
 from tests.support.crawling import CHECKOUT, Done, Running
 
 BEGAN_S = 1_790_000_000.0
@@ -94,7 +95,7 @@ Expected = _Expected
 
 def write_log(root: Path, machine: str, *beats: Mapping[str, Any], every_s: float = 10.0, alive: bool = False) -> None:
     """Write a machine's heartbeat log: a hello, and these beats. `alive`: as of this process, and up to now."""
-    greeting = hello(machine) if alive else {"hello": machine, "host": "elsewhere", "boot": "other", "pid": 1}
+    greeting = facts_of(hello(machine)) if alive else {"hello": machine, "host": "elsewhere", "boot": "other", "pid": 1}
     began = time.time() - every_s * len(beats) if alive else BEGAN_S
     lines: list[Mapping[str, Any]] = [{**greeting, "at": timestamp(began)}]
     lines += [{**beat, "at": timestamp(began + every_s * number)} for number, beat in enumerate(beats, 1)]

@@ -17,6 +17,7 @@ from fscrawl.fleet import feed, heartbeat
 from fscrawl.fleet.logs import Machinery
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
+from tests.support.beats import facts_of
 
 CHECKOUT = Path(__file__).parents[2]
 SEED = "http://a.example/"
@@ -463,13 +464,13 @@ def test_many_urls_are_fed_in_pieces(made, monkeypatch):
 
 def running(made, machine="here-1-bb"):
     """Let this process be a machine that is at work."""
-    made.log(machine, heartbeat.hello(machine), {"beat": 0})
+    made.log(machine, facts_of(heartbeat.hello(machine)), {"beat": 0})
     return machine
 
 
 def elsewhere(made, machine="there-1-cc"):
     """Let a machine of another host be there, of which nothing tells whether it runs."""
-    made.log(machine, {**heartbeat.hello(machine), "boot": "another"}, {"beat": 0})
+    made.log(machine, {**facts_of(heartbeat.hello(machine)), "boot": "another"}, {"beat": 0})
     return machine
 
 

@@ -6,27 +6,28 @@ import re
 
 import pytest
 
+from fscrawl.fleet.beat import Beat, Goodbye
 from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
 from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
 from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
 from fscrawl.monitor.dashboard.metrics import metrics
 from fscrawl.monitor.dashboard.summary import POINTS, condition, summary
-from fscrawl.monitor.snapshot import Beat, Machine, View
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 
 NOW = 1_790_000_600.0
 
 
-def machine(name: str, state: str = "alive", every_s: float = 10.0, beats: int = 30, **facts: object) -> Machine:
+def machine(name: str, state: str = "alive", every_s: float = 10.0, beats: int = 30, **facts: object) -> MachineStatus:
     """A machine that stores 20 pages a beat, and whose last beat was just now."""
-    made = Machine(name, state=state, left=state == "left")
+    made = MachineStatus(name, state=state, goodbye=Goodbye(Beat()) if state == "left" else None)
     for number in range(beats):
         grown = {"pages": number * 20, "bytes": number * 2000, "pending": 50, "errors": {"dns": number}, "shards": 2}
-        made.history.append(Beat(NOW - every_s * (beats - 1 - number), {**grown, **facts}))
+        made.history.append(Beat(**{**grown, **facts}, at=NOW - every_s * (beats - 1 - number)))
     return made
 
 
-def view(*machines: Machine, signs: tuple[str, ...] = (), trouble: str = "") -> View:
-    return View(NOW, "c1", machines, signs, 10**9, "digest", trouble)
+def view(*machines: MachineStatus, signs: tuple[str, ...] = (), trouble: str = "") -> Snapshot:
+    return Snapshot(NOW, "c1", machines, signs, 10**9, "digest", trouble)
 
 
 # -- curves
@@ -142,7 +143,7 @@ def test_condition(machines: list[str], signs: tuple[str, ...], expected: str) -
     """The condition follows from signs and machines."""
     made = [machine("m", "left" if state == "finished" else state) for state in machines]
     for each, state in zip(made, machines, strict=True):
-        each.finished = state == "finished"
+        each.goodbye = Goodbye(Beat(), finished=True) if state == "finished" else each.goodbye
     assert condition(view(*made, signs=signs)) == expected
 
 
@@ -174,7 +175,7 @@ def test_metrics_are_well_formed() -> None:
 def test_metrics_of_fractions() -> None:
     """A time with a fraction keeps it."""
     odd = machine("a", beats=0)
-    odd.history.append(Beat(1.5, {}))
+    odd.history.append(Beat(at=1.5))
     assert 'fscrawl_last_beat_timestamp_seconds{machine="a"} 1.5\n' in metrics(view(odd))
 
 

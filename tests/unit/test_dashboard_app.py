@@ -20,7 +20,7 @@ from fscrawl.monitor.dashboard import pages, scan
 from fscrawl.monitor.dashboard.app import Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
 from fscrawl.monitor.dashboard.hosts import Hosts, Query
-from fscrawl.monitor.dashboard.lookout import Lookout
+from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.store import Tree
 from tests.support.dashboards import Answer, Expected, call, write_log
 from tests.support.trees import Grown
@@ -141,7 +141,7 @@ def test_nothing_there(ask: Ask, path: str) -> None:
 
 def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the tree is away each question says so, by status 503, and afterwards all is as before."""
-    monkeypatch.setattr("fscrawl.monitor.dashboard.lookout._FRESH_S", 0)
+    monkeypatch.setattr("fscrawl.monitor.dashboard.latest._FRESH_S", 0)
     asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
     asked += [f"/body/a.example/{'0' * 24}", f"/api/links-in?url={A}", f"/api/page?url={A}"]
     assert ask("/api/hosts").status == 200
@@ -225,7 +225,7 @@ def test_metrics(ask: Ask) -> None:
 
 def test_what_nobody_expected(dashboard: Dashboard, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
     """An error in the program is a line on the terminal and a status 500, with all headers."""
-    with mock.patch.object(dashboard._lookout, "ask", side_effect=Expected("oh")):
+    with mock.patch.object(dashboard._latest, "ask", side_effect=Expected("oh")):
         answer = ask("/api/state")
     assert (answer.status, "oh" in answer.json()["error"]) == (500, False)
     assert "content-security-policy" in answer.headers
@@ -471,50 +471,50 @@ def test_hosts_of_a_tree_that_goes(grown: Grown) -> None:
     hosts.close()
 
 
-# -- the lookout
+# -- the latest
 
 
 def test_looks_are_shared(grown: Grown) -> None:
     """Questions within a second are about one look."""
     now = 0.0
-    lookout = Lookout(grown.root, lambda: now)
-    first = lookout.ask(id)
+    latest = Latest(grown.root, lambda: now)
+    first = latest.ask(id)
     now = 0.5
-    assert lookout.ask(id) == first
-    looks = mock.Mock(wraps=lookout._survey.look)
-    lookout._survey.look = looks  # type: ignore[method-assign]
+    assert latest.ask(id) == first
+    looks = mock.Mock(wraps=latest._observer.look)
+    latest._observer.look = looks  # type: ignore[method-assign]
     now = 1.5
-    lookout.ask(id)
-    lookout.ask(id)
+    latest.ask(id)
+    latest.ask(id)
     assert looks.call_count == 1
 
 
 def test_tree_that_hangs(grown: Grown) -> None:
     """While one look hangs, others are told for how long."""
     now = 0.0
-    lookout = Lookout(grown.root, lambda: now, patience_s=0.01)
+    latest = Latest(grown.root, lambda: now, patience_s=0.01)
     entered, go = threading.Event(), threading.Event()
 
     def hang() -> None:
         entered.set()
         assert go.wait(20)
 
-    with mock.patch.object(lookout, "check", hang):
-        thread = threading.Thread(target=lookout.ask, args=[id])
+    with mock.patch.object(latest, "check", hang):
+        thread = threading.Thread(target=latest.ask, args=[id])
         thread.start()
         assert entered.wait(20)
         now = 12.0
         with pytest.raises(TreeError, match="no answer for 12 s; does the share hang"):
-            lookout.ask(id)
+            latest.ask(id)
         go.set()
         thread.join(20)
-    assert lookout.ask(id)
+    assert latest.ask(id)
 
 
 def test_settings_that_are_wrong(grown: Grown) -> None:
     """A mistake in crawl.toml is told with the state."""
     (grown.root / "crawl.toml").write_text("nonsense = 1")
-    assert "nonsense" in Lookout(grown.root).ask(lambda view: view.settings_trouble)
+    assert "nonsense" in Latest(grown.root).ask(lambda view: view.settings_trouble)
 
 
 # -- control

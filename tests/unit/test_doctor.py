@@ -16,6 +16,7 @@ from fscrawl.config.settings import FetchSettings, apply
 from fscrawl.errors import TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.storage.records import TreeRecord
+from tests.support.beats import facts_of
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=16, fanout=0, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'
@@ -398,7 +399,7 @@ def test_two_beats_are_a_sign_of_life(tree):
 def test_without_beats_it_depends_on_who_it_is(tree, monkeypatch):
     """A silent machine elsewhere is a warning, for it will be taken over; one whose process runs here is a problem."""
     log(tree, "h-1-aa", {"hello": "h-1-aa", **ELSEWHERE}, {"beat": 1})
-    log(tree, "h-2-bb", heartbeat.hello("h-2-bb"), {"beat": 1})
+    log(tree, "h-2-bb", facts_of(heartbeat.hello("h-2-bb")), {"beat": 1})
     said, _, waited = watch(tree)
     assert sorted(levels(said)) == [PROBLEM, WARNING]
     assert says(said, WARNING, "no heartbeats of h-1-aa are seen within 3 s")
@@ -408,7 +409,7 @@ def test_without_beats_it_depends_on_who_it_is(tree, monkeypatch):
 
 def test_a_process_that_is_over_here_is_not_waited_for(tree):
     """A machine of this boot whose process runs no more is known to be dead."""
-    log(tree, "h-1-aa", {**heartbeat.hello("h-1-aa"), "start": "0"}, {"beat": 1})
+    log(tree, "h-1-aa", {**facts_of(heartbeat.hello("h-1-aa")), "start": "0"}, {"beat": 1})
     assert watch(tree)[0] == [Said(OK, "no machine is at work")]
 
 

@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
 from fscrawl.errors import TreeError
 from fscrawl.fleet import heartbeat
+from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
+from tests.support.beats import facts_of
 
 
 class Log:
@@ -58,10 +61,8 @@ class Body:
     """A heart that beats only when told to."""
 
     def __init__(self, lease_s=30.0):
-        self.log, self.permit, self.counters = Log(), Permit(), {"sent": 0}
-        self.heart = Heartbeat(
-            self.log, "m", lambda: dict(self.counters), beat_s=3600, lease_s=lease_s, permit=self.permit
-        )
+        self.log, self.permit, self.counters = Log(), Permit(), Beat(sent=0)
+        self.heart = Heartbeat(self.log, "m", lambda: self.counters, beat_s=3600, lease_s=lease_s, permit=self.permit)
         self.await_beats(2)  # the hello and the first beat
 
     def await_beats(self, count=1):
@@ -102,14 +103,15 @@ def body(clock):
 
 def test_lines(body):
     """A log is a hello, beats with a number and the counters of the moment, and a goodbye with facts."""
-    body.counters = {"sent": 5}
+    body.counters = Beat(sent=5)
     body.beat()
     body.heart.stop(finished=True)
     first, *beats, last = [{n: v for n, v in line.items() if n != "at"} for line in body.log.lines]
     assert all(datetime.fromisoformat(line["at"]) for line in body.log.lines)
-    assert first == hello("m")
-    assert beats == [{"beat": 0, "sent": 0}, {"beat": 1, "sent": 5}]
-    assert last == {"bye": True, "sent": 5, "finished": True}
+    assert first == facts_of(hello("m"))
+    assert [(line["beat"], line["sent"]) for line in beats] == [(0, 0), (1, 5)]
+    assert (last["bye"], last["sent"], last["finished"], last["clean"]) == (True, 5, True, False)
+    assert "beat" not in last
     assert body.log.closed
     assert not body.heart._thread.is_alive()
 
@@ -117,7 +119,7 @@ def test_lines(body):
 def test_beats_by_itself(monkeypatch):
     """Nobody need ask for a beat: the next one comes after `beat_s`."""
     log = Log()
-    heart = Heartbeat(log, "m", dict, beat_s=0.001, lease_s=30, permit=Permit())
+    heart = Heartbeat(log, "m", Beat, beat_s=0.001, lease_s=30, permit=Permit())
     for _ in range(5):
         assert log.tried.acquire(timeout=10)
     heart.stop()
@@ -127,9 +129,9 @@ def test_beats_by_itself(monkeypatch):
 def test_written(body):
     """The last two beats that were surely written are kept."""
     for sent in (1, 2):
-        body.counters = {"sent": sent}
+        body.counters = Beat(sent=sent)
         body.beat()
-    assert [beat["sent"] for beat in body.heart.written] == [1, 2]
+    assert [beat.sent for beat in body.heart.written] == [1, 2]
 
 
 def test_failing_log(body, clock):
@@ -138,7 +140,7 @@ def test_failing_log(body, clock):
     body.log.fails = True
     body.beat()
     assert (body.heart.age_s(), str(body.heart.trouble)) == (5, "the disk is full")
-    assert body.heart.written == [{"beat": 0, "sent": 0}]
+    assert [(beat.number, beat.sent) for beat in body.heart.written] == [(0, 0)]
     body.log.fails = False
     body.beat()
     assert (body.heart.age_s(), body.heart.trouble) == (0, None)
@@ -150,7 +152,7 @@ def test_first_line_fails(clock):
     log = Log()
     log.fails = True
     with pytest.raises(TreeError):
-        Heartbeat(log, "m", dict, beat_s=1, lease_s=30, permit=Permit())
+        Heartbeat(log, "m", Beat, beat_s=1, lease_s=30, permit=Permit())
 
 
 def test_permit(body, clock):
@@ -226,28 +228,89 @@ def test_dead():
     """A process that has ended is gone."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait(30)
-    assert is_gone({**hello("m"), "pid": process.pid, "start": "1"})
+    assert is_gone(replace(hello("m"), pid=process.pid, start="1"))
 
 
 @pytest.mark.parametrize("name", ["boot", "pidns"])
 def test_elsewhere(name):
     """Of another boot, or another namespace of process ids, nothing is known."""
-    assert not is_gone({**hello("m"), "pid": 2**30, name: "other"})
-    assert not is_gone({key: value for key, value in hello("m").items() if key != name})
+    assert not is_gone(replace(hello("m"), pid=2**30, **{name: "other"}))
+    assert not is_gone(replace(hello("m"), **{name: ""}))
 
 
 def test_reused_pid():
     """A process id that belongs to a younger process now is not the one that said hello."""
-    assert is_gone({**hello("m"), "start": "1"})
+    assert is_gone(replace(hello("m"), start="1"))
 
 
 def test_zombie():
     """A process that has ended and was not waited for is gone."""
     process = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
     with process:
-        start = heartbeat._start_of(str(process.pid))
+        start = heartbeat._start_of(process.pid)
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        assert is_gone({**hello("m"), "pid": process.pid, "start": start})
+        assert is_gone(replace(hello("m"), pid=process.pid, start=start))
+
+
+def hide(monkeypatch, answer):
+    """Let /proc show no other process, as with hidepid=2; `answer`: what the kernel says of signal 0."""
+    opened = open
+
+    def proc(path, *args, **more):
+        if str(path).endswith("/stat"):
+            raise FileNotFoundError(path)
+        return opened(path, *args, **more)
+
+    def kill(pid, number):
+        assert (pid, number) == (4242, 0)
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr(heartbeat, "open", proc, raising=False)
+    monkeypatch.setattr(os, "kill", kill)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gone"),
+    [(PermissionError(), False), (None, False), (ProcessLookupError(), True), (OverflowError(), True)],
+)
+def test_hidden_process(monkeypatch, answer, gone):
+    """A process of another user that /proc hides runs, if the kernel says that it may not be signalled."""
+    greeting = replace(hello("m"), pid=4242, start="1")
+    here, _, _ = new_machine_id().rpartition("-")[0].rpartition("-")
+    hide(monkeypatch, answer)
+    assert is_gone(greeting) is gone
+    assert is_gone_by_name(f"{here}-4242-abcdef") is gone
+
+
+def test_no_process_has_the_id_zero(monkeypatch):
+    """A hello without a process id, or with one below 1, is of no process: no process group is asked."""
+    monkeypatch.setattr(os, "kill", lambda pid, number: pytest.fail("asked"))
+    assert is_gone(replace(hello("m"), pid=0))
+    assert is_gone(replace(hello("m"), pid=-1))
+
+
+@pytest.mark.root
+def test_hidden_by_the_kernel(tmp_path):
+    """The same where /proc is mounted with hidepid=2, and the process that asks is another user's."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    script = """
+import os, subprocess, sys, time
+from fscrawl.fleet.heartbeat import hello, is_gone
+greeting, child = hello("m"), os.fork()
+if child == 0:
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    os._exit(os.path.exists(f"/proc/{os.getppid()}") * 2 + is_gone(greeting))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    mounted = "mount -t proc -o hidepid=2 proc /proc && exec"
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", f'{mounted} "$0" -c "$1"', sys.executable]
+    done = subprocess.run([*words, script], capture_output=True, text=True, timeout=60, check=False)
+    if "mount:" in done.stderr or "unshare:" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
 
 
 def test_by_name():
@@ -284,15 +347,15 @@ def lines(*facts):
 def test_peer():
     """A peer is what its lines say: who it is, its last two beats, its goodbye."""
     peer = Peer("m", 1.0)
-    assert (peer.last(), peer.left) == ({}, False)
+    assert (peer.last(), peer.left) == (Beat(), False)
     data = lines({"hello": "m", "pid": 1}, *({"beat": n} for n in range(4)))
     peer.take(data, 5.0)
-    assert peer.greeting == {"hello": "m", "pid": 1}
-    assert peer.beats == [{"beat": 2}, {"beat": 3}]
-    assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, {"beat": 3})
+    assert peer.greeting == Hello("m", pid=1)
+    assert peer.beats == [Beat(number=2), Beat(number=3)]
+    assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, Beat(number=3))
     peer.take(lines({"bye": True, "sent": 3}), 6.0)
     assert peer.left
-    assert peer.last()["sent"] == 3
+    assert (peer.last().sent, peer.sent) == (3, 3)
 
 
 def test_peer_that_does_not_grow():
@@ -307,7 +370,7 @@ def test_unreadable():
     peer = Peer("m", 1.0)
     peer.take(b'\0\0\0\n{"beat": 1, "se\n7\n\xff\xfe\n' + lines({"beat": 2, "new": [1]}), 5.0)
     assert peer.unreadable == 4
-    assert peer.beats == [{"beat": 2, "new": [1]}]
+    assert peer.beats == [Beat(number=2)]
     assert peer.grown_at == 5.0
 
 

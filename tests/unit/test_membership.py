@@ -1,9 +1,9 @@
 """Machines of one process that take turns on a real tree; hearts and clocks are in the test's hands."""
 
 import dataclasses
-import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +14,7 @@ from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet import membership as module
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import wanted_of
 from fscrawl.frontier.frontier import Frontier
@@ -21,6 +22,7 @@ from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 SHARDS = 16
+ABANDONED = object()
 YEAR_S = 3.2e7
 
 
@@ -32,14 +34,14 @@ class Heart:
         self.beat_s, self.lease_s = beat_s, lease_s
         self.suspended, self.age, self.asked, self.readmitted = False, 0.0, 0, 0
         self.written, self.ended = [], None
-        self._write({"hello": machine})
+        self._write(Hello(machine))
         self.beat()
 
     def _write(self, line):
-        self._log.append(json.dumps(line).encode() + b"\n")
+        self._log.append(line_of(line))
 
     def beat(self):
-        self.written = [*self.written[-1:], {"beat": 1, **self._snapshot()}]
+        self.written = [*self.written[-1:], replace(self._snapshot(), number=1)]
         self._write(self.written[-1])
 
     def age_s(self):
@@ -53,11 +55,11 @@ class Heart:
         self.asked += 1
 
     def stop(self, **facts):
-        self.ended = {"bye": True, **self._snapshot(), **facts}
+        self.ended = Goodbye(self._snapshot(), **facts)
         self._write(self.ended)
 
     def abandon(self):
-        self.ended = {}
+        self.ended = ABANDONED
 
     def close(self):
         self._log.close()
@@ -90,7 +92,7 @@ class Member:
             self.frontier,
             self.watch,
             reseed=reseed,
-            counters=lambda: {"pages": 7},
+            counters=lambda: Beat(pages=7),
             warn=self.warnings.append,
             refresh_before=refresh_before,
         )
@@ -163,7 +165,7 @@ class Member:
         self.frontier.close()
         if hasattr(self, "heart"):
             self.heart.close()
-            if self.heart.ended in (None, {}):
+            if self.heart.ended in (None, ABANDONED):
                 self.membership._writer.close()
 
     def leave(self, *, finished=False):
@@ -247,9 +249,9 @@ def test_alone(world):
     assert a.held == {shard(MINE[0]), shard(HERS[0])}
     a.tick()
     assert a.is_over()
-    assert a.membership.snapshot()["pages"] == 7
+    assert a.membership.snapshot().pages == 7
     a.leave(finished=True)
-    assert (a.heart.ended["finished"], a.heart.ended["clean"]) == (True, True)
+    assert (a.heart.ended.finished, a.heart.ended.clean) == (True, True)
 
 
 def test_hand_over_and_back(world):
@@ -418,7 +420,7 @@ def test_in_flight(world):
     b = world.join("b")
     world.rounds()
     assert (a.held, b.held) == ({shard(HERS[0])}, set())
-    assert not a.membership.snapshot()["idle"]
+    assert not a.membership.snapshot().idle
     a.finish(task, [url(HERS[0], "x")])
     world.rounds()
     assert (a.held, b.held) == (set(), {shard(HERS[0])})
@@ -507,7 +509,7 @@ def test_goodbye_amid_a_reseed(world):
     assert a.membership.busy
     assert a.membership.reseeding == 1
     a.leave()
-    assert a.heart.ended["clean"] is False
+    assert a.heart.ended.clean is False
 
 
 def test_no_hand_over_amid_a_reseed(world, monkeypatch):
@@ -591,10 +593,10 @@ def test_feed_that_grows_while_it_is_looked_at(world):
     b.tick()
     b.leave()
     a.membership.fleet.observe(a.now)
-    assert a.membership.fleet.peers["b"].last()["sent"] > a.membership._reader.offsets.get("b", 0)
+    assert a.membership.fleet.peers["b"].last().sent > a.membership._reader.offsets.get("b", 0)
     a.membership._check_feeds()
     assert a.warnings == []
-    assert a.membership.fleet.peers["b"].last()["sent"] == a.membership._reader.offsets["b"]
+    assert a.membership.fleet.peers["b"].last().sent == a.membership._reader.offsets["b"]
 
 
 def test_damaged_feed_of_another_shard(world):
@@ -629,7 +631,7 @@ def test_goodbye_before_an_unclean_shard_has_arrived(world):
     assert a.membership._arriving == [(shard(HERS[0]), False)]
     a.finish(task)
     a.leave()
-    assert a.heart.ended["clean"] is False
+    assert a.heart.ended.clean is False
 
 
 def test_torn_record(world):
@@ -681,7 +683,7 @@ def test_fence(world):
     a.heart.age = 31
     a.tick()
     assert a.membership.fenced
-    assert not a.membership.snapshot()["idle"]
+    assert not a.membership.snapshot().idle
     a.membership._machinery.claim_lease(shard(MINE[0]), 2, "b")
     a.tick()
     assert a.held == {shard(MINE[0]), shard(MINE[1])}, "a fenced machine does no round"
@@ -847,15 +849,15 @@ def test_rests_that_are_told(world, monkeypatch):
     """A beat names hosts with a long rest before them, and not too many; others are over soon, or were."""
     world.create(url(MINE[0]))
     a = world.join("a")
-    assert "rests" not in a.membership.snapshot()
+    assert not a.membership.snapshot().rests
     for host, seconds in (("short", 4), ("past", -9), ("long", 60.04), ("longer", 3600)):
         a.frontier.rest(host, a.now + seconds)
-    assert a.membership.snapshot()["rests"] == {"long": 60.0, "longer": 3600.0}
+    assert a.membership.snapshot().rests == {"long": 60.0, "longer": 3600.0}
     monkeypatch.setattr(module, "_TOLD_RESTS", 1)
-    assert a.membership.snapshot()["rests"] == {"long": 60.0}
+    assert a.membership.snapshot().rests == {"long": 60.0}
     world.clock.now += 100
     a.tick()
-    assert a.membership.snapshot()["rests"] == {"longer": pytest.approx(3500, abs=5)}
+    assert a.membership.snapshot().rests == {"longer": pytest.approx(3500, abs=5)}
 
 
 # -- another try, another look
@@ -1142,7 +1144,7 @@ def test_abandon(world):
     world.create(url(MINE[0]))
     a = world.join("a")
     a.membership.abandon()
-    assert a.heart.ended == {}
+    assert a.heart.ended is ABANDONED
     tree = Tree(world.root, "z")
     watch = EditWatcher(tree, world.settings(), frozenset(), print)
     Membership(tree, a.frontier, watch, reseed=False, counters=dict, warn=print).abandon()

@@ -1,9 +1,11 @@
 """One machine's view of all of them, on a tree in memory, with a clock in its hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.logs import Lease
 from fscrawl.fleet.ownership import Changes, Fleet, wanted_of
 
@@ -160,14 +162,14 @@ def test_left(me, shared):
 def test_known_gone(make, shared):
     """A peer of this boot whose process is over is dead at once; what it wrote before its end is read all the same."""
     over = set()
-    me = make(gone=lambda hello: hello["hello"] in over)
+    me = make(gone=lambda hello: hello.machine in over)
     shared.say("b", hello="b")
     me.observe(0)
     assert names(me, 0) == ["b"]
     over.add("b")
     shared.say("b", bye=True, clean=True)
     me.observe(1)
-    assert me.peers["b"].bye == {"bye": True, "clean": True}
+    assert me.peers["b"].bye.clean
     assert me.peers["b"].gone
     assert names(me, 1) == []
 
@@ -377,6 +379,7 @@ def test_old_epochs(me, shared):
 # -- the end
 
 IDLE = {"idle": True, "sent": 10, "consumed": 30, "shards": 0}
+IDLE_BEAT = Beat(**IDLE)
 
 
 class End:
@@ -392,8 +395,8 @@ class End:
         self.shared.say("b", **{"beat": 1, **IDLE, "sent": 20, **changes})
         self.me.observe(0)
 
-    def over(self, now=0, needed=(), offset=20, own=(IDLE, IDLE), **state):
-        return self.me.is_over({**IDLE, **state}, list(own), {"b": offset}, needed, now)
+    def over(self, now=0, needed=(), offset=20, own=(IDLE_BEAT, IDLE_BEAT), **state):
+        return self.me.is_over(Beat(**{**IDLE, **state}), list(own), {"b": offset}, needed, now)
 
 
 @pytest.fixture
@@ -427,8 +430,8 @@ def test_peer_that_is_not_settled(end, changes):
 @pytest.mark.parametrize("changes", [{"idle": False}, {"sent": 9}, {"consumed": 29}, {"shards": 1}])
 def test_own_beats(end, changes):
     """Others must have had the time to hear of this machine's end too."""
-    assert not end.over(own=(IDLE, {**IDLE, **changes}))
-    assert not end.over(own=(IDLE,))
+    assert not end.over(own=(IDLE_BEAT, replace(IDLE_BEAT, **changes)))
+    assert not end.over(own=(IDLE_BEAT,))
 
 
 def test_unread_feed(end):
@@ -447,7 +450,7 @@ def test_needed_shards(end, me, shared):
     assert end.over(needed=[3])
     me.claim(4)
     assert not end.over(needed=[3, 4]), "its own beats are from before"
-    assert end.over(needed=[3, 4], own=[{**IDLE, "shards": 1}] * 2, shards=1)
+    assert end.over(needed=[3, 4], own=[replace(IDLE_BEAT, shards=1)] * 2, shards=1)
 
 
 def test_dead_peer(end):
@@ -460,8 +463,8 @@ def test_dead_peer(end):
 def test_alone_at_the_end(me):
     """Alone there is no beat to wait for."""
     me.claim(3)
-    assert me.is_over({**IDLE, "shards": 1}, [], {}, [3], 0)
-    assert not me.is_over(IDLE, [], {}, [3, 4], 0)
+    assert me.is_over(replace(IDLE_BEAT, shards=1), [], {}, [3], 0)
+    assert not me.is_over(IDLE_BEAT, [], {}, [3, 4], 0)
 
 
 @pytest.mark.parametrize(("facts", "over"), [({}, True), ({"finished": False}, False), ({"consumed": 29}, False)])
@@ -490,5 +493,5 @@ def test_end_of_another_run(make, shared):
     shared.say("b", bye=True, finished=True, consumed=30)
     me = make()
     me.observe(0)
-    assert not me.is_over(IDLE, [], {}, [3], 0)
-    assert me.is_over(IDLE, [], {}, [], 0), "alone, with nothing to do"
+    assert not me.is_over(IDLE_BEAT, [], {}, [3], 0)
+    assert me.is_over(IDLE_BEAT, [], {}, [], 0), "alone, with nothing to do"

@@ -14,12 +14,12 @@ import pytest
 
 from fscrawl import cli, store, urls
 from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.logs import Machinery
 from fscrawl.monitor import report
-from fscrawl.monitor.report import svg, tally
-from fscrawl.monitor.report.course import EDGES, along, course_of
-from fscrawl.monitor.report.tally import Best, Bodies, Fact, Tally
-from fscrawl.monitor.snapshot import Beat
+from fscrawl.monitor.report import svg, totals
+from fscrawl.monitor.report.timeline import EDGES, timeline_of, values_at
+from fscrawl.monitor.report.totals import Best, Bodies, Fact, Totals
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
 from tests.support.beats import Logs
@@ -85,7 +85,7 @@ def grown(tmp_path: Path) -> Grown:
 def test_records_are_summed_up(grown: Grown) -> None:
     """Pages, redirects, other types, bytes, depths, statuses, types and links are those of the records."""
     found = made(grown.root)
-    sums = found.tally
+    sums = found.totals
     assert sums.kinds == {"page": 8, "redirect": 2, "skipped": 1}
     assert sums.bytes == sum(record.bytes for record in grown.records.values())
     assert sums.links == sum(len(record.links) for record in grown.records.values())
@@ -103,7 +103,7 @@ def test_records_are_summed_up(grown: Grown) -> None:
 
 def test_hosts_are_summed_up(grown: Grown) -> None:
     """Of each host there is how many pages, bytes and errors it has, and how long it takes to answer."""
-    hosts = made(grown.root).tally.hosts
+    hosts = made(grown.root).totals.hosts
     assert {name: (h.pages, h.errors, h.records) for name, h in hosts.items()} == {
         "a.example": (6, 0, 6),
         "b.example": (2, 5, 5),
@@ -115,7 +115,7 @@ def test_hosts_are_summed_up(grown: Grown) -> None:
 
 def test_failures_are_summed_up_with_examples(grown: Grown) -> None:
     """Failures are counted by class, with the first three of each."""
-    sums = made(grown.root).tally
+    sums = made(grown.root).totals
     assert sums.errors == {"http-4xx": 1, "timeout": 5}
     assert {name: len(shown) for name, shown in sums.examples.items()} == {"http-4xx": 1, "timeout": 3}
 
@@ -146,17 +146,17 @@ def test_bodies_take_24_bytes_a_page() -> None:
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used < 100_000 * 32
-    assert bodies.duplicates(["a", "b", "c"]) == (2, 1, [tally.Duplicate(2, "a", "0" * 24)])
+    assert bodies.duplicates(["a", "b", "c"]) == (2, 1, [totals.Duplicate(2, "a", "0" * 24)])
 
 
 def test_what_the_web_makes_up_is_counted_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Content types and classes beyond so many different ones are counted together."""
-    monkeypatch.setattr(tally, "_DIFFERENT", 3)
-    sums = Tally(names=["a"])
+    monkeypatch.setattr(totals, "_DIFFERENT", 3)
+    sums = Totals(names=["a"])
     for number in range(10):
         sums.count("a", 0, FACT._replace(type=f"x/{number}"))
-        sums.count_failure("a", tally.Failure(f"c{number}", "u", "m"))
-    assert sums.types == {"x/0": 1, "x/1": 1, "x/2": 1, tally.OTHER: 7}
+        sums.count_failure("a", totals.Failure(f"c{number}", "u", "m"))
+    assert sums.types == {"x/0": 1, "x/1": 1, "x/2": 1, totals.OTHER: 7}
     assert set(sums.examples) == {"c0", "c1", "c2"}
 
 
@@ -175,7 +175,7 @@ def test_what_the_web_makes_up_is_counted_up_to_a_number(monkeypatch: pytest.Mon
 def test_records_that_somebody_wrote_by_hand(tmp_path: Path, fields: dict, expected: dict) -> None:
     """Whatever a record says, what counts of it is a number or a short text."""
     record = Grown(tmp_path / "t").page("http://a.example/", **fields)
-    fact = tally.fact_of(record, "0" * 24)
+    fact = totals.fact_of(record, "0" * 24)
     assert {name: getattr(fact, name) for name in expected} == expected
 
 
@@ -185,7 +185,7 @@ def test_torn_records_are_warned_of_and_counted(grown: Grown) -> None:
     grown.file("errs", "http://c.example/x").write_bytes(b"")
     warned: list[str] = []
     found = report.gather(Tree(grown.root, "o"), warned.append, lambda count: None)
-    assert (found.tally.unreadable, len(warned)) == (2, 2)
+    assert (found.totals.unreadable, len(warned)) == (2, 2)
     assert all("fscrawl audit" in text for text in warned)
     assert "2 records could not be read" in report.render(found)
 
@@ -207,7 +207,7 @@ def test_what_goes_away_meanwhile_is_left_out(grown: Grown, monkeypatch: pytest.
     monkeypatch.setattr(Tree, "keys", keys)
     monkeypatch.setattr(Tree, "page", gone)
     found = made(grown.root)
-    assert (found.tally.kinds.total(), found.tally.errors.total(), found.tally.unreadable) == (11, 6, 0)
+    assert (found.totals.kinds.total(), found.totals.errors.total(), found.totals.unreadable) == (11, 6, 0)
     assert (found.same_pages, found.shown) == (6, [])
     assert "6 pages share their body" in report.render(found)
 
@@ -228,50 +228,50 @@ def test_a_stale_handle_is_tried_again(grown: Grown, monkeypatch: pytest.MonkeyP
         with pytest.raises(TreeBusyError):
             made(grown.root)
     else:
-        assert made(grown.root).tally.kinds.total() == 11
+        assert made(grown.root).totals.kinds.total() == 11
 
 
 # -- over time
 
 
-def test_a_course_is_of_all_machines(grown: Grown) -> None:
+def test_a_timeline_is_of_all_machines(grown: Grown) -> None:
     """Curves go from the first hello to the last goodbye, and sum what each machine had by then."""
-    course = course_of(Machinery(Tree(grown.root, "o")))
-    assert [machine.name for machine in course.machines] == ["m-1-aa", "m-2-bb"]
-    assert len(course.edges) == EDGES
-    assert course.edges[-1] - course.edges[0] == pytest.approx(60)
-    pages = course.of("pages")
+    timeline = timeline_of(Machinery(Tree(grown.root, "o")))
+    assert [machine.name for machine in timeline.machines] == ["m-1-aa", "m-2-bb"]
+    assert len(timeline.edges) == EDGES
+    assert timeline.edges[-1] - timeline.edges[0] == pytest.approx(60)
+    pages = timeline.of("pages")
     assert (pages[0][1], pages[90][1], pages[-1][1]) == (0, pytest.approx(6), pytest.approx(11))
-    assert course.of("errors")[-1][1] == pytest.approx(9)
-    assert course.of("pending")[-1][1] == 0
-    speed = course.speed("pages")
+    assert timeline.of("errors")[-1][1] == pytest.approx(9)
+    assert timeline.of("pending")[-1][1] == 0
+    speed = timeline.speed("pages")
     assert len(speed) == EDGES - 1
     assert speed[30][1] == pytest.approx(0.2)
-    assert sum(value for _, value in speed) / 3 == pytest.approx(11)
+    assert sum(point.value for point in speed) / 3 == pytest.approx(11)
 
 
-def test_without_logs_there_is_no_course(tmp_path: Path) -> None:
+def test_without_logs_there_is_no_timeline(tmp_path: Path) -> None:
     """A tree whose machinery was deleted, or whose machines said hello and no more, has no curves."""
     logs = Logs(tmp_path / "t")
     logs.write("m", [])
-    course = course_of(Machinery(logs.tree))
-    assert (course.edges, course.of("pages"), course.speed("pages")) == ([], [], [])
+    timeline = timeline_of(Machinery(logs.tree))
+    assert (timeline.edges, timeline.of("pages"), timeline.speed("pages")) == ([], [], [])
 
 
 def test_long_logs_are_streamed(tmp_path: Path) -> None:
-    """Of a log of many MiB the ends tell the machine, and the course has all of it."""
+    """Of a log of many MiB the ends tell the machine, and the timeline has all of it."""
     logs = Logs(tmp_path / "t")
     logs.write("m", [logs.beat(n, pages=n, text="x" * 500) for n in range(1, 10_001)])
-    course = course_of(Machinery(logs.tree))
-    assert course.machines[0].last.number("pages") == 10_000
-    assert course.machines[0].greeted_at == logs.at(0)
-    assert course.of("pages")[90][1] == pytest.approx(5_000)
+    timeline = timeline_of(Machinery(logs.tree))
+    assert timeline.machines[0].last.pages == 10_000
+    assert timeline.machines[0].greeted_at == logs.at(0)
+    assert timeline.of("pages")[90][1] == pytest.approx(5_000)
 
 
 def test_a_clock_that_goes_back_makes_no_curve_go_back() -> None:
     """Beats of an earlier time than the one before are passed over."""
-    beats = [Beat(at, {"pages": pages}) for at, pages in ((10, 0), (20, 10), (5, 11), (15, 12), (30, 20))]
-    assert [values[0] for values in along(iter(beats), [10, 15, 20, 25, 30])] == [0, 5, 10, 15, 20]
+    beats = [Beat(pages=pages, at=at) for at, pages in ((10, 0), (20, 10), (5, 11), (15, 12), (30, 20))]
+    assert [values.pages for values in values_at(iter(beats), [10, 15, 20, 25, 30])] == [0, 5, 10, 15, 20]
 
 
 # -- plots
@@ -288,7 +288,13 @@ def test_ticks_cover_what_there_is() -> None:
 
 def test_a_plot_is_named_for_those_who_hear_it() -> None:
     """A plot is an image with a title and a description, and names them by their ids."""
-    drawn = svg.course("c", "Pages", [(0, 1), (10, 5), (20, 3)], lambda value: f"{value:g}", lambda at: f"{at:g} s")
+    drawn = svg.line_chart(
+        "c",
+        "Pages",
+        [svg.Point(0, 1), svg.Point(10, 5), svg.Point(20, 3)],
+        lambda value: f"{value:g}",
+        lambda at: f"{at:g} s",
+    )
     image = ET.fromstring(drawn)
     assert image.get("role") == "img"
     assert image.get("aria-labelledby") == "c-title c-desc"
@@ -300,17 +306,17 @@ def test_a_plot_is_named_for_those_who_hear_it() -> None:
 
 def test_bars_are_as_long_as_their_values() -> None:
     """A bar's length is its part of the longest; of none there is no plot, and one of 0 can be seen."""
-    image = ET.fromstring(svg.bars("b", "B", [(f"r{n}", n, f"{n} x") for n in range(7)]))
+    image = ET.fromstring(svg.bars("b", "B", [svg.Row(f"r{n}", n, f"{n} x") for n in range(7)]))
     widths = [float(bar.get("width", 0)) for bar in image.iter("rect")]
     assert widths == [1, *(180 * n / 6 for n in range(1, 7))]
     assert image.findtext("desc") == "r0: 0 x; r1: 1 x; r2: 2 x; r3: 3 x; r4: 4 x; and 2 more."
-    assert ET.fromstring(svg.bars("b", "B", [("r", 0, "0")])).findtext("desc") == "r: 0."
+    assert ET.fromstring(svg.bars("b", "B", [svg.Row("r", 0, "0")])).findtext("desc") == "r: 0."
     assert svg.bars("b", "B", []) == ""
 
 
 def test_labels_from_the_web_stay_text() -> None:
     """Labels of a plot are escaped and cut, whatever is in them."""
-    drawn = svg.bars("b", HOSTILE, [(HOSTILE, 1, HOSTILE)])
+    drawn = svg.bars("b", HOSTILE, [svg.Row(HOSTILE, 1, HOSTILE)])
     assert tags(ET.fromstring(drawn)) == {"svg": 1, "title": 2, "desc": 1, "g": 1, "text": 2, "rect": 1}
 
 

@@ -135,7 +135,7 @@ def test_log(tree, warned):
     reader = Reader(machinery, "another")
     list(reader.read(()))
     assert peer.left
-    assert (peer.last()["finished"], peer.last()["sent"]) == (False, reader.consumed)
+    assert (peer.bye.finished, peer.bye.is_command, peer.last().sent) == (False, True, reader.consumed)
 
 
 def test_many(tree, warned, monkeypatch):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.logs import Machinery
-from fscrawl.monitor.snapshot import WINDOWS_S, Beat, Machine, Survey, curve, read_beats
+from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, MachineStatus, Observer, curve
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs, busy
 
@@ -37,28 +38,30 @@ def names(machines) -> list[str]:
 def test_what_is_no_beat_is_skipped(line: bytes) -> None:
     """A torn line, NULs of a crashed server, or JSON that is no beat, is as if it were not there."""
     good = b'{"beat":1,"at":"1970-01-01T00:00:01Z","pages":3}'
-    found = list(read_beats(b"\n".join([line, good, line, b""])))
-    assert [(beat.at, beat.number("pages")) for beat in found] == [(1.0, 3.0)]
+    found = list(parse_lines(b"\n".join([line, good, line, b""])))
+    assert [(beat.at, beat.pages) for beat in found] == [(1.0, 3)]
 
 
 def test_a_counter_is_a_number_or_nothing() -> None:
     """A field that is missing, or is no finite number, counts as 0; in a table it is left out; a text is a text."""
-    facts = {"a": 3, "b": "x", "c": True, "d": float("nan"), "e": {"x": 1, "y": "z", "w": float("inf")}, "f": [1]}
-    beat = Beat(0.0, facts)
-    assert [beat.number(name) for name in "abcdz"] == [3, 0, 0, 0, 0]
-    assert [beat.table(name) for name in "efz"] == [{"x": 1}, {}, {}]
-    assert [beat.text(name) for name in "baz"] == ["x", "", ""]
+    numbers = {"pages": 3, "bytes": "x", "pending": True, "in_flight": float("nan"), "hosts": 10**400, "resting": -1}
+    tables = {"slow": {"x": 1, "y": "z", "w": float("inf")}, "failing": [1]}
+    (beat,) = parse_lines(_line({**numbers, **tables, "state": "x", "settings": 3}))
+    assert (beat.pages, beat.bytes, beat.pending, beat.in_flight, beat.hosts, beat.resting) == (3, 0, 0, 0, 0, 0)
+    assert (beat.memory, beat.sent) == (0, None)
+    assert (beat.slow, beat.failing, beat.rests) == ({"x": 1}, {}, {})
+    assert (beat.state, beat.settings, beat.settings_at) == ("x", "", "")
 
 
 def test_a_beat_before_the_last_keeps_its_counters_only(logs: Logs) -> None:
     """Tables that matter now only are dropped from earlier beats, so that an hour of them stays small."""
-    machine = Machine("m")
+    machine = MachineStatus("m")
     machine.take(
         b"".join(_line(logs.beat(at, pages=at, slow={"a": 1}, rests={"a": 1}, errors={"e": at})) for at in (1, 2))
     )
-    assert [sorted(beat.facts) for beat in machine.history] == [
-        ["at", "beat", "errors", "pages"],
-        ["at", "beat", "errors", "pages", "rests", "slow"],
+    assert [(beat.pages, beat.errors, beat.slow, beat.rests) for beat in machine.history] == [
+        (1, {"e": 1}, {}, {}),
+        (2, {"e": 2}, {"a": 1}, {"a": 1}),
     ]
 
 
@@ -76,7 +79,7 @@ def test_alive_left_and_dead(logs: Logs) -> None:
     logs.write("beats", [logs.beat(95)])
     logs.write("left", [logs.bye(90, pages=1, finished=True)])
     logs.write("silent", [logs.beat(10)])
-    view = logs.survey().look(logs.at(100))
+    view = logs.observer().look(logs.at(100))
     assert {m.name: (m.state, m.finished) for m in view.machines} == {
         "beats": ("alive", False),
         "left": ("left", True),
@@ -90,60 +93,60 @@ def test_a_machine_is_there_from_its_hello_on(logs: Logs) -> None:
     """A machine that has said hello and not beaten yet is alive; an empty log is nobody's."""
     logs.write("new", [])
     logs.path("empty").touch()
-    view = logs.survey().look(logs.at(5))
+    view = logs.observer().look(logs.at(5))
     assert [(m.name, m.state, m.seen_at) for m in view.machines] == [("new", "alive", logs.at(0))]
 
 
 def test_a_process_that_is_over_is_dead_at_once(logs: Logs) -> None:
     """Whose process is known to be over is dead, however lately it beat."""
     logs.write("m", [logs.beat(99)])
-    assert logs.survey(gone=lambda hello: hello["hello"] == "m").look(logs.at(100)).alive() == []
+    assert logs.observer(gone=lambda hello: hello.machine == "m").look(logs.at(100)).alive() == []
 
 
 def test_a_command_is_no_machine(logs: Logs) -> None:
     """The log of a command that put URLs into a feed is none of a machine."""
     logs.write("retry", [{"bye": True, "finished": False, "sent": 90, "consumed": 0}])
-    assert logs.survey().look(logs.at(1)).machines == ()
+    assert logs.observer().look(logs.at(1)).machines == ()
 
 
 def test_a_clock_that_is_wrong_matters_at_the_first_look_only(logs: Logs) -> None:
     """A machine whose clock is hours behind is taken for dead until its log is seen to grow."""
     logs.write("behind", [logs.beat(0)])
-    survey = logs.survey()
-    assert survey.look(logs.at(7200)).alive() == []
+    observer = logs.observer()
+    assert observer.look(logs.at(7200)).alive() == []
     logs.write("behind", [logs.beat(10)])
-    assert names(survey.look(logs.at(7210)).alive()) == ["behind"]
+    assert names(observer.look(logs.at(7210)).alive()) == ["behind"]
 
 
 def test_a_clock_that_is_ahead_does_not_keep_a_machine_alive(logs: Logs) -> None:
     """A machine whose clock is hours ahead is dead once its log has not grown for dead_after seconds."""
     logs.write("ahead", [logs.beat(7200)])
-    survey = logs.survey()
-    assert names(survey.look(logs.at(0)).alive()) == ["ahead"]
+    observer = logs.observer()
+    assert names(observer.look(logs.at(0)).alive()) == ["ahead"]
     logs.clock.now = 61.0
-    assert survey.look(logs.at(61)).alive() == []
+    assert observer.look(logs.at(61)).alive() == []
 
 
 def test_others_are_not_judged_by_a_clock_that_is_ahead(logs: Logs) -> None:
     """A machine whose clock is hours ahead makes none of the others look dead."""
     logs.write("ahead", [logs.beat(7200)])
     logs.write("right", [logs.beat(5)])
-    assert names(logs.survey().look(logs.at(6)).alive()) == ["ahead", "right"]
+    assert names(logs.observer().look(logs.at(6)).alive()) == ["ahead", "right"]
 
 
 def test_a_machine_that_joins_between_two_looks_is_alive(logs: Logs) -> None:
     """A log that was not there at the look before is one that grows, whatever its clock says."""
-    survey = logs.survey()
-    survey.look(logs.at(0))
+    observer = logs.observer()
+    observer.look(logs.at(0))
     logs.write("late", [logs.beat(-9000)])
-    assert names(survey.look(logs.at(2)).alive()) == ["late"]
+    assert names(observer.look(logs.at(2)).alive()) == ["late"]
 
 
 def test_the_time_is_now_unless_somebody_says_otherwise(logs: Logs) -> None:
     """Without a time a look is of now, so a log of long ago is a dead machine's."""
     logs.write("m", [logs.beat(0)])
     logs.tree.put_sign("STOP")
-    view = logs.survey().look()
+    view = logs.observer().look()
     assert (view.alive(), view.crawl, view.signs) == ([], "c1", ("STOP",))
     assert view.free_bytes > 0
 
@@ -153,7 +156,7 @@ def test_what_a_machine_does(logs: Logs) -> None:
     logs.write("a", [logs.beat(1, state="paused", idle=True)])
     logs.write("b", [logs.beat(1, state="", idle=True)])
     logs.write("c", [logs.beat(1, state="", idle=False)])
-    assert [m.doing for m in logs.survey().look(logs.at(2)).machines] == ["paused", "idle", ""]
+    assert [m.doing for m in logs.observer().look(logs.at(2)).machines] == ["paused", "idle", ""]
 
 
 # -- sums
@@ -163,7 +166,7 @@ def test_totals_are_of_all_machines_and_work_of_those_alive(logs: Logs) -> None:
     """Pages and errors are summed over every machine that ever was, what is pending over those alive."""
     logs.write("a", [logs.beat(9, pages=10, pending=5, errors={"timeout": 1, "robots": 2})])
     logs.write("b", [logs.bye(9, pages=7, pending=100, errors={"timeout": 3})])
-    view = logs.survey().look(logs.at(10))
+    view = logs.observer().look(logs.at(10))
     assert (view.total("pages"), view.at_work("pending")) == (17, 5)
     assert view.errors() == {"timeout": 4, "robots": 2}
 
@@ -173,7 +176,7 @@ def test_rates_are_of_the_last_minutes(logs: Logs) -> None:
     slow = [logs.beat(at, pages=at) for at in range(0, 600, 10)]
     fast = [logs.beat(600 + at, pages=600 + 5 * at) for at in range(0, 70, 10)]
     logs.write("a", [*slow, *fast])
-    view = logs.survey().look(logs.at(661))
+    view = logs.observer().look(logs.at(661))
     assert [round(view.rate(s), 2) for s in WINDOWS_S.values()] == [5.0, 1.8, 1.36]
 
 
@@ -184,20 +187,20 @@ def test_rates_add_up(logs: Logs) -> None:
     logs.write("back", [logs.beat(30, pages=0), logs.beat(8, pages=1000)])
     logs.write("gone", [logs.beat(0, pages=0), logs.bye(9, pages=1000)])
     logs.write("one", [logs.beat(9, pages=1000)])
-    view = logs.survey().look(logs.at(11))
+    view = logs.observer().look(logs.at(11))
     assert (view.rate(60), view.rate(60, "bytes")) == (5.0, 50.0)
 
 
 def test_the_end_is_estimated_by_the_last_minutes(logs: Logs) -> None:
     """What is pending, at the rate of the last five minutes; without either there is no telling."""
-    survey = logs.survey()
-    assert survey.look(logs.at(0)).ends_in_s() is None
+    observer = logs.observer()
+    assert observer.look(logs.at(0)).ends_in_s() is None
     logs.write("m", [logs.beat(0, pages=0, pending=100)])
-    assert survey.look(logs.at(1)).ends_in_s() is None
+    assert observer.look(logs.at(1)).ends_in_s() is None
     logs.write("m", [logs.beat(10, pages=20, pending=80)])
-    assert survey.look(logs.at(11)).ends_in_s() == 40.0
+    assert observer.look(logs.at(11)).ends_in_s() == 40.0
     logs.write("m", [logs.beat(20, pages=40, pending=0)])
-    assert survey.look(logs.at(21)).ends_in_s() is None
+    assert observer.look(logs.at(21)).ends_in_s() is None
 
 
 def test_the_worst_hosts_of_all_machines(logs: Logs) -> None:
@@ -205,9 +208,9 @@ def test_the_worst_hosts_of_all_machines(logs: Logs) -> None:
     logs.write("a", [logs.beat(99, slow={"x": 3.0, "y": 1.0})])
     logs.write("b", [logs.beat(99, slow={"x": 2.0, "z": 3.0})])
     logs.write("dead", [logs.beat(0, slow={"w": 9.0})])
-    view = logs.survey().look(logs.at(100))
-    assert view.worst("slow") == [("x", 3.0), ("z", 3.0), ("y", 1.0)]
-    assert view.worst("slow", 1) == [("x", 3.0)]
+    view = logs.observer().look(logs.at(100))
+    assert [(each.host, each.value) for each in view.worst("slow")] == [("x", 3.0), ("z", 3.0), ("y", 1.0)]
+    assert view.worst("slow", 1) == [HostFigure("x", 3.0)]
 
 
 # -- settings
@@ -215,24 +218,24 @@ def test_the_worst_hosts_of_all_machines(logs: Logs) -> None:
 
 def test_whose_settings_are_others(logs: Logs) -> None:
     """A machine that is alive and goes by another text than crawl.toml's is told; one that says nothing is not."""
-    digest = logs.survey().look(logs.at(0)).settings_digest
+    digest = logs.observer().look(logs.at(0)).settings_digest
     logs.write("new", [logs.beat(9, settings=digest)])
     logs.write("old", [logs.beat(9, settings="0" * 8)])
     logs.write("mute", [logs.beat(9)])
     logs.write("left", [logs.bye(9, pages=1, settings="0" * 8)])
-    view = logs.survey().look(logs.at(10))
-    assert [m.name for m in view.machines if view.goes_by_other_settings(m)] == ["old"]
+    view = logs.observer().look(logs.at(10))
+    assert [m.name for m in view.machines if view.uses_other_settings(m)] == ["old"]
 
 
 def test_settings_that_are_wrong_are_told_and_the_last_good_ones_count(logs: Logs) -> None:
     """A crawl.toml that is wrong is said in one line, and a machine is dead by the dead_after of the last good one."""
     logs.write("m", [logs.beat(0)])
-    survey = logs.survey()
+    observer = logs.observer()
     path = logs.root / "crawl.toml"
     path.write_text("[fleet]\nbeat = 100\ndead_after = 1000\n")
-    assert survey.look(logs.at(500)).settings_trouble == ""
+    assert observer.look(logs.at(500)).settings_trouble == ""
     path.write_text("[fleet]\nbeats = 1\n")
-    view = survey.look(logs.at(900))
+    view = observer.look(logs.at(900))
     assert "beats" in view.settings_trouble
     assert "\n" not in view.settings_trouble
     assert names(view.alive()) == ["m"]
@@ -240,10 +243,10 @@ def test_settings_that_are_wrong_are_told_and_the_last_good_ones_count(logs: Log
 
 def test_settings_that_an_editor_is_replacing(logs: Logs) -> None:
     """In the moment in which crawl.toml is not there, the digest of the one before stays."""
-    survey = logs.survey()
-    before = survey.look(logs.at(0)).settings_digest
+    observer = logs.observer()
+    before = observer.look(logs.at(0)).settings_digest
     (logs.root / "crawl.toml").unlink()
-    view = survey.look(logs.at(1))
+    view = observer.look(logs.at(1))
     assert view.settings_digest == before
     assert "crawl.toml" in view.settings_trouble
 
@@ -262,19 +265,19 @@ def test_a_log_that_cannot_be_read_now_is_read_later(logs: Logs, monkeypatch: py
             raise TreeBusyError("stale")
         return read(self, machine, offset, most)
 
-    survey = logs.survey()
+    observer = logs.observer()
     with monkeypatch.context() as patch:
         patch.setattr(Machinery, "read_heartbeats", stale)
-        assert survey.look(logs.at(2)).total("pages") == 2
-    assert survey.look(logs.at(2)).total("pages") == 3
+        assert observer.look(logs.at(2)).total("pages") == 2
+    assert observer.look(logs.at(2)).total("pages") == 3
 
 
 def test_a_tree_that_is_gone_is_a_tree_error(logs: Logs) -> None:
     """A root that is not there any more is said so, not shown as a crawl without machines."""
-    survey = logs.survey()
+    observer = logs.observer()
     logs.root.rename(logs.root.with_name("away"))
     with pytest.raises(TreeError):
-        survey.look(logs.at(0))
+        observer.look(logs.at(0))
 
 
 # -- what it costs
@@ -290,7 +293,7 @@ def _hook(event: str, arguments: tuple) -> None:
 sys.addaudithook(_hook)  # there is no taking it away; it counts while `_opened` is a list
 
 
-def cost(logs: Logs, monkeypatch: pytest.MonkeyPatch, survey: Survey, now: float) -> tuple[int, int]:
+def cost(logs: Logs, monkeypatch: pytest.MonkeyPatch, observer: Observer, now: float) -> tuple[int, int]:
     """Give how many calls a look makes on the tree, and how many bytes it reads."""
     global _opened  # noqa: PLW0603 - an audit hook knows nothing else
     asked, read = [], []
@@ -300,7 +303,7 @@ def cost(logs: Logs, monkeypatch: pytest.MonkeyPatch, survey: Survey, now: float
         patch.setattr(os, "pread", lambda *args: read.append(pread(*args)) or read[-1])
         _opened = asked
         try:
-            survey.look(now)
+            observer.look(now)
         finally:
             _opened = None
     return len([path for path in asked if path.startswith(str(logs.root))]), sum(map(len, read))
@@ -323,13 +326,13 @@ def test_a_look_costs_the_same_however_long_the_logs_and_however_many_the_pages(
 ) -> None:
     """Twenty logs of 10,000 beats beside 2,000 pages take as many calls as of 1,000 without; a MiB each."""
     short, long = grown(tmp_path / "s", 20, 1_000, 0), grown(tmp_path / "l", 20, 10_000, 2_000)
-    few, _ = cost(short, monkeypatch, short.survey(), short.at(10_000))
-    survey = long.survey()
-    many, read_bytes = cost(long, monkeypatch, survey, long.at(100_000))
+    few, _ = cost(short, monkeypatch, short.observer(), short.at(10_000))
+    observer = long.observer()
+    many, read_bytes = cost(long, monkeypatch, observer, long.at(100_000))
     assert (few, many) == (few, few)
     assert many <= 20 * 7 + 12
     assert read_bytes <= 20 * (1 << 20)
-    again, read_bytes = cost(long, monkeypatch, survey, long.at(100_000))
+    again, read_bytes = cost(long, monkeypatch, observer, long.at(100_000))
     assert again <= 20 + 12
     assert read_bytes == 0
 
@@ -338,22 +341,22 @@ def test_the_long_dead_cost_nothing(logs: Logs, monkeypatch: pytest.MonkeyPatch)
     """Logs of machines that were killed long ago are not opened at each look; who comes back is seen before long."""
     for number in range(50):
         logs.write(f"m{number}", [logs.beat(1)])
-    survey = logs.survey()
-    survey.look(logs.at(2))
+    observer = logs.observer()
+    observer.look(logs.at(2))
     logs.clock.now = 1000.0
-    with_the_dead, _ = cost(logs, monkeypatch, survey, logs.at(1002))
+    with_the_dead, _ = cost(logs, monkeypatch, observer, logs.at(1002))
     logs.clock.now = 1005.0
-    without, _ = cost(logs, monkeypatch, survey, logs.at(1007))
+    without, _ = cost(logs, monkeypatch, observer, logs.at(1007))
     assert without <= with_the_dead - 50
     logs.write("m7", [logs.beat(1005)])
     logs.clock.now = 1112.0
-    assert names(survey.look(logs.at(1114)).alive()) == ["m7"]
+    assert names(observer.look(logs.at(1114)).alive()) == ["m7"]
 
 
 def test_an_hour_of_a_long_log_is_read(tmp_path: Path) -> None:
     """Of a log of a day the last hour is there, and not much more."""
     logs = grown(tmp_path / "t", 1, 8_640, 0)
-    machine = logs.survey().look(logs.at(86_395)).machines[0]
+    machine = logs.observer().look(logs.at(86_395)).machines[0]
     assert machine.hello
     assert 3600 <= machine.last.at - machine.history[0].at <= 3 * 3600
     assert machine.rate(3600) == 10.0
@@ -363,18 +366,18 @@ def test_of_a_machine_that_is_over_the_end_will_do(tmp_path: Path, monkeypatch: 
     """Of a long log that ends with a goodbye, or ended hours ago, nothing but the end is read."""
     logs = grown(tmp_path / "t", 2, 2_000, 0)
     logs.write("m0", [logs.bye(20_000, pages=7)])
-    survey = logs.survey()
-    _, read_bytes = cost(logs, monkeypatch, survey, logs.at(40_000))
+    observer = logs.observer()
+    _, read_bytes = cost(logs, monkeypatch, observer, logs.at(40_000))
     assert read_bytes < 2 * (1 << 17)
-    view = survey.look(logs.at(40_000))
-    assert [(m.state, m.last.number("pages")) for m in view.machines] == [("left", 7), ("dead", 199_900)]
+    view = observer.look(logs.at(40_000))
+    assert [(m.state, m.last.pages) for m in view.machines] == [("left", 7), ("dead", 199_900)]
 
 
 def test_beats_that_come_fast_fill_an_hour_no_further_than_a_mebibyte(tmp_path: Path) -> None:
     """A log of ten beats a second is read for a MiB, which is less than an hour, and gives rates all the same."""
     logs = Logs(tmp_path / "t")
     logs.write("m", [{"beat": number, **busy(number, 0.1)} for number in range(4_000)])
-    machine = logs.survey().look(logs.at(400)).machines[0]
+    machine = logs.observer().look(logs.at(400)).machines[0]
     assert len(machine.history) < 2_500
     assert round(machine.rate(3600)) == 1_000
 
@@ -385,7 +388,7 @@ def test_a_log_without_one_whole_line_at_its_end(tmp_path: Path) -> None:
     logs.write("m", [])
     with logs.path("m").open("ab") as file:
         file.write(b"\0" * (1 << 17))
-    assert [(m.name, m.state) for m in logs.survey().look(logs.at(1)).machines] == [("m", "alive")]
+    assert [(m.name, m.state) for m in logs.observer().look(logs.at(1)).machines] == [("m", "alive")]
 
 
 # -- curves
@@ -396,11 +399,11 @@ def test_a_curve_sums_what_was_by_then(logs: Logs) -> None:
     logs.write("a", [logs.beat(0, pages=1), logs.beat(20, pages=3)])
     logs.write("b", [logs.beat(10, pages=10)])
     logs.write("c", [])
-    machines = logs.survey().look(logs.at(30)).machines
+    machines = logs.observer().look(logs.at(30)).machines
     points = list(curve(machines, "pages", 10, logs.at(0), logs.at(30)))
     assert points == [(logs.at(at), value) for at, value in ((0, 1), (10, 11), (20, 13), (30, 13))]
 
 
 def test_times_are_read_as_they_are_written(logs: Logs) -> None:
     """A beat's time is the one that was written, to the millisecond."""
-    assert next(iter(read_beats(_line({"at": timestamp(1234.567)})))).at == 1234.567
+    assert next(iter(parse_lines(_line({"at": timestamp(1234.567)})))).at == 1234.567

@@ -18,10 +18,10 @@ from fscrawl.commands import status as command
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import hello
 from fscrawl.monitor import status
-from fscrawl.monitor.snapshot import Survey, View
+from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
-from tests.support.beats import Logs, busy
+from tests.support.beats import Logs, busy, facts_of
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
 
@@ -31,14 +31,14 @@ def logs(tmp_path: Path) -> Logs:
     return Logs(tmp_path / "tree")
 
 
-def printed(view: View, width: int = 80, root: str = "/shared") -> str:
+def printed(view: Snapshot, width: int = 80, root: str = "/shared") -> str:
     """Give the table as a pipe gets it."""
     stream = io.StringIO()
     Console(file=stream, width=width, markup=False, highlight=False, emoji=False).print(status.as_table(view, root))
     return stream.getvalue()
 
 
-def lines(view: View, width: int = 80) -> list[str]:
+def lines(view: Snapshot, width: int = 80) -> list[str]:
     return [line.rstrip() for line in printed(view, width).split("\n")]
 
 
@@ -75,7 +75,7 @@ def test_situations(logs: Logs, machines: dict, signs: list, word: str) -> None:
         logs.write(name, [line])
     for sign in signs:
         logs.tree.put_sign(sign)
-    view = logs.survey().look(logs.at(100))
+    view = logs.observer().look(logs.at(100))
     assert status.situation(view) == word
     assert printed(view).startswith(f"{word}: {status.SITUATIONS[word]}")
 
@@ -83,14 +83,14 @@ def test_situations(logs: Logs, machines: dict, signs: list, word: str) -> None:
 # -- for people
 
 
-def fleet(logs: Logs) -> View:
+def fleet(logs: Logs) -> Snapshot:
     """Twenty machines at work, one dead and one that has left."""
     for number in range(20):
         name = f"a-machine-of-a-long-name-{number:02}-31337-abcdef"
         logs.write(name, [{"beat": n, **busy(n)} for n in (990, 1000)])
     logs.write("dead", [logs.beat(10, pages=5)])
     logs.write("left", [logs.bye(10, pages=5)])
-    return logs.survey().look(logs.at(10_001))
+    return logs.observer().look(logs.at(10_001))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
@@ -106,7 +106,7 @@ def test_the_table_fits(logs: Logs, width: int) -> None:
 
 def test_what_the_table_says(logs: Logs) -> None:
     """The table says of a machine what it does, how fast, and what it has; and sums it up above."""
-    digest = logs.survey().look(logs.at(0)).settings_digest
+    digest = logs.observer().look(logs.at(0)).settings_digest
     now = {"settings": digest, "settings_at": timestamp(logs.at(60))}
     one = {"pages": 1234, "bytes": 5e6, "pending": 40, "in_flight": 3, "memory": 9e7, "shards": 12, "hosts": 7}
     worse = {
@@ -119,7 +119,7 @@ def test_what_the_table_says(logs: Logs) -> None:
     logs.write("m-1-aa", [logs.beat(40, pages=1214, **now), logs.beat(50, **one, **worse, **now)])
     logs.write("m-2-bb", [logs.beat(50, state="no network", settings_at="never")])
     logs.tree.put_sign("PAUSE.x.example")
-    view = logs.survey().look(logs.at(51))
+    view = logs.observer().look(logs.at(51))
     facts = status.facts(view)
     assert facts.pop("disk").endswith(" free")
     assert facts == {
@@ -144,7 +144,7 @@ def test_what_the_table_says(logs: Logs) -> None:
 def test_nobody_at_work_has_nothing_pending(logs: Logs) -> None:
     """Where no machine is alive there is no word of what is pending or resting, but of how to crawl on."""
     logs.write("m", [logs.bye(1, pages=1, pending=9)])
-    view = logs.survey().look(logs.at(2))
+    view = logs.observer().look(logs.at(2))
     assert set(status.facts(view)) == {"pages", "pages/s", "errors", "disk"}
     assert status.remarks(view, "/shared") == ["to crawl on:  fscrawl crawl --root /shared"]
 
@@ -153,7 +153,7 @@ def test_machines_that_are_gone_are_few(logs: Logs) -> None:
     """Of those that died or left the last ten are shown, and how many more there were."""
     for number in range(13):
         logs.write(f"m{number:02}", [logs.bye(number, pages=1)])
-    told = lines(logs.survey().look(logs.at(100)))
+    told = lines(logs.observer().look(logs.at(100)))
     assert [line.split()[0] for line in told if line.endswith("left")] == [f"m{n:02}" for n in range(12, 2, -1)]
     assert "and 3 more gone" in [" ".join(line.split()) for line in told]
 
@@ -165,13 +165,13 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     logs.tree.put_sign("STOP")
     dead = "1 dead: the others take over what they held, and nothing is lost"
     resume = "to go on:  fscrawl resume --root R"
-    survey = logs.survey()
-    view = survey.look(logs.at(100))
+    observer = logs.observer()
+    view = observer.look(logs.at(100))
     behind = "crawl.toml was edited, and not taken up yet by 1 of 1 (marked !)"
     assert status.remarks(view, "R") == [behind, dead, resume]
     assert any(line.startswith("m ") and line.endswith("!") for line in lines(view))
     (logs.root / "crawl.toml").write_text("no = toml = at all")
-    trouble, *others = status.remarks(survey.look(logs.at(101)), "R")
+    trouble, *others = status.remarks(observer.look(logs.at(101)), "R")
     assert trouble.endswith("; machines keep the last good settings")
     assert others == [dead, resume]
 
@@ -180,7 +180,7 @@ def test_what_the_web_says_is_no_markup(logs: Logs) -> None:
     """Hosts, machine names and signs with terminal escapes or markup are printed as the text that they are."""
     logs.write("[b]m", [logs.beat(9, slow={HOSTILE: 2.0}, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])
     (logs.root / "PAUSE.\x1b[31m").touch()
-    view = logs.survey().look(logs.at(10))
+    view = logs.observer().look(logs.at(10))
     text = printed(view, 200)
     assert {c for c in text if not c.isprintable()} == {"\n"}
     assert "[red]a?[31m?example[/red]" in text
@@ -213,7 +213,7 @@ def test_the_object(logs: Logs) -> None:
     facts = {"pages": 30, "bytes": 7, "pending": 6, "in_flight": 2, "memory": 11, "shards": 5, "hosts": 4}
     logs.write("m", [logs.beat(0), logs.beat(10, **facts, **now, errors={"dns": 2}, slow={"s": 1.5}, failing={"f": 3})])
     logs.write("z", [logs.bye(5, pages=1, finished=True)])
-    told = status.as_json(logs.survey().look(logs.at(11)))
+    told = status.as_json(logs.observer().look(logs.at(11)))
     assert told.pop("free_bytes") > 0
     assert len(told.pop("settings")) == 8
     assert json.loads(json.dumps(told)) == {
@@ -305,7 +305,7 @@ class Passing:
 def watched(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Passing]:
     """Give what lets time pass: a machine is at work, and leaves at the last step."""
     path = logs.path("m")
-    path.write_text(json.dumps({**hello("m"), "at": "2999-01-01T00:00:00Z"}) + "\n")
+    path.write_text(json.dumps({**facts_of(hello("m")), "at": "2999-01-01T00:00:00Z"}) + "\n")
 
     def use(*steps) -> Passing:
         time = Passing(*steps, lambda: logs.write("m", [logs.bye(1, pages=5, finished=True)]))
@@ -358,10 +358,10 @@ def test_ctrl_c_is_how_a_watch_ends(logs: Logs, watched) -> None:
 def test_ctrl_c_in_a_single_look_is_an_interrupt(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single look that is interrupted, on a share that hangs, ends with exit code 130."""
 
-    def hang(*_: object) -> View:
+    def hang(*_: object) -> Snapshot:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Survey, "look", hang)
+    monkeypatch.setattr(Observer, "look", hang)
     assert run(logs) == 130
 
 
@@ -369,16 +369,16 @@ def test_a_passing_fault_does_not_end_a_watch(
     logs: Logs, watched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A look that meets a stale handle is left out, and the watch goes on."""
-    look = Survey.look
+    look = Observer.look
     faults = iter([None, TreeBusyError("stale"), None])
 
-    def faulty(self: Survey) -> View:
+    def faulty(self: Observer) -> Snapshot:
         fault = next(faults)
         if fault:
             raise fault
         return look(self)
 
-    monkeypatch.setattr(Survey, "look", faulty)
+    monkeypatch.setattr(Observer, "look", faulty)
     watched(lambda: None)
     assert run(logs, "--watch", "--json") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2

@@ -26,7 +26,6 @@ class Liveness:
         self._fleet = Fleet(machinery, machine, dead_after_s)
         self._clock = clock
         self._sleep = sleep
-        self._here = {name: heartbeat.hello(machine)[name] for name in ("boot", "pidns")}
         self._watched = False
         self.look()
         self._first = {peer.machine: peer.offset for peer in self._fleet.peers.values()}
@@ -53,8 +52,7 @@ class Liveness:
         peer = self._fleet.peers.get(machine)
         if peer is None or peer.left:
             return False
-        runs_here = all(peer.greeting.get(name) == value for name, value in self._here.items())
-        return runs_here or peer.offset > self._first.get(machine, 0)
+        return heartbeat.runs_here(peer.greeting) or peer.offset > self._first.get(machine, 0)
 
     def doubtful(self, owners: Iterable[str] = ()) -> set[str]:
         """Give the machines, with log or only owning something, that are neither dead nor seen."""

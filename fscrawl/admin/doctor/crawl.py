@@ -8,12 +8,10 @@ Vocabulary:
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said
 from fscrawl.config import settings
@@ -21,6 +19,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.engine.machine import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
+from fscrawl.fleet.beat import Hello, parse_lines
 from fscrawl.fleet.logs import Machinery
 from fscrawl.store import PAUSE, STOP, Tree
 
@@ -69,7 +68,7 @@ class Machines:
         self._tree = tree
         self._machinery = Machinery(tree)
         self._peers: dict[str, heartbeat.Peer] = {}
-        self._hellos: dict[str, list[dict[str, Any]]] = {}
+        self._hellos: dict[str, list[Hello]] = {}
         for name in sorted(self._machinery.machines()):
             if name != tree.machine:
                 self._hellos[name] = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
@@ -86,7 +85,7 @@ class Machines:
 
     def at_work(self) -> list[str]:
         """Give the machines that may be alive: no goodbye, and, where that can be seen, their process runs."""
-        return [peer.machine for peer in self._peers.values() if not (peer.left or heartbeat.is_gone(peer.greeting))]
+        return [peer.machine for peer in self._peers.values() if not _is_over(peer)]
 
     def watch(
         self,
@@ -117,16 +116,12 @@ class Machines:
         if seen:
             yield Said(OK, f"{len(seen)} machines are at work, and their heartbeats are seen from here")
         for name in beats.keys() - seen:
-            if self._runs_here(name):
+            if heartbeat.runs_here(self._peers[name].greeting):
                 what = f"{name} runs on this host and writes no heartbeats"
                 yield Said(PROBLEM, what, "does its mount hang, or was it suspended?")
             else:
                 what = f"no heartbeats of {name} are seen within {patience_s:g} s"
                 yield Said(WARNING, what, "it is dead, and will be taken over from; if it runs, look at its mount")
-
-    def _runs_here(self, name: str) -> bool:
-        here, greeting = heartbeat.hello(""), self._peers[name].greeting
-        return all(greeting.get(fact) == here[fact] for fact in ("boot", "pidns"))
 
     def collisions(self) -> Iterator[Said]:
         """Say where two processes write one log, and where two machines have one name."""
@@ -137,7 +132,8 @@ class Machines:
         boots: defaultdict[str, set[str]] = defaultdict(set)
         here = heartbeat.hello("")
         for greeting in (here, *(self._peers[name].greeting for name in self.at_work())):
-            boots[str(greeting.get("host", ""))].add(str(greeting.get("boot", "")))
+            if greeting is not None:
+                boots[greeting.host].add(greeting.boot)
         for host, found in sorted(boots.items()):
             if host and len(found) > 1:
                 what = f"{len(found)} machines are called {host}"
@@ -167,19 +163,15 @@ class Machines:
         peer = self._peers.get(owner)
         if peer is None:
             return heartbeat.is_gone_by_name(owner)
-        return peer.left or heartbeat.is_gone(peer.greeting)
+        return _is_over(peer)
 
 
-def _hellos(data: bytes) -> list[dict[str, Any]]:
-    found = []
-    for line in data.splitlines():
-        try:
-            facts = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(facts, dict) and "hello" in facts:
-            found.append(facts)
-    return found
+def _is_over(peer: heartbeat.Peer) -> bool:
+    return peer.left or (peer.greeting is not None and heartbeat.is_gone(peer.greeting))
+
+
+def _hellos(data: bytes) -> list[Hello]:
+    return [line for line in parse_lines(data) if isinstance(line, Hello)]
 
 
 def few(said: Iterable[Said]) -> Iterator[Said]:

@@ -34,7 +34,7 @@ from fscrawl import urls
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from fscrawl.monitor.dashboard import pages, scan
 from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
-from fscrawl.monitor.dashboard.lookout import Lookout
+from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
 from fscrawl.store import Tree
@@ -59,8 +59,8 @@ class Dashboard:
 
     def __init__(self, root: Path, verbs: Verbs) -> None:
         """`verbs`: what it may do to the crawl, by name; none for a dashboard that only looks."""
-        self._lookout = Lookout(root)
-        self._hosts = Hosts(self._lookout.tree)
+        self._latest = Latest(root)
+        self._hosts = Hosts(self._latest.tree)
         self._about = {"root": str(root), "control": bool(verbs)}
         self._verbs = verbs
         self._closing = asyncio.Event()
@@ -91,10 +91,10 @@ class Dashboard:
     # -- the state
 
     def _look(self, window: str) -> dict[str, Any]:
-        return {**self._lookout.ask(lambda view: summary(view, window)), **self._about}
+        return {**self._latest.ask(lambda view: summary(view, window)), **self._about}
 
     def _table(self, query: Query) -> dict[str, Any]:
-        self._lookout.ask(lambda view: view.now)  # the tree is there: what was counted does not tell
+        self._latest.ask(lambda view: view.now)  # the tree is there: what was counted does not tell
         return self._hosts.table(query)
 
     async def _in_thread(self, job: Callable[[], T]) -> T:
@@ -142,7 +142,7 @@ class Dashboard:
 
     async def _metrics(self, request: Request) -> Response:  # noqa: ARG002 - as all routes
         try:
-            text = await self._in_thread(lambda: self._lookout.ask(metrics))
+            text = await self._in_thread(lambda: self._latest.ask(metrics))
         except TreeError:
             text = metrics(None)
         return Response(text, media_type=CONTENT_TYPE)
@@ -152,13 +152,13 @@ class Dashboard:
     def _page(self, request: Request) -> Response:
         given = request.query_params
         if "key" in given:
-            found = pages.detail(self._lookout.tree, *_place(given.get("host", ""), given["key"]))
+            found = pages.detail(self._latest.tree, *_place(given.get("host", ""), given["key"]))
         else:
             if not pages.candidates(given.get("url", "")):
                 raise UsageError("that is no URL; write it in full, or name its host for a part of it")
-            found = pages.find(self._lookout.tree, given["url"])
+            found = pages.find(self._latest.tree, given["url"])
         if found is None:
-            self._lookout.check()
+            self._latest.check()
             raise HTTPException(404, "it is neither stored nor failed: it waits, was left out, or nothing links to it")
         return JSONResponse(found)
 
@@ -167,30 +167,30 @@ class Dashboard:
         room = {"pages": "links", "failures": "errs"}.get(given.get("room", "pages"))
         if room is None:
             raise UsageError("room: it takes pages or failures")
-        self._lookout.check()
+        self._latest.check()
         return JSONResponse(
-            scan.page_of(self._lookout.tree, _host(given.get("host", "")), room, _number(given.get("page")))
+            scan.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
         )
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
-        self._lookout.check()
-        return JSONResponse(scan.examples(self._lookout.tree))
+        self._latest.check()
+        return JSONResponse(scan.examples(self._latest.tree))
 
     def _search(self, request: Request) -> Response:
         host, text = _host(request.query_params.get("host", "")), request.query_params.get("q", "").strip()
         if not text:
             raise UsageError("q: a part of a URL or a title")
-        return self._found(scan.matching(self._lookout.tree, host, text))
+        return self._found(scan.matching(self._latest.tree, host, text))
 
     def _links_in(self, request: Request) -> Response:
         url = urls.normalise(request.query_params.get("url", ""))
         if url is None:
             raise UsageError("url: it takes a URL in full")
-        return self._found(scan.links_in(self._lookout.tree, url, urls.host(url)))
+        return self._found(scan.links_in(self._latest.tree, url, urls.host(url)))
 
     def _found(self, events: Iterator[scan.Event]) -> Response:
         """Stream what a search finds, a JSON object a line; it stops when nobody listens."""
-        self._lookout.check()
+        self._latest.check()
         return StreamingResponse(self._lines(events), media_type="application/x-ndjson")
 
     def _lines(self, events: Iterator[scan.Event]) -> Iterator[str]:
@@ -207,9 +207,9 @@ class Dashboard:
         if way not in pages.WAYS:
             raise UsageError(f"as: it takes {', '.join(pages.WAYS)}")
         host, key = _place(request.path_params["host"], request.path_params["key"])
-        found = pages.body(self._lookout.tree, host, key, way)
+        found = pages.body(self._latest.tree, host, key, way)
         if found is None:
-            self._lookout.check()
+            self._latest.check()
             raise HTTPException(404, "no body is stored of it")
         return Response(found[1], headers={"content-type": f"{found[0]}; charset=utf-8"})
 
@@ -220,7 +220,7 @@ class Dashboard:
         if verb is None:
             raise HTTPException(404, f"it takes one of {', '.join(self._verbs)}")
         given = await _object(request)
-        return JSONResponse({"done": await to_thread.run_sync(lambda: verb(self._lookout.tree, given))})
+        return JSONResponse({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fscrawl import __version__
-from fscrawl.monitor.snapshot import Machine, View
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]
@@ -24,7 +24,7 @@ _GAUGES = {
 }
 
 
-def metrics(view: View | None) -> str:
+def metrics(view: Snapshot | None) -> str:
     """Give the metrics of a view; None: the tree could not be read, and that is all there is to say.
 
     >>> print(metrics(None), end="")
@@ -35,7 +35,7 @@ def metrics(view: View | None) -> str:
     return "".join(f"{line}\n" for family in _families(view) for line in _lines(*family))
 
 
-def _families(view: View | None) -> Iterator[tuple[str, str, str, _Samples]]:
+def _families(view: Snapshot | None) -> Iterator[tuple[str, str, str, _Samples]]:
     """Give (name, type, help, samples) of each metric that there is."""
     yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, view is not None)]
     if view is None:
@@ -65,7 +65,7 @@ def _families(view: View | None) -> Iterator[tuple[str, str, str, _Samples]]:
             f"{name}_total",
             "counter",
             meaning,
-            [(_of(machine), machine.last.number(name)) for machine in view.machines],
+            [(_of(machine), getattr(machine.last, name) or 0) for machine in view.machines],
         )
     yield (
         "errors_total",
@@ -74,14 +74,14 @@ def _families(view: View | None) -> Iterator[tuple[str, str, str, _Samples]]:
         [
             ({**_of(machine), "class": name}, number)
             for machine in view.machines
-            for name, number in sorted(machine.last.table("errors").items())
+            for name, number in sorted(machine.last.errors.items())
         ],
     )
     for name, (called, meaning) in _GAUGES.items():
-        yield called, "gauge", meaning, [(_of(machine), machine.last.number(name)) for machine in view.alive()]
+        yield called, "gauge", meaning, [(_of(machine), getattr(machine.last, name) or 0) for machine in view.alive()]
 
 
-def _of(machine: Machine) -> dict[str, str]:
+def _of(machine: MachineStatus) -> dict[str, str]:
     return {"machine": machine.name}
 
 

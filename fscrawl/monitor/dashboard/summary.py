@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fscrawl.fleet.beat import Beat
 from fscrawl.monitor.dashboard.curves import Grid, grid, levels, rates, summed
-from fscrawl.monitor.snapshot import WINDOWS_S, Beat, Machine, View
+from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
 from fscrawl.store import PAUSE, STOP
 
 WINDOWS = {"10min": 600.0, "1h": 3600.0}
@@ -24,7 +25,7 @@ _MINUTE_S = 60.0
 _Curves = dict[str, list[float | None]]
 
 
-def summary(view: View, window: str) -> dict[str, Any]:
+def summary(view: Snapshot, window: str) -> dict[str, Any]:
     """Give the state of a view, with the curves of a window of WINDOWS."""
     alive = view.alive()
     shown = [*alive, *_lately(view)]
@@ -40,13 +41,13 @@ def summary(view: View, window: str) -> dict[str, Any]:
         "machines": [{**_row(machine, view), "colour": colours.get(machine.name)} for machine in shown],
         "unlisted": len(view.machines) - len(shown),
         "errors": [[name, number] for name, number in view.errors().most_common() if number],
-        "slow": [list(item) for item in view.worst("slow")],
-        "failing": [list(item) for item in view.worst("failing")],
+        "slow": [[each.host, each.value] for each in view.worst("slow")],
+        "failing": [[each.host, each.value] for each in view.worst("failing")],
         "curves": _curves(charted, _grid(charted, view.now, WINDOWS[window] / POINTS)),
     }
 
 
-def condition(view: View) -> str:
+def condition(view: Snapshot) -> str:
     """Say in a word or two how the crawl is."""
     alive = view.alive()
     if STOP in view.signs:
@@ -59,12 +60,12 @@ def condition(view: View) -> str:
     return "finished" if newest.finished else "no machine runs"
 
 
-def _lately(view: View) -> list[Machine]:
+def _lately(view: Snapshot) -> list[MachineStatus]:
     over = [machine for machine in view.machines if machine.state != "alive"]
     return heapq.nlargest(_LISTED, over, key=lambda machine: machine.last.at)
 
 
-def _totals(view: View) -> dict[str, Any]:
+def _totals(view: Snapshot) -> dict[str, Any]:
     alive = bool(view.alive())
     ends_in_s = view.ends_in_s()
     return {
@@ -80,33 +81,36 @@ def _totals(view: View) -> dict[str, Any]:
     }
 
 
-def _row(machine: Machine, view: View) -> dict[str, Any]:
+def _row(machine: MachineStatus, view: Snapshot) -> dict[str, Any]:
     last = machine.last
     return {
         "name": machine.name,
         "state": machine.state,
         "doing": machine.doing,
         "rate": round(machine.rate(WINDOWS_S["1 min"]), 2) if machine.state == "alive" else None,
-        "errors": int(sum(last.table("errors").values())),
-        **{name: int(last.number(name)) for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")},
-        "memory": int(last.number("memory")),
+        "errors": last.failures,
+        **{
+            name: int(getattr(last, name) or 0)
+            for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")
+        },
+        "memory": last.memory,
         "beat_at": round(machine.seen_at, 1),
-        "other_settings": view.goes_by_other_settings(machine),
+        "other_settings": view.uses_other_settings(machine),
     }
 
 
-def _charted(machines: Sequence[Machine], since: float) -> list[Machine]:
+def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineStatus]:
     """Give the machines that beat since then: the fastest come first where there are many, else the oldest.
 
     The order is by the first beat, so that a machine keeps its colour when others join.
     """
     found = [machine for machine in machines if len(machine.history) > 1 and machine.last.at > since]
-    found.sort(key=lambda machine: (-machine.last.number("pages"), machine.name))
+    found.sort(key=lambda machine: (-machine.last.pages, machine.name))
     own = sorted(found[:_OWN_CURVES], key=lambda machine: (machine.history[0].at, machine.name))
     return [*own, *found[_OWN_CURVES:]]
 
 
-def _grid(charted: Sequence[Machine], now: float, step_s: float) -> Grid:
+def _grid(charted: Sequence[MachineStatus], now: float, step_s: float) -> Grid:
     """Lay the moments: up to when all machines that are alive have said something, past which a sum would be of some.
 
     A crawl that began lately is drawn from its beginning.
@@ -118,7 +122,7 @@ def _grid(charted: Sequence[Machine], now: float, step_s: float) -> Grid:
     return grid(until, step_s, points + 1)
 
 
-def _curves(charted: Sequence[Machine], at: Grid) -> dict[str, Any]:
+def _curves(charted: Sequence[MachineStatus], at: Grid) -> dict[str, Any]:
     all_curves = [_curves_of(machine, at) for machine in charted]
     series = [
         {"name": machine.name, **_rounded(curves)}
@@ -130,7 +134,7 @@ def _curves(charted: Sequence[Machine], at: Grid) -> dict[str, Any]:
     return {"since": at.since + at.step_s, "step_s": at.step_s, "count": at.points - 1, "series": series}
 
 
-def _curves_of(machine: Machine, at: Grid) -> _Curves:
+def _curves_of(machine: MachineStatus, at: Grid) -> _Curves:
     moments = at.moments()
     history = [beat for beat in machine.history if beat.at > at.since - _MINUTE_S]
 
@@ -138,10 +142,10 @@ def _curves_of(machine: Machine, at: Grid) -> _Curves:
         return levels([(beat.at, number(beat)) for beat in history], moments)
 
     return {
-        "pages": rates(level(lambda beat: beat.number("pages")), at.step_s),
-        "errors": rates(level(lambda beat: sum(beat.table("errors").values())), at.step_s, _MINUTE_S),
-        "pending": level(lambda beat: beat.number("pending"))[1:],
-        "bytes": rates(level(lambda beat: beat.number("bytes")), at.step_s),
+        "pages": rates(level(lambda beat: beat.pages), at.step_s),
+        "errors": rates(level(lambda beat: beat.failures), at.step_s, _MINUTE_S),
+        "pending": level(lambda beat: beat.pending)[1:],
+        "bytes": rates(level(lambda beat: beat.bytes), at.step_s),
     }
 
 

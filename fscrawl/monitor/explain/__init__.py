@@ -22,7 +22,7 @@ from fscrawl.fleet.logs import Machinery
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, place_of, record_of
 from fscrawl.monitor.explain.why import Why, why_no_url
-from fscrawl.monitor.snapshot import Survey
+from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
@@ -68,7 +68,7 @@ class _Inquiry:
         if it.page is not None:
             it.redirects = list(self._chain(it.page))
             return it
-        view = Survey(self._tree, lambda: self._settings).look()
+        view = Observer(self._tree, lambda: self._settings).look()
         self._find_holder({machine.name: machine.state for machine in view.machines})
         it.reasons += Why(self._tree, self._settings, self._seeds, it, view).reasons(it.url)
         return it

@@ -11,7 +11,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.frontier import marks
 from fscrawl.frontier.scope import Scope
 from fscrawl.monitor.explain.facts import Explanation, Reason
-from fscrawl.monitor.snapshot import Machine, View
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.store import PAUSE, STOP, Tree
 
@@ -41,7 +41,7 @@ def why_no_url(text: str) -> str:
 class Why:
     """The reasons for one URL that is not stored. `notes` of the explanation get what is no reason."""
 
-    def __init__(self, tree: Tree, settings: Settings, seeds: frozenset[str], it: Explanation, view: View) -> None:
+    def __init__(self, tree: Tree, settings: Settings, seeds: frozenset[str], it: Explanation, view: Snapshot) -> None:
         self._tree = tree
         self._settings = settings
         self._seeds = seeds
@@ -155,15 +155,15 @@ class Why:
         )
 
 
-def _troubles(machine: Machine, host: str) -> Iterator[Reason]:
+def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     """Give what a machine's last beat says of a host."""
     last = machine.last
-    rest_s = last.table("rests").get(host)
+    rest_s = last.rests.get(host)
     if rest_s is not None:
         yield Reason("resting", f"{machine.name} leaves {host} alone for {rest_s:g} s more: it asked for it, or failed")
-    failures = last.table("failing").get(host)
+    failures = last.failing.get(host)
     if failures is not None:
         yield Reason("failing", f"{host} has failed {failures:g} times in a row, as {machine.name} says")
-    slow_s = last.table("slow").get(host)
+    slow_s = last.slow.get(host)
     if slow_s is not None:
         yield Reason("slow", f"{host} takes {slow_s:g} s for an answer, as {machine.name} says")

@@ -1,9 +1,9 @@
 """`fscrawl report`: what a crawl has brought, as one HTML file.
 
-    tally    what the records of the tree add up to
-    course   how it went, from whole heartbeat logs
-    svg      plots
-    page     the file
+    totals     what the records of the tree add up to
+    timeline   how the crawl went over time, from whole heartbeat logs
+    svg        plots
+    page       the file
 
 It changes nothing in the tree, and machines may be at work.
 """
@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.logs import Machinery
-from fscrawl.monitor.report.course import course_of
 from fscrawl.monitor.report.page import Report, render
-from fscrawl.monitor.report.tally import Duplicate, Fact, fact_of, tally_of
+from fscrawl.monitor.report.timeline import timeline_of
+from fscrawl.monitor.report.totals import Duplicate, Fact, fact_of, totals_of
 from fscrawl.store import Tree
 
 __all__ = ["gather", "render"]
@@ -26,14 +26,14 @@ __all__ = ["gather", "render"]
 
 def gather(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Report:
     """Read all of a tree. `bar(n)`: n more records have been read. TreeError if it cannot be read."""
-    tally = tally_of(tree, warn, bar)
-    pages, bodies, duplicates = tally.bodies.duplicates(tally.names)
+    totals = totals_of(tree, warn, bar)
+    pages, bodies, duplicates = totals.bodies.duplicates(totals.names)
     return Report(
         root=str(tree.root),
         crawl=tree.record.crawl,
         made_at=time.time(),
-        tally=tally,
-        course=course_of(Machinery(tree)),
+        totals=totals,
+        timeline=timeline_of(Machinery(tree)),
         same_pages=pages,
         same_bodies=bodies,
         shown=_with_facts(tree, duplicates),

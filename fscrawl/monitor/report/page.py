@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.report import svg
-from fscrawl.monitor.report.course import Course
 from fscrawl.monitor.report.svg import cut, escaped
-from fscrawl.monitor.report.tally import Duplicate, Fact, Host, Tally
-from fscrawl.monitor.snapshot import Machine
+from fscrawl.monitor.report.timeline import Timeline
+from fscrawl.monitor.report.totals import Duplicate, Fact, Host, Totals
+from fscrawl.monitor.snapshot import MachineStatus
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import DAY_S, count, size, span
 
@@ -59,8 +59,8 @@ class Report:
     root: str
     crawl: str
     made_at: float
-    tally: Tally
-    course: Course
+    totals: Totals
+    timeline: Timeline
     same_pages: int
     same_bodies: int
     shown: Sequence[tuple[Duplicate, Fact]]
@@ -68,18 +68,18 @@ class Report:
 
 def render(report: Report) -> str:
     """Give the whole file."""
-    tally, course = report.tally, report.course
+    totals, timeline = report.totals, report.timeline
     sections = (
-        _section("Over time", _courses(course)),
-        _section("Hosts", _hosts(tally.hosts)),
-        _section("Depth", _depths(tally.depths)),
-        _section("Answers", _answers(tally)),
-        _section("Sizes", _sizes(tally)),
-        _section("Errors", _errors(tally)),
-        _section("Redirects", _redirects(tally)),
+        _section("Over time", _curves(timeline)),
+        _section("Hosts", _hosts(totals.hosts)),
+        _section("Depth", _depths(totals.depths)),
+        _section("Answers", _answers(totals)),
+        _section("Sizes", _sizes(totals)),
+        _section("Errors", _errors(totals)),
+        _section("Redirects", _redirects(totals)),
         _section("Duplicates", _duplicates(report)),
-        _section("Slow answers", _slow(tally)),
-        _section("Machines", _machines(course.machines)),
+        _section("Slow answers", _slow(totals)),
+        _section("Machines", _machines(timeline.machines)),
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -92,20 +92,20 @@ def render(report: Report) -> str:
 
 
 def _head(report: Report) -> str:
-    tally = report.tally
-    reached = f", fetched {escaped(tally.first)} to {escaped(tally.last)}" if tally.first else ""
-    torn = f"<p>{tally.unreadable:,} records could not be read: fscrawl audit</p>" if tally.unreadable else ""
+    totals = report.totals
+    reached = f", fetched {escaped(totals.first)} to {escaped(totals.last)}" if totals.first else ""
+    torn = f"<p>{totals.unreadable:,} records could not be read: fscrawl audit</p>" if totals.unreadable else ""
     tiles = {
-        "pages": count(tally.kinds["page"]),
-        "bytes": size(tally.bytes),
-        "hosts": count(len(tally.hosts)),
-        "errors": count(tally.errors.total()),
-        "redirects": count(tally.kinds["redirect"]),
-        "other types": count(tally.kinds["skipped"]),
-        "links": count(tally.links),
+        "pages": count(totals.kinds["page"]),
+        "bytes": size(totals.bytes),
+        "hosts": count(len(totals.hosts)),
+        "errors": count(totals.errors.total()),
+        "redirects": count(totals.kinds["redirect"]),
+        "other types": count(totals.kinds["skipped"]),
+        "links": count(totals.links),
         "duplicates": count(report.same_pages),
-        "machines": count(len(report.course.machines)),
-        "time": _lasted(report.course),
+        "machines": count(len(report.timeline.machines)),
+        "time": _lasted(report.timeline),
     }
     return (
         f"<header><h1>Crawl {escaped(report.crawl)}</h1>"
@@ -114,8 +114,8 @@ def _head(report: Report) -> str:
     )
 
 
-def _lasted(course: Course) -> str:
-    return span(course.edges[-1] - course.edges[0]) if course.edges else "–"
+def _lasted(timeline: Timeline) -> str:
+    return span(timeline.edges[-1] - timeline.edges[0]) if timeline.edges else "–"
 
 
 def _section(title: str, content: str) -> str:
@@ -125,23 +125,23 @@ def _section(title: str, content: str) -> str:
 # -- sections
 
 
-def _courses(course: Course) -> str:
-    if not course.edges:
+def _curves(timeline: Timeline) -> str:
+    if not timeline.edges:
         return ""
-    lasted_s = course.edges[-1] - course.edges[0]
+    lasted_s = timeline.edges[-1] - timeline.edges[0]
 
     def moment(at: float) -> str:
         form = "%H:%M:%S" if lasted_s < 600 else "%H:%M" if lasted_s < 2 * DAY_S else "%b %d"
         return datetime.fromtimestamp(at, UTC).strftime(form)
 
     plots = (
-        ("speed", "Pages a second", course.speed("pages"), lambda value: f"{value:,.3g}"),
-        ("pages", "Pages", course.of("pages"), count),
-        ("errors", "Errors", course.of("errors"), count),
-        ("bytes", "Bytes", course.of("bytes"), size),
-        ("pending", "Pending URLs", course.of("pending"), count),
+        ("speed", "Pages a second", timeline.speed("pages"), lambda value: f"{value:,.3g}"),
+        ("pages", "Pages", timeline.of("pages"), count),
+        ("errors", "Errors", timeline.of("errors"), count),
+        ("bytes", "Bytes", timeline.of("bytes"), size),
+        ("pending", "Pending URLs", timeline.of("pending"), count),
     )
-    shown = [_plot(svg.course(slug, title, points, told, moment), title) for slug, title, points, told in plots]
+    shown = [_plot(svg.line_chart(slug, title, points, told, moment), title) for slug, title, points, told in plots]
     return '<p class="faint">By the heartbeats of all machines; times are UTC.</p>' + _plots(*shown)
 
 
@@ -158,7 +158,9 @@ def _hosts(hosts: dict[str, Host]) -> str:
         best = sorted(hosts.items(), key=lambda item: (-getattr(item[1], of), item[0]))[:_TOP_BARS]
         form = size if of == "bytes" else count
         return [
-            (name, getattr(host, of), f"{form(getattr(host, of))}{told}") for name, host in best if getattr(host, of)
+            svg.Row(name, getattr(host, of), f"{form(getattr(host, of))}{told}")
+            for name, host in best
+            if getattr(host, of)
         ]
 
     plots = _plots(
@@ -184,31 +186,31 @@ def _hosts(hosts: dict[str, Host]) -> str:
 
 def _depths(depths: Counter[int]) -> str:
     named = sorted(depths.items())
-    rows: list[svg.Row] = [(str(depth), number, f"{number:,}") for depth, number in named[: 2 * _TOP_BARS]]
+    rows: list[svg.Row] = [svg.Row(str(depth), number, f"{number:,}") for depth, number in named[: 2 * _TOP_BARS]]
     rest = sum(number for _, number in named[2 * _TOP_BARS :])
-    rows += [("deeper", rest, f"{rest:,}")] if rest else []
+    rows += [svg.Row("deeper", rest, f"{rest:,}")] if rest else []
     return _plots(_plot(svg.bars("depth", "Records by links from a seed", rows), "Links from a seed"))
 
 
 def _most_common(counter: Counter[str] | Counter[int]) -> list[svg.Row]:
-    return [(str(name), number, f"{number:,}") for name, number in counter.most_common(_TOP_BARS)]
+    return [svg.Row(str(name), number, f"{number:,}") for name, number in counter.most_common(_TOP_BARS)]
 
 
-def _answers(tally: Tally) -> str:
+def _answers(totals: Totals) -> str:
     return _plots(
-        _plot(svg.bars("status", "Records by HTTP status", _most_common(tally.statuses)), "HTTP status"),
-        _plot(svg.bars("types", "Records by content type", _most_common(tally.types)), "Content types"),
-        _plot(svg.bars("skipped", "Records without body, by reason", _most_common(tally.reasons)), "Without body"),
+        _plot(svg.bars("status", "Records by HTTP status", _most_common(totals.statuses)), "HTTP status"),
+        _plot(svg.bars("types", "Records by content type", _most_common(totals.types)), "Content types"),
+        _plot(svg.bars("skipped", "Records without body, by reason", _most_common(totals.reasons)), "Without body"),
     )
 
 
-def _sizes(tally: Tally) -> str:
-    if not tally.sizes:
+def _sizes(totals: Totals) -> str:
+    if not totals.sizes:
         return ""
-    bits = range(min(tally.sizes), max(tally.sizes) + 1)
-    rows = [(_range_of(bit), tally.sizes[bit], f"{tally.sizes[bit]:,}") for bit in bits]
+    bits = range(min(totals.sizes), max(totals.sizes) + 1)
+    rows = [svg.Row(_range_of(bit), totals.sizes[bit], f"{totals.sizes[bit]:,}") for bit in bits]
     pages = [
-        (size(rank), _link(fact.url), escaped(cut(fact.title, _TEXT_CHARS))) for rank, fact in tally.largest.items()
+        (size(rank), _link(fact.url), escaped(cut(fact.title, _TEXT_CHARS))) for rank, fact in totals.largest.items()
     ]
     plot = _plot(svg.bars("sizes", "Pages by size of the body", rows), "Size of the body")
     return _plots(plot) + _table("Largest pages", ("#bytes", "URL", "title"), pages)
@@ -230,8 +232,8 @@ def _binary(number: int) -> str:
     return f"{number} B"
 
 
-def _errors(tally: Tally) -> str:
-    if not tally.errors:
+def _errors(totals: Totals) -> str:
+    if not totals.errors:
         return ""
     rows = [
         (
@@ -239,23 +241,23 @@ def _errors(tally: Tally) -> str:
             f"{number:,}",
             "<br>".join(
                 f'{_link(each.url)} <span class="faint">{escaped(cut(each.message, _TEXT_CHARS))}</span>'
-                for each in tally.examples.get(name, ())
+                for each in totals.examples.get(name, ())
             ),
         )
-        for name, number in tally.errors.most_common(2 * _TOP_BARS)
+        for name, number in totals.errors.most_common(2 * _TOP_BARS)
     ]
-    plot = _plot(svg.bars("classes", "Failed URLs by class", _most_common(tally.errors)), "By class")
+    plot = _plot(svg.bars("classes", "Failed URLs by class", _most_common(totals.errors)), "By class")
     return _plots(plot) + _table("With examples", ("class", "#URLs", "examples"), rows)
 
 
-def _redirects(tally: Tally) -> str:
-    if not tally.redirects:
+def _redirects(totals: Totals) -> str:
+    if not totals.redirects:
         return ""
-    total = tally.redirects.total()
-    return f"<p>{total:,} redirects, {tally.elsewhere:,} of them to another host.</p>" + _plots(
-        _plot(svg.bars("redirects", "Redirects by status", _most_common(tally.redirects)), "By status"),
+    total = totals.redirects.total()
+    return f"<p>{total:,} redirects, {totals.elsewhere:,} of them to another host.</p>" + _plots(
+        _plot(svg.bars("redirects", "Redirects by status", _most_common(totals.redirects)), "By status"),
         _plot(
-            svg.bars("targets", "Other hosts that were redirected to", _most_common(tally.targets)), "To other hosts"
+            svg.bars("targets", "Other hosts that were redirected to", _most_common(totals.targets)), "To other hosts"
         ),
     )
 
@@ -271,31 +273,32 @@ def _duplicates(report: Report) -> str:
     return f"<p>{said}</p>" + _table("Most frequent", ("#pages", "#bytes", "one of them", "title"), rows)
 
 
-def _slow(tally: Tally) -> str:
+def _slow(totals: Totals) -> str:
     slow = [
         (host.elapsed_s / host.records, name, host)
-        for name, host in tally.hosts.items()
+        for name, host in totals.hosts.items()
         if host.records >= _FEW_RECORDS
     ]
     slow.sort(key=lambda entry: (-entry[0], entry[1]))
     rows: list[svg.Row] = [
-        (name, mean_s, f"{mean_s:,.2f} s, most {host.slowest_s:,.2f} s") for mean_s, name, host in slow[:_TOP_BARS]
+        svg.Row(name, mean_s, f"{mean_s:,.2f} s, most {host.slowest_s:,.2f} s")
+        for mean_s, name, host in slow[:_TOP_BARS]
     ]
-    pages = [(f"{rank:,.2f} s", _link(fact.url), size(fact.bytes)) for rank, fact in tally.slowest.items()]
+    pages = [(f"{rank:,.2f} s", _link(fact.url), size(fact.bytes)) for rank, fact in totals.slowest.items()]
     plot = _plot(svg.bars("slow", "Hosts by mean time of an answer", rows), "Hosts, by mean time from request to end")
     return _plots(plot) + _table("Slowest answers", ("#time", "URL", "#bytes"), pages)
 
 
-def _machines(machines: Iterable[Machine]) -> str:
+def _machines(machines: Iterable[MachineStatus]) -> str:
     rows = [
         (
             escaped(machine.name),
             timestamp(machine.greeted_at) if machine.greeted_at else "",
             timestamp(machine.seen_at),
             "left" if machine.left else "no goodbye",
-            f"{machine.last.number('pages'):,.0f}",
-            size(machine.last.number("bytes")),
-            f"{sum(machine.last.table('errors').values()):,.0f}",
+            f"{machine.last.pages:,.0f}",
+            size(machine.last.bytes),
+            f"{sum(machine.last.errors.values()):,.0f}",
         )
         for machine in machines
     ]

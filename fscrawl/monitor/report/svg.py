@@ -1,8 +1,8 @@
 """Plots as inline SVG, without a library and without a script. Pure: numbers and labels to markup.
 
 Vocabulary:
-  course   a line over time, with the area below it
-  bars     one horizontal bar a row, its label on the left and its value on the right
+  line chart   a line over time, with the area below it
+  bars         one horizontal bar a row, its label on the left and its value on the right
 
 Promise: labels may come from the web: they are escaped, and cut where they are long. Each plot has a title and a
 description for those who hear it; its colours are CSS variables of the page (`--accent`, `--soft`), so it is light or
@@ -14,19 +14,32 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from fscrawl.util.terminal import plain
 
 WIDTH = 480
 _HEIGHT = 180
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 26  # around a course
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 10, 26  # around a line chart
 _ROW = 22
 _LABEL_WIDTH = 170
 _BAR_WIDTH = 180
 _LABEL_CHARS = 24
 
-Point = tuple[float, float]
-Row = tuple[str, float, str]
+
+class Point(NamedTuple):
+    """A value at a time (UNIX time)."""
+
+    at: float
+    value: float
+
+
+class Row(NamedTuple):
+    """A bar. `told`: its value as it is written beside it."""
+
+    label: str
+    value: float
+    told: str
 
 
 def escaped(text: str) -> str:
@@ -71,10 +84,10 @@ def _figure(slug: str, title: str, description: str, height: float, parts: Seque
     )
 
 
-def course(
+def line_chart(
     slug: str, title: str, points: Sequence[Point], told: Callable[[float], str], time: Callable[[float], str]
 ) -> str:
-    """Draw a course of two points or more, by rising time. `slug`: an id that no other plot has.
+    """Draw a line through two points or more, in order of time. `slug`: an id that no other plot has.
 
     `told(value)` and `time(seconds)`: how values and times are written.
     """

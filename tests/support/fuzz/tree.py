@@ -9,6 +9,7 @@ from collections import Counter
 from fscrawl import urls
 from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
+from fscrawl.fleet.beat import Beat, line_of, parse_line, parse_lines
 from fscrawl.fleet.feed import Reader, Writer
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
@@ -114,11 +115,13 @@ def _heartbeats(data: bytes) -> None:
     peer = Peer("b", 0.0)
     peer.take(data, 1.0)
     assert peer.offset == len(data)
-    assert isinstance(peer.last(), dict)
-    fleet = Fleet(_Shared(data, 4096), "me", 60.0, gone=lambda hello: hello.get("pid") == 1)
+    assert isinstance(peer.last(), Beat)
+    for line in parse_lines(data):
+        assert parse_line(line_of(line)) is not None
+    fleet = Fleet(_Shared(data, 4096), "me", 60.0, gone=lambda hello: hello.pid == 1)
     fleet.observe(1.0)
     fleet.observe(2.0)
-    state = {"idle": True, "consumed": 7, "sent": 0, "shards": 0}
+    state = Beat(idle=True, sent=0, consumed=7, shards=0)
     fleet.is_over(state, [state, state], {}, [1], 3.0)
     fleet.was_left_clean(1)
 

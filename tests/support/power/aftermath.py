@@ -44,7 +44,7 @@ def make(survivors: Survivors, directory: Path, *, rebooted: bool = False) -> No
 
     After a boot nobody can tell by a process that a machine is over: its log is watched for `dead_after` seconds.
     """
-    boot = str(heartbeat.hello("")["boot"]).encode()
+    boot = heartbeat.hello("").boot.encode()
     directory.mkdir()
     for path, data in sorted(survivors.items()):
         if data is None:

@@ -267,7 +267,7 @@ class Member:
     # -- its end
 
     def _is_gone(self, hello):
-        return hello["host"] == self.host and hello["hello"] in self.server.gone
+        return hello.host == self.host and hello.machine in self.server.gone
 
     def leave(self):
         self.over = True

@@ -139,7 +139,7 @@ class Bodies:
 
 
 @dataclass
-class Tally:
+class Totals:
     """The sums. `sizes`: bodies by the number of bits of their size; `links`: outlinks of all records.
 
     `unreadable`: records that are torn; `names`: hosts with records, in the order of counting; `elsewhere`: redirects
@@ -220,9 +220,9 @@ def _count(counter: Counter[str], name: str) -> None:
 # -- reading
 
 
-def tally_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Tally:
+def totals_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Totals:
     """Read all records of a tree. `bar(n)`: n more have been read. TreeError if the tree cannot be read."""
-    tally = Tally(names=sorted(tree.hosts("links")))
+    totals = Totals(names=sorted(tree.hosts("links")))
     with ThreadPoolExecutor(READERS, thread_name_prefix="report") as pool:
 
         def read(room: str, host: str, get: Callable[[str, str], T]) -> Iterator[T]:
@@ -231,16 +231,16 @@ def tally_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], objec
             batches = (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
             for found in in_turn(pool, (partial(_several, one, host, batch) for batch in batches)):
                 bar(len(found))
-                tally.unreadable += found.count(TORN)
+                totals.unreadable += found.count(TORN)
                 yield from (each for each in found if not isinstance(each, str))
 
-        for number, host in enumerate(tally.names):
+        for number, host in enumerate(totals.names):
             for fact in read("links", host, lambda host, key: fact_of(tree.page(host, key), key)):
-                tally.count(host, number, fact)
+                totals.count(host, number, fact)
         for host in sorted(tree.hosts("errs")):
             for failure in read("errs", host, lambda host, key: failure_of(tree.error(host, key))):
-                tally.count_failure(host, failure)
-    return tally
+                totals.count_failure(host, failure)
+    return totals
 
 
 def _several(one: Callable[[str, str], T], host: str, keys: list[str]) -> list[T]:

@@ -1,0 +1,266 @@
+"""The lines of a heartbeat log: their types, the one parser, and the one writer.
+
+Vocabulary:
+  hello      the first line: which machine and which process writes this log
+  beat       a line of counters, written every few seconds
+  goodbye    the last line of a machine that left by itself: its last counters, and why it left
+
+Promise: `parse_line` takes any bytes. What is no line of a log gives None. A field that is missing or has the wrong
+type gets its default. Keys that are not known are ignored, so a newer version may add some.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fscrawl.storage.records import timestamp
+
+_MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who writes a log.
+
+    boot     the id of the boot of the machine's kernel; processes with the same `boot` and `pidns` see each other
+    pidns    the namespace of process ids
+    pid      the process; 0 if the line does not say
+    start    when the process started, in clock ticks since boot: a process id may be used again
+    at       when the line was written (UNIX time, by the machine's own clock)
+    """
+
+    machine: str
+    host: str = ""
+    boot: str = ""
+    pidns: str = ""
+    pid: int = 0
+    start: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The counters of one machine at one moment.
+
+    number        of this beat; None in a goodbye
+    idle          the machine has nothing to do and waits for nothing
+    sent          bytes that it has written into its feed
+    consumed      bytes of all feeds that it has taken in, its own among them
+    shards        how many it holds. These three decide when the crawl is over: None if the line does not say
+    pages, bytes  stored by this machine
+    errors        failed URLs by error class
+    pending, in_flight, hosts    of its frontier
+    memory        bytes of the machine's processes
+    state         what keeps it from fetching; "" if nothing does
+    settings, settings_at        digest of the crawl.toml that it uses, and since when
+    resting, gave_up             numbers of hosts
+    slow, failing                host → seconds for an answer; host → failures in a row
+    rests         host → seconds for which it must still be left alone
+    at            when the line was written (UNIX time, by the machine's own clock)
+    """
+
+    number: int | None = None
+    idle: bool = False
+    sent: int | None = None
+    consumed: int | None = None
+    shards: int | None = None
+    pages: int = 0
+    bytes: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    pending: int = 0
+    in_flight: int = 0
+    hosts: int = 0
+    memory: int = 0
+    state: str = ""
+    settings: str = ""
+    settings_at: str = ""
+    resting: int = 0
+    gave_up: int = 0
+    slow: Mapping[str, float] = field(default_factory=dict)
+    failing: Mapping[str, float] = field(default_factory=dict)
+    rests: Mapping[str, float] = field(default_factory=dict)
+    at: float = 0.0
+
+    @property
+    def failures(self) -> int:
+        """The sum of `errors`."""
+        return sum(self.errors.values())
+
+    def is_settled(self, sent: int | None, consumed: int | None, shards: int | None) -> bool:
+        """Tell whether the machine is idle, with exactly these counters."""
+        return self.idle and (self.sent, self.consumed, self.shards) == (sent, consumed, shards)
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The end of a log.
+
+    counters    the last ones
+    finished    the machine left because the crawl was over
+    clean       all that it had found was in its feed when it left
+    is_command  the log is not a machine's: a command, such as `retry`, has put URLs into a feed
+    """
+
+    counters: Beat
+    finished: bool = False
+    clean: bool = False
+    is_command: bool = False
+
+
+Line = Hello | Beat | Goodbye
+
+
+# -- reading
+
+
+def parse_lines(data: bytes) -> Iterator[Line]:
+    """Read some lines of a log. What is none (a torn line, NULs of a crashed server) is skipped.
+
+    >>> [line.at for line in parse_lines(b'orn"}\\n{"beat":1,"at":"1970-01-01T00:00:02.500Z"}\\n')]
+    [2.5]
+    """
+    for line in data.split(b"\n"):
+        parsed = parse_line(line)
+        if parsed is not None:
+            yield parsed
+
+
+def parse_line(line: bytes) -> Line | None:
+    """Read one line of a log, None if it is none.
+
+    >>> parse_line(b'{"bye":true,"pages":7,"finished":true}').counters.pages
+    7
+    """
+    try:
+        facts = json.loads(line.decode("utf-8"))
+        if not isinstance(facts, dict):
+            return None
+        at = datetime.fromisoformat(facts["at"]).timestamp() if "at" in facts else 0.0
+    except (ValueError, TypeError, OverflowError, OSError, RecursionError):
+        return None
+    if "hello" in facts:
+        return _hello(facts, at)
+    if "bye" in facts:
+        finished, clean = facts.get("finished") is True, facts.get("clean") is True
+        return Goodbye(_beat(facts, at), finished, clean, is_command="pages" not in facts)
+    return _beat(facts, at)
+
+
+def _hello(facts: dict[str, Any], at: float) -> Hello:
+    machine, host, boot, pidns, start = (_text(facts.get(name)) for name in ("hello", "host", "boot", "pidns", "start"))
+    return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at)
+
+
+def _beat(facts: dict[str, Any], at: float) -> Beat:
+    get = facts.get
+    return Beat(
+        number=_whole_or_none(get("beat")),
+        idle=get("idle") is True,
+        sent=_whole_or_none(get("sent")),
+        consumed=_whole_or_none(get("consumed")),
+        shards=_whole_or_none(get("shards")),
+        pages=_whole(get("pages")),
+        bytes=_whole(get("bytes")),
+        errors={name: int(number) for name, number in _table(get("errors")).items()},
+        pending=_whole(get("pending")),
+        in_flight=_whole(get("in_flight")),
+        hosts=_whole(get("hosts")),
+        memory=_whole(get("memory")),
+        state=_text(get("state")),
+        settings=_text(get("settings")),
+        settings_at=_text(get("settings_at")),
+        resting=_whole(get("resting")),
+        gave_up=_whole(get("gave_up")),
+        slow=_table(get("slow")),
+        failing=_table(get("failing")),
+        rests=_table(get("rests")),
+        at=at,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _whole_or_none(value: Any) -> int | None:
+    return int(value) if _is_number(value) else None
+
+
+def _whole(value: Any) -> int:
+    return int(value) if _is_number(value) else 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and _is_unicode(value) else ""
+
+
+def _is_unicode(text: str) -> bool:
+    r"""Tell whether a text can be written: JSON may hold half of a surrogate pair, as in "\ud800"."""
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _table(value: Any) -> dict[str, float]:
+    if not isinstance(value, dict):
+        return {}
+    return {name: number for name, number in value.items() if _is_number(number) and _is_unicode(name)}
+
+
+# -- writing
+
+
+def line_of(line: Line) -> bytes:
+    """Write a line of a log, with its newline.
+
+    >>> line_of(Hello("m-1-aa", pid=1))
+    b'{"hello":"m-1-aa","host":"","boot":"","pidns":"","pid":1,"start":""}\\n'
+    """
+    if isinstance(line, Goodbye):
+        facts = {"bye": True, **_counters(line.counters), "finished": line.finished, "clean": line.clean}
+        at = line.counters.at
+    else:
+        facts, at = _identity(line) if isinstance(line, Hello) else _counters(line), line.at
+    if at:
+        facts["at"] = timestamp(at)
+    return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
+
+
+def command_log(hello: Hello, sent: int) -> bytes:
+    """Write the whole log of a command that has put `sent` bytes into a feed, and takes no part in the crawl."""
+    goodbye = {"bye": True, "finished": False, "sent": sent, "consumed": 0}
+    return "".join(json.dumps(facts) + "\n" for facts in (_identity(hello), goodbye)).encode()
+
+
+def _identity(hello: Hello) -> dict[str, Any]:
+    there = {"host": hello.host, "boot": hello.boot, "pidns": hello.pidns, "pid": hello.pid, "start": hello.start}
+    return {"hello": hello.machine, **there}
+
+
+def _counters(beat: Beat) -> dict[str, Any]:
+    facts = {
+        "beat": beat.number,
+        "idle": beat.idle,
+        "sent": beat.sent,
+        "consumed": beat.consumed,
+        "shards": beat.shards,
+        "pages": beat.pages,
+        "bytes": beat.bytes,
+        "errors": dict(beat.errors),
+        "pending": beat.pending,
+        "in_flight": beat.in_flight,
+        "hosts": beat.hosts,
+        "memory": beat.memory,
+        "state": beat.state,
+        "settings": beat.settings,
+        "settings_at": beat.settings_at,
+        "resting": beat.resting,
+        "gave_up": beat.gave_up,
+        "slow": dict(beat.slow),
+        "failing": dict(beat.failing),
+        "rests": dict(beat.rests) or None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}

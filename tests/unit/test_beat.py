@@ -1,0 +1,116 @@
+"""Lines of a heartbeat log: what they are read as, whatever is in them, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, command_log, line_of, parse_line, parse_lines
+
+WHOLE = Beat(
+    number=7,
+    idle=True,
+    sent=10,
+    consumed=30,
+    shards=2,
+    pages=3,
+    bytes=4000,
+    errors={"timeout": 2, "dns": 1},
+    pending=5,
+    in_flight=1,
+    hosts=6,
+    memory=1 << 20,
+    state="paused",
+    settings="01234567",
+    settings_at="2026-01-01T00:00:00.000Z",
+    resting=1,
+    gave_up=2,
+    slow={"a.example": 2.5},
+    failing={"b.example": 3},
+    rests={"c.example": 60.0},
+    at=1_790_000_000.5,
+)
+HELLO = Hello("m-1-aa", "m", "boot", "pid:[1]", 1, "99", 1_790_000_000.5)
+
+
+def facts(line: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+@pytest.mark.parametrize("line", [HELLO, WHOLE, Beat(), Goodbye(WHOLE, finished=True), Goodbye(Beat(), clean=True)])
+def test_what_is_written_is_read(line: Hello | Beat | Goodbye) -> None:
+    """A line that is written is read as what it was."""
+    assert parse_line(line_of(line).rstrip(b"\n")) == line
+
+
+def test_the_bytes_of_a_beat() -> None:
+    """A beat is one line of JSON without spaces; the keys and their order are part of the tree's format."""
+    assert line_of(WHOLE) == (
+        b'{"beat":7,"idle":true,"sent":10,"consumed":30,"shards":2,"pages":3,"bytes":4000,'
+        b'"errors":{"timeout":2,"dns":1},"pending":5,"in_flight":1,"hosts":6,"memory":1048576,"state":"paused",'
+        b'"settings":"01234567","settings_at":"2026-01-01T00:00:00.000Z","resting":1,"gave_up":2,'
+        b'"slow":{"a.example":2.5},"failing":{"b.example":3},"rests":{"c.example":60.0},'
+        b'"at":"2026-09-21T14:13:20.500Z"}\n'
+    )
+
+
+def test_the_bytes_of_other_lines() -> None:
+    """A hello names the process; a goodbye ends with how it was; what is not known yet is left out."""
+    assert line_of(HELLO) == (
+        b'{"hello":"m-1-aa","host":"m","boot":"boot","pidns":"pid:[1]","pid":1,"start":"99",'
+        b'"at":"2026-09-21T14:13:20.500Z"}\n'
+    )
+    last = facts(line_of(Goodbye(WHOLE, finished=True, clean=True)))
+    assert list(last)[:2] + list(last)[-4:] == ["bye", "beat", "rests", "finished", "clean", "at"]
+    assert not {"beat", "shards", "rests"} & facts(line_of(Beat(sent=0, consumed=0))).keys()
+
+
+def test_the_log_of_a_command() -> None:
+    """A command's log is a hello and a goodbye, and is read as a command's."""
+    log = command_log(HELLO, 5)
+    assert log == (
+        b'{"hello": "m-1-aa", "host": "m", "boot": "boot", "pidns": "pid:[1]", "pid": 1, "start": "99"}\n'
+        b'{"bye": true, "finished": false, "sent": 5, "consumed": 0}\n'
+    )
+    greeting, goodbye = parse_lines(log)
+    assert isinstance(greeting, Hello)
+    assert goodbye == Goodbye(Beat(sent=5, consumed=0), is_command=True)
+
+
+def test_unknown_keys_are_ignored() -> None:
+    """A key of a newer version changes nothing."""
+    assert parse_line(b'{"beat":1,"pages":2,"weather":["fine"]}') == Beat(number=1, pages=2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *[b"", b"\0\0\0\0", b"\xff\xfe", b"{", b"[1]", b"7", b'"x"', b"null", b"\xef\xbb\xbf{}", b"[" * 100_000],
+        *[b'{"a":' * 100_000, b'{"pages":' + b"9" * 5000 + b"}", "{}".encode("utf-16")],
+        *[b'{"at":7}', b'{"at":"noon"}', b'{"at":null}', b'{"at":[]}', b'{"at":"0001-01-01T00:00:00"}{}'],
+    ],
+)
+def test_what_is_no_line(line: bytes) -> None:
+    """NULs, torn lines, deep nesting and what is no object with a time are no line, and no exception."""
+    assert parse_line(line) is None
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    """A text that could not be printed is taken for none; a host with such a name is left out."""
+    line = rb'{"beat":1,"state":"\ud800","slow":{"\udfff":1,"a":2,"\ud83d\ude00":3},"settings":"\u00e9"}'
+    assert parse_line(line) == Beat(number=1, slow={"a": 2, "\U0001f600": 3}, settings="é")
+    assert parse_line(rb'{"hello":"\ud800","pid":"1","start":5}') == Hello("")
+
+
+@pytest.mark.parametrize("changes", [{"sent": None}, {"consumed": 29}, {"shards": 1.5}, {"idle": 1}])
+def test_a_beat_is_settled_only_with_all_its_counters(changes: dict[str, Any]) -> None:
+    """What a line does not say, or says otherwise, is not the end."""
+    settled = {"beat": 1, "idle": True, "sent": 0, "consumed": 30, "shards": 0}
+    beat, other = (parse_line(json.dumps(each).encode()) for each in (settled, {**settled, **changes}))
+    assert isinstance(beat, Beat)
+    assert isinstance(other, Beat)
+    assert beat.is_settled(0, 30, 0)
+    assert not other.is_settled(0, 30, 0)
