@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import urllib.request
@@ -74,6 +75,24 @@ def test_the_demo_is_crawled_whole_and_a_second_run_adds_nothing(tmp_path: Path)
     assert second.returncode == 0, second.stderr
     assert "finished: 0 pages" in second.stdout
     assert records(root, "links") == done
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+    """The output in the README is that of the demo, but for the numbers of bytes, seconds and pages per second."""
+    port = free_port()
+    printed = demo(tmp_path / "shared-tree", port).stdout.replace(f"{tmp_path}/", "").replace(f":{port}/", ":8713/")
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("<!-- output -->\n```\n")[2].partition("```\n<!-- /output -->")[0]
+    assert measured_out(shown) == measured_out(printed)
+
+
+def measured_out(text: str) -> str:
+    """Replace what differs from run to run.
+
+    >>> measured_out("82 pages (0.1 MB), 7 redirects in 3.3 s, 24.7 pages/s")
+    '82 pages (# MB), 7 redirects in # s, # pages/s'
+    """
+    return re.sub(r"[0-9.]+ (MB|s|pages/s)\b", r"# \1", text)
 
 
 def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:

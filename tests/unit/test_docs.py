@@ -213,3 +213,14 @@ def test_promises_are_found() -> None:
     rows = FAILURES.partition("\n## Promises and their tests\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
     assert len(rows) >= 20
     assert all("::" in row for row in rows)
+
+
+def test_answers_of_the_exercise_name_files_that_exist() -> None:
+    """CONTRIBUTING names one or two files for each of its twelve changes, and each of them exists."""
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    answers = text.partition("<!-- answers:")[2].partition("<!-- end of the answers -->")[0]
+    rows = re.findall(r"^\| (\d+)\. [^|]*\|([^|]*)\|", answers, re.MULTILINE)
+    named = {int(number): re.findall(r"`([^`]+)`", files) for number, files in rows}
+    assert list(named) == list(range(1, 13))
+    assert [number for number, files in named.items() if not 1 <= len(files) <= 2] == []
+    assert [file for files in named.values() for file in files if not (CHECKOUT / file).is_file()] == []
