@@ -116,7 +116,7 @@ class PolitenessSettings:
         3600.0, "the longest pause of a host in seconds, even if its Retry-After asks for more", checks.at_least(0)
     )
     give_up_after: float = _setting(
-        60.0, "give up a host that has not answered any request for so many seconds", checks.at_least(0)
+        60.0, "give up a host that has been failing for so many seconds", checks.at_least(0)
     )
 
 
@@ -131,8 +131,8 @@ class FetchSettings:
     )
     accept: tuple[str, ...] = _setting(
         ("text/html", "application/xhtml+xml"),
-        "media types to store; only HTML is stored today, so application/pdf here stores nothing; any other type gets a"
-        " record without a body",
+        "media types to store; only text can be stored today, so application/pdf here stores nothing; any other type"
+        " gets a record without a body",
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
     allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")

@@ -6,6 +6,7 @@ import argparse
 import re
 import shutil
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,16 @@ def defaults() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", settings.names())
 def test_every_setting_is_documented_with_its_default(name: str) -> None:
-    """The settings reference has a row for the setting, with the default it really has."""
+    """The settings reference has a row for the setting, with its default and meaning as `crawl.toml` gives them."""
     section, _, short = name.partition(".")
+    [meaning] = [
+        each.metadata["help"].replace("<", "&lt;")
+        for group in fields(settings.Settings)
+        for each in fields(getattr(settings.Settings(), group.name))
+        if f"{group.name}.{each.name}" == name
+    ]
     below = DOCUMENTED.partition(f"\n## [{section}]\n")[2].partition("\n## ")[0]
-    assert f"| `{short}` | `{defaults()[name]}` |" in below
+    assert f"| `{short}` | `{defaults()[name]}` | {meaning} |" in below
 
 
 def test_no_setting_is_documented_that_does_not_exist() -> None:
