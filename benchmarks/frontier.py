@@ -69,7 +69,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description="A large frontier.")
-    parser.add_argument("--count", type=int, nargs="+", default=COUNTS, help="known URLs (default 1 and 10 millions)")
+    parser.add_argument("--count", type=int, nargs="+", default=COUNTS, help="URLs (default 1 and 10 millions)")
     parser.add_argument("--hosts", type=int, default=100_000, help="of them (default 100,000)")
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)  # the process that is measured
     return parser.parse_args()
@@ -97,7 +97,7 @@ def rss_bytes() -> int:
 
 
 def _measure(count: int, hosts: int) -> dict[str, float]:
-    """Fill a frontier, add again what it knows, take from it; give bytes and rates."""
+    """Fill a frontier, add again what it has seen, take from it; give bytes and rates."""
     gc.collect()
     before = rss_bytes()
     frontier = Frontier(_SETTINGS)
@@ -110,9 +110,9 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before,
         "added": count / added_s,
     }
-    assert frontier.known == frontier.pending == count
+    assert frontier.seen == frontier.pending == count
     again = min(count, 500_000)
-    figures["known"] = again / _add(frontier, links(0, again, hosts), new=False)
+    figures["seen"] = again / _add(frontier, links(0, again, hosts), new=False)
     figures["taken"] = _FETCHES / _take(frontier, hosts, _FETCHES)
     figures["bytes_after"] = rss_bytes() - before
     figures["hardest"] = _HARDEST / _add(frontier, links(count, count + _HARDEST, hosts, own=0), new=True)
@@ -152,14 +152,14 @@ def _take(frontier: Frontier, hosts: int, fetches: int) -> float:
 
 
 def _report(count: int, figures: dict[str, float]) -> None:
-    print(f"\n{count:,} known URLs, all pending")
+    print(f"\n{count:,} URLs, all pending")
     wanted = WANTED_BYTES.get(count)
     more = f"wanted ≤ {wanted / 1e6:.0f}: {_verdict(figures['peak_bytes'] <= wanted)}" if wanted else ""
     print(f"  memory at its most    {figures['peak_bytes'] / 1e6:9.0f} MB  {more}")
     print(f"  when filled           {figures['bytes'] / 1e6:9.0f} MB  {figures['bytes'] / count:.0f} bytes a URL")
     print(f"  after the fetches     {figures['bytes_after'] / 1e6:9.0f} MB")
     _rate("adding new URLs", figures["added"], WANTED_ADDED)
-    _rate("adding known URLs", figures["known"], WANTED_ADDED)
+    _rate("adding seen URLs", figures["seen"], WANTED_ADDED)
     _rate("… new, of any host", figures["hardest"], None)
     _rate("taking and finishing", figures["taken"], WANTED_TAKEN)
 

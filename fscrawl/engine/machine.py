@@ -27,6 +27,7 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import Task
 from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.outage import Outage
@@ -93,10 +94,12 @@ class Machine:
         self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
         tree.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         self._watch = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
-        self._frontier = Frontier(settings, self._done_keys, self._pages_of, shards=tree.record.shards)
+        self._stored = StoredOnTree(tree)
+        self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
             tree,
             self._frontier,
+            self._stored,
             self._watch,
             reseed=options.reseed,
             counters=self._beat,
@@ -152,7 +155,7 @@ class Machine:
         tree, permit = self._tree, self._membership.permit
         place = Place(tree.root, tree.record, tree.machine, tree.fsync, self._options.threads, permit)
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
-        delay_s = self._frontier.delay_s
+        delay_s = self._frontier.scheduler.delay_s
         return Pool(self._options.workers, place, self._job(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:
@@ -178,12 +181,7 @@ class Machine:
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_INTERRUPTED
-        there = (
-            self._watch.stopped
-            or self._counts.pages
-            or self._membership.past_hosts
-            or self._membership.pages_elsewhere()
-        )
+        there = self._watch.stopped or self._counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
         return EXIT_OK if there else EXIT_UNUSABLE_RESULT
 
     def _stopped(self) -> str | None:
@@ -195,14 +193,6 @@ class Machine:
 
     # -- what others ask
 
-    def _done_keys(self, host: str) -> list[str]:
-        if host not in self._membership.past_hosts:
-            return []
-        return self._tree.keys("links", host) + self._tree.keys("errs", host)
-
-    def _pages_of(self, host: str) -> int:
-        return len(self._tree.keys("htmls", host)) if host in self._membership.past_hosts else 0
-
     def _beat(self) -> Beat:
         """Give the counters of a heartbeat; called from the thread that beats."""
         counts = self._counts
@@ -212,12 +202,12 @@ class Machine:
             errors=dict(counts.errors),
             pending=self._frontier.pending,
             in_flight=self._frontier.in_flight,
-            hosts=self._frontier.hosts,
+            hosts=len(self._frontier.scheduler),
             memory=anonymous_bytes(),
             state=self._state(),
             settings=self._watch.settings_digest,
             settings_at=self._watch.settings_at,
-            **self._frontier.health(time.monotonic()),
+            **self._frontier.scheduler.stats(time.monotonic()),
         )
 
     def _state(self) -> str:
@@ -238,7 +228,7 @@ class Machine:
             self._sentinel.alive()
             self._trouble = self._trouble or self._membership.trouble(self._retrying.limit_s)
             if self._membership.tick(hungry=not self._frontier.pending):
-                self._frontier.settings = self._settings
+                self._frontier.use(self._settings)
                 self._retrying.limit_s = self._settings.store.patience
                 self._pool.tell(self._job())
             held_back = self._leaving() or self._watch.paused
@@ -247,7 +237,7 @@ class Machine:
             elif not drained:
                 self._pool.drain()
             drained = held_back
-            self._frontier.paused = self._watch.paused_hosts
+            self._frontier.scheduler.paused = self._watch.paused_hosts
             for answer in self._pool.wait(self._patience_s(), excused=self._membership.fenced):
                 self._trouble = self._bookkeeper.take(answer) or self._trouble
             self._show()
@@ -300,7 +290,7 @@ class Machine:
         """During an outage: ask a host now and then whether the network is back."""
         if not self._pool.has_room:  # what is asked for now would be lost
             return
-        target = self._outage.probe(now, lambda host: self._frontier.ask_out_of_turn(host, now))
+        target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
         if target is not None:
             self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
             self._bookkeeper.probes_in_flight += 1
@@ -320,7 +310,7 @@ class Machine:
         counts = self._counts
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
-        counts.hosts = self._frontier.hosts
+        counts.hosts = len(self._frontier.scheduler)
         counts.reseeding = self._membership.reseeding
         counts.state = self._state()
         if last:

@@ -83,7 +83,7 @@ class Bookkeeper:
         failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
         trouble = None
         if task.kind == "robots":
-            self._frontier.open(task.host, 0.0, time.monotonic())
+            self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
         else:
             self.counts.errors[failure.class_] += 1
             self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
@@ -117,9 +117,9 @@ class Bookkeeper:
         """Take in how the host does, and whether it is not rather the network."""
         task = outcome.task
         if outcome.health == "answered":
-            self._frontier.answered(task.host, outcome.latency_s)
+            self._frontier.scheduler.answered(task.host, outcome.latency_s)
         elif outcome.health and not self._outage.is_on:
-            self._frontier.failed(task, outcome.class_, now)
+            self._frontier.scheduler.failed(task, outcome.class_, now)
         if outcome.health == "silent":
             if self._outage.unanswered(task.host, task.url, outcome.begun_at, now):
                 hosts = self._outage.silent_hosts
@@ -131,7 +131,7 @@ class Bookkeeper:
         elif outcome.health and self._outage.answered(task.host, task.url, outcome.asked_at or now):
             self._progress.warn("the network is back: going on")
         if outcome.delay_s and outcome.kind != "robots":
-            self._frontier.rest(task.host, now + min(outcome.delay_s, self._settings().politeness.max_rest))
+            self._frontier.scheduler.rest(task.host, now + min(outcome.delay_s, self._settings().politeness.max_rest))
 
     # -- settle
 
@@ -140,13 +140,13 @@ class Bookkeeper:
         task = outcome.task
         if task.kind == "probe":
             self.probes_in_flight -= 1
-            self._frontier.rest(task.host, now + self._settings().politeness.delay)
+            self._frontier.scheduler.rest(task.host, now + self._settings().politeness.delay)
             return
         if outcome.kind == "robots":
-            self._frontier.open(task.host, outcome.delay_s, now)
+            self._frontier.scheduler.open(task.host, outcome.delay_s, now)
             self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
         elif outcome.kind == "failed" and task.kind == "robots":
-            self._frontier.give_up(task.host, outcome.class_)
+            self._frontier.scheduler.give_up(task.host, outcome.class_)
         elif outcome.kind == "passing" and self._outage.is_on:
             self._frontier.give_back(task)
         elif outcome.kind == "passing":

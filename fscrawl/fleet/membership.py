@@ -32,9 +32,10 @@ from fscrawl.fleet.logs import Machinery
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
 from fscrawl.frontier import marks
-from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentlySeen
+from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -46,7 +47,6 @@ _SLICE_S = 0.05  # of chores, between two looks at the workers
 _SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
 _LONG_REST_S = 5.0  # shorter ones are over before another machine could begin
 _TOLD_RESTS = 200
-_ROOMS = ("htmls", "links", "errs")
 
 
 class Membership:
@@ -55,7 +55,8 @@ class Membership:
     def __init__(
         self,
         tree: Tree,
-        frontier: Frontier,
+        frontier: ShardHolder,
+        stored: StoredOnTree,
         watch: EditWatcher,
         *,
         reseed: bool,
@@ -63,12 +64,16 @@ class Membership:
         warn: Callable[[str], None],
         refresh_before: str = "",
     ) -> None:
-        """`counters`: further figures of a beat; `reseed`: trust no feed.
+        """`frontier`: shards are put into it and let go; whose turn it is, is the engine's business alone.
+
+        `stored`: its list of hosts is brought up to date here. `counters`: further figures of a beat. `reseed`: trust
+        no feed.
 
         `refresh_before`: pages last fetched or looked at before that (RFC 3339) are asked for again.
         """
         self._tree = tree
         self._frontier = frontier
+        self._stored = stored
         self._watch = watch
         self._counters = counters
         self._warn = warn
@@ -85,7 +90,6 @@ class Membership:
         self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
         self._chores: deque[Iterator[Any]] = deque()
         self._sent: RecentlySeen[int] = RecentlySeen(_SENT_MEMORY)
-        self.past_hosts: frozenset[str] = frozenset()
         self.reseeding = 0  # hosts still to be read
         self.fenced = False
         self._beating_since: float | None = None
@@ -117,9 +121,9 @@ class Membership:
         now = time.monotonic()
         self.fleet.observe(now)
         self._tidy_up(self._tree.machinery_temporaries())
-        self._look_for_hosts()
-        self._needed |= {self._frontier.shard_of(seed) for seed in self._watch.seeds}
-        self._needed |= shards_of(self._tree, self.past_hosts)
+        self._stored.list_hosts()
+        self._needed |= {self._frontier.location(seed).shard for seed in self._watch.seeds}
+        self._needed |= shards_of(self._tree, self._stored.hosts)
         self._round(now, hungry=True)
         self._check_feeds()
 
@@ -146,7 +150,7 @@ class Membership:
         self._damaged_feeds.update(news)
         self._distrust = True
         self._sent = RecentlySeen(_SENT_MEMORY)  # links to others' shards go into this machine's feed once more
-        self._look_for_hosts()
+        self._stored.list_hosts()
         self._read_link_files(set(range(self._tree.record.shards)))
 
     def leave(self, *, finished: bool) -> None:
@@ -240,7 +244,7 @@ class Membership:
         if hungry:  # what was set while there was work is too far off
             self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
         if now >= self._next_round:
-            self._frontier.tidy(now)
+            self._frontier.forget_past_rests(now)
             self._next_round = float("inf")  # a round may ask for the next to come soon
             changed = self._round(now, hungry=hungry)
             often = hungry or self._releasing or self._arriving or self.fenced
@@ -372,18 +376,18 @@ class Membership:
         taken = [pair for pair in ours if pair not in self._arriving]
         if not taken:
             return
-        self._look_for_hosts()
-        inhabited = shards_of(self._tree, self.past_hosts)
+        self._stored.list_hosts()
+        inhabited = shards_of(self._tree, self._stored.hosts)
         now = time.monotonic()
         for shard, clean in taken:
             if not self._frontier.holds(shard):
                 before = clean is not None
                 self._frontier.hold(shard, now if before else None, check_s=self._stale_s)
-        self._frontier.learn_done()
+        self._frontier.learn_stored()
         shards = {shard for shard, _ in taken}
         self._respect_rests(shards, now)
         for seed in sorted(self._watch.seeds):
-            if self._frontier.shard_of(seed) in shards:
+            if self._frontier.location(seed).shard in shards:
                 self._frontier.add(seed, 0, "")
         self._writer.flush()
         self._chores.append(self._pass_over_feeds(shards))
@@ -398,9 +402,6 @@ class Membership:
             for host, seconds in peer.last().rests.items():
                 if self._may_be_of(host, shards):
                     self._frontier.rest(host, now + seconds)
-
-    def _look_for_hosts(self) -> None:
-        self.past_hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
 
     # -- chores
 
@@ -434,7 +435,7 @@ class Membership:
             self._frontier.add(record.url, record.depth, record.referrer, location, marks.REFRESH)
 
     def _read_link_files(self, shards: set[int]) -> None:
-        hosts = [host for host in sorted(self.past_hosts) if may_have_pages_of(self._tree, host, shards)]
+        hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, shards)]
         self.reseeding += len(hosts)
         self._unsettled.update(shards)
         self._chores.append(self._reseed(hosts, shards))
@@ -505,12 +506,12 @@ class Membership:
         self._add_seeds(seeds)
         deeper = depth_before is not None and (self._max_depth is None or self._max_depth > depth_before)
         if deeper or not self.scope.covers_no_more_than(scope_before):
-            self._look_for_hosts()
+            self._stored.list_hosts()
             self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
         return True
 
     def _add_seeds(self, seeds: list[str]) -> None:
         for seed in seeds:
-            self._need(self._frontier.shard_of(seed))
-            if self._frontier.holds(self._frontier.shard_of(seed)):
+            self._need(self._frontier.location(seed).shard)
+            if self._frontier.holds(self._frontier.location(seed).shard):
                 self._frontier.add(seed, 0, "")

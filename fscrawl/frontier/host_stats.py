@@ -1,6 +1,6 @@
-"""How a machine's hosts do, for those who watch: who is slow, who fails, how many were given up. Decides nothing.
+"""How a machine's hosts do, for heartbeats: which are slow, which fail, how many were given up. It decides nothing.
 
-Written by the main loop; `told` may be called by another thread.
+The main loop writes it; another thread may call `figures`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 _SLOW_S = 1.0
 _KEPT = 1000  # slow or failing hosts
-_TOLD = 5
+_SHOWN = 5  # of each
 
 
 class HostStats:
@@ -19,7 +19,7 @@ class HostStats:
     def __init__(self) -> None:
         self._slow: dict[str, float] = {}  # host → its latency
         self._failing: dict[str, int] = {}  # host → failures in a row
-        self._gave_up: set[str] = set()
+        self._given_up: set[str] = set()
 
     def answered(self, host: str, latency_s: float) -> None:
         self._failing.pop(host, None)
@@ -38,23 +38,22 @@ class HostStats:
         self._failing.pop(host, None)
 
     def given_up(self, host: str) -> None:
-        self._gave_up.add(host)
+        self._given_up.add(host)
 
-    def hoped_for(self, host: str) -> None:
-        """It is given up no longer."""
-        self._gave_up.discard(host)
+    def no_longer_given_up(self, host: str) -> None:
+        self._given_up.discard(host)
 
     def forget(self, host: str) -> None:
-        """It is another machine's now."""
-        self._gave_up.discard(host)
+        """Another machine has the host now."""
+        self._given_up.discard(host)
         self._failing.pop(host, None)
         self._slow.pop(host, None)
 
-    def told(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """Give the slowest, those that fail most, and the number of those given up."""
         slow, failing = self._slow.copy(), self._failing.copy()
         return {
-            "gave_up": len(self._gave_up),
-            "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_TOLD, slow, key=slow.__getitem__)},
-            "failing": {host: failing[host] for host in heapq.nlargest(_TOLD, failing, key=failing.__getitem__)},
+            "gave_up": len(self._given_up),
+            "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_SHOWN, slow, key=slow.__getitem__)},
+            "failing": {host: failing[host] for host in heapq.nlargest(_SHOWN, failing, key=failing.__getitem__)},
         }

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from fscrawl import store
 from fscrawl.fleet import heartbeat
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage import retrying
+from tests.frontiers import chosen
 
 _LIMIT_S = 0.05
 
@@ -23,3 +28,17 @@ def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 def _short_retrying(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (retrying.BRIEF, store._WITH_OTHERS, heartbeat._RETRYING):
         monkeypatch.setattr(each, "limit_s", _LIMIT_S)
+
+
+@pytest.fixture
+def make_frontier() -> Iterator[Callable[..., Frontier]]:
+    """Make frontiers with some settings, without robots.txt where nothing else is said; close them in the end."""
+    made: list[Frontier] = []
+
+    def make(*assignments: str, **options: Any) -> Frontier:
+        made.append(Frontier(chosen(*assignments), rng=random.Random(1), **options))
+        return made[-1]
+
+    yield make
+    for frontier in made:
+        frontier.close()

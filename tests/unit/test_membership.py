@@ -18,6 +18,7 @@ from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import wanted_of
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
@@ -86,10 +87,12 @@ class Member:
         settings = world.settings()
         self.warnings = []
         self.watch = EditWatcher(tree, settings, frozenset(world.seeds), self.warnings.append)
-        self.frontier = Frontier(settings, self._done, shards=SHARDS)
+        stored = StoredOnTree(tree)
+        self.frontier = Frontier(settings, stored, shards=SHARDS)
         self.membership = Membership(
             tree,
             self.frontier,
+            stored,
             self.watch,
             reseed=reseed,
             counters=lambda: Beat(pages=7),
@@ -101,9 +104,6 @@ class Member:
         self.membership.join()
         self.heart = self.membership._heart
         world.members.append(self)
-
-    def _done(self, host):
-        return self.tree.keys("links", host) + self.tree.keys("errs", host)
 
     def _turn(self):
         self.world.clock.skew_s = self.skew_s
@@ -125,7 +125,7 @@ class Member:
         self.world.clock.now += 2  # so that a round is due
         changed = self.membership.tick(hungry=hungry)
         if changed:
-            self.frontier.settings = self.watch.settings
+            self.frontier.use(self.watch.settings)
         return changed
 
     def take(self):
@@ -1147,7 +1147,7 @@ def test_abandon(world):
     assert a.heart.ended is ABANDONED
     tree = Tree(world.root, "z")
     watch = EditWatcher(tree, world.settings(), frozenset(), print)
-    Membership(tree, a.frontier, watch, reseed=False, counters=dict, warn=print).abandon()
+    Membership(tree, a.frontier, StoredOnTree(tree), watch, reseed=False, counters=dict, warn=print).abandon()
 
 
 def test_no_tree(world):

@@ -144,7 +144,7 @@ def test_which_hosts_a_sign_means(sign: str, url: str, paused: bool) -> None:
     frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
     frontier.hold(0)
     frontier.add(url, 0, "")
-    frontier.paused = frozenset([sign])
+    frontier.scheduler.paused = frozenset([sign])
     assert (frontier.take(0.0) is None) == paused
     frontier.close()
 
@@ -156,14 +156,14 @@ def test_a_shard_that_is_let_go_takes_its_hosts_out_of_the_beats() -> None:
     frontier.add("http://a.example/", 0, "")
     task = frontier.take(0.0)
     assert task is not None
-    frontier.answered("a.example", 9.0)
-    frontier.failed(task, "timeout", 0.0)
-    frontier.give_up("a.example", "timeout")
+    frontier.scheduler.answered("a.example", 9.0)
+    frontier.scheduler.failed(task, "timeout", 0.0)
+    frontier.scheduler.give_up("a.example", "timeout")
     frontier.finish(task, None)
-    told = frontier.health(0.0)
+    told = frontier.scheduler.stats(0.0)
     assert (told["slow"], told["failing"], told["gave_up"]) == ({"a.example": 9.0}, {"a.example": 1}, 1)
     frontier.let_go(0)
-    told = frontier.health(0.0)
+    told = frontier.scheduler.stats(0.0)
     assert (told["slow"], told["failing"], told["gave_up"]) == ({}, {}, 0)
     frontier.close()
 
@@ -175,7 +175,7 @@ def test_hosts_are_forgiven_in_the_beats_too() -> None:
     frontier.add("http://a.example/", 0, "")
     task = frontier.take(0.0)
     assert task is not None
-    frontier.failed(task, "timeout", 0.0)
+    frontier.scheduler.failed(task, "timeout", 0.0)
     frontier.forgive(["a.example", "b.example"])
-    assert frontier.health(0.0)["failing"] == {}
+    assert frontier.scheduler.stats(0.0)["failing"] == {}
     frontier.close()

@@ -1,0 +1,260 @@
+"""Whose turn it is: when each host may be asked again, which task it then gets, and when it is given up.
+
+Vocabulary:
+  ready       a host that has something pending, fewer than `per_host` tasks in flight, and whose time has come
+  delay       seconds between two requests to a host, from settings, robots.txt and its own pace
+  rest        a host is asked nothing before a given time: its delay, Retry-After, a failing robots.txt
+  open        a host whose robots.txt is known: before that, the only task it gets is "robots"
+  given up    a host that failed for too long: its tasks are handed out at once, only to be written down as failed
+
+The frontier calls `schedule`, `take`, `finish`, `forget_shard` and the like for its tasks. The engine, and nobody
+else, reports here how exchanges went: `answered`, `failed`, `give_up`, `open`.
+
+Promise: two tasks of a host are handed out at least its delay apart, counted from the moment when the earlier request
+was surely with the server. Hosts take turns by earliest allowed time, so a large host never starves the rest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any
+
+from fscrawl import urls
+from fscrawl.config.settings import Settings
+from fscrawl.frontier import marks
+from fscrawl.frontier.host_stats import HostStats
+from fscrawl.frontier.hosts import Host, Hosts
+from fscrawl.frontier.task import Task
+from fscrawl.politeness.robots import VALID_S
+
+_PAUSED_S = 1.0  # after so long it is looked again whether a paused host may be asked
+
+
+def _turn_at(host: Host) -> float:
+    """Give when its turn may come. A host that was given up is asked nothing, so it need not wait."""
+    return 0.0 if host.given_up else host.ready_at
+
+
+class HostScheduler:
+    """The hosts in the order of their turns. `hosts`: those that were met, with their queues."""
+
+    def __init__(self, settings: Settings, hosts: Hosts) -> None:
+        self.settings = settings
+        self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
+        self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
+        self._hosts = hosts
+        self._by_name = hosts.by_name
+        self._ready: list[tuple[float, int, Host]] = []
+        self._turn = itertools.count()  # of two with the same time the earlier comes first
+        self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
+        self._stats = HostStats()
+
+    def __len__(self) -> int:
+        """Tell how many hosts were met."""
+        return len(self._by_name)
+
+    # -- for the frontier: hosts come and go
+
+    def welcome(self, host: Host) -> None:
+        """A host was met: it may have been told to rest before, or another machine may just have asked it."""
+        if host.taken_at is not None:
+            host.ready_at = host.taken_at + self._delay_of(host)
+        host.ready_at = max(host.ready_at, self._rests.get(host.name, 0.0))
+
+    def forget_shard(self, shard: int) -> None:
+        """Forget the hosts of a shard, and what is pending for them."""
+        for host in [each for each in self._by_name.values() if each.shard == shard]:
+            self._hosts.forget(host)
+            self._stats.forget(host.name)
+
+    def keep(self, wanted: Callable[[str], bool]) -> None:
+        """Forget of all hosts what is pending but the wanted URLs."""
+        for host in self._by_name.values():
+            self._hosts.keep(host, wanted)
+
+    def try_again(self, host: Host) -> None:
+        """A user asked for another try: ask the host again if it was given up."""
+        if host.given_up:
+            host.given_up = ""
+            self._stats.no_longer_given_up(host.name)
+            host.pace.forget_failures()
+            host.robots_attempt = 1
+
+    # -- for the frontier: tasks go out and come back
+
+    def schedule(self, host: Host) -> None:
+        """Give a host a turn if it has something to hand out and no turn yet."""
+        if host.in_heap or host.in_flight >= self.settings.politeness.per_host:
+            return
+        if host.queue.count or host.urgent:
+            heapq.heappush(self._ready, (_turn_at(host), next(self._turn), host))
+            host.in_heap = True
+
+    def take(self, now: float) -> Task | None:
+        """Hand out the task of the host whose turn it is at `now`, or None."""
+        while self._ready and self._ready[0][0] <= now:
+            _, _, host = heapq.heappop(self._ready)
+            host.in_heap = False
+            if self.paused and self._is_paused(host):
+                host.ready_at = max(host.ready_at, now + _PAUSED_S)
+            task = self._next_of(host, now) if _turn_at(host) <= now else None
+            if task is not None:
+                host.in_flight += 1
+                if self.settings.politeness.per_host > 1:  # the next one need not wait for the answer to this one
+                    host.ready_at = max(host.ready_at, now + self._delay_of(host))
+                self.schedule(host)
+                return task
+            if host.ready_at > now:  # it was told to rest meanwhile
+                self.schedule(host)
+        return None
+
+    def _is_paused(self, host: Host) -> bool:
+        return host.name in self.paused or urls.without_port(host.name) in self.paused
+
+    def _next_of(self, host: Host, now: float) -> Task | None:
+        if not (host.queue.count or host.urgent):
+            return None
+        if host.given_up:
+            task = self._hosts.pop(host)
+            return task._replace(mark=marks.gave_up(host.given_up, task.mark))
+        if now - host.opened_at > VALID_S:
+            host.is_open = False
+        if not host.is_open:
+            return self._robots_task(host)
+        limit = self.settings.crawl.max_pages_per_host
+        if limit is not None and host.pages + host.in_flight >= limit:
+            if host.pages >= limit:
+                self.cut["max_pages_per_host"] += self._hosts.clear(host)
+            return None
+        return self._hosts.pop(host)
+
+    def _robots_task(self, host: Host) -> Task | None:
+        """Give the task that opens a host; None as long as any task of it is in flight."""
+        if host.in_flight:
+            return None
+        return Task(self._hosts.peek(host).url, host.name, "", 0, "", host.robots_attempt, "robots")
+
+    def finish(self, name: str, asked_at: float | None, *, stored: bool) -> None:
+        """A task of a host is over; see `Frontier.finish`."""
+        host = self._by_name.get(name)
+        if host is None:  # its shard was let go
+            return
+        host.in_flight -= 1
+        host.pages += stored
+        if asked_at is not None:
+            host.ready_at = max(host.ready_at, asked_at + self._delay_of(host))
+        self.schedule(host)
+
+    def retry_robots(self, host: Host, at: float) -> None:
+        """A robots.txt could not be had: ask for it once more, not before `at`."""
+        host.robots_attempt += 1
+        host.ready_at = max(host.ready_at, at)
+
+    def next_at(self) -> float | None:
+        """Give when the next host has its turn."""
+        return self._ready[0][0] if self._ready else None
+
+    # -- for the engine: how exchanges went
+
+    def open(self, name: str, delay_s: float, now: float) -> None:
+        """A host's robots.txt is known and asks for `delay_s` between requests: its pages may be handed out."""
+        host = self._by_name.get(name)
+        if host is None:
+            return
+        host.is_open = True
+        host.opened_at = now
+        host.robots_attempt = 1
+        host.pace.robots_delay_s = delay_s
+        if host.taken_at is not None:
+            host.ready_at = max(host.ready_at, host.taken_at + self._delay_of(host))
+        self.schedule(host)
+
+    def is_open(self, name: str) -> bool:
+        return self._by_name[name].is_open
+
+    def answered(self, name: str, latency_s: float) -> None:
+        """A host answered a request."""
+        host = self._by_name.get(name)
+        if host is not None:
+            host.pace.answered(latency_s)
+        self._stats.answered(name, latency_s)
+
+    def failed(self, task: Task, class_: str, now: float) -> None:
+        """A host did not answer a request, or said that it cannot: after many in a row it rests, and is given up."""
+        host = self._by_name.get(task.host)
+        if host is None:
+            return
+        no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
+        pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
+        self._stats.failed(task.host, host.pace.failures)
+        if host.pace.should_give_up(now, self.settings.politeness):
+            self.give_up(task.host, class_)
+        elif pause_s:
+            self.rest(task.host, now + pause_s)
+
+    def give_up(self, name: str, class_: str) -> None:
+        """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`."""
+        host = self._by_name.get(name)
+        if host is not None:
+            host.given_up = class_
+            self._stats.given_up(name)
+            self._reschedule(host)
+
+    def _reschedule(self, host: Host) -> None:
+        """Let a host's turn come earlier than it was set."""
+        if host.in_heap:
+            self._ready = [entry for entry in self._ready if entry[2] is not host]
+            heapq.heapify(self._ready)
+            host.in_heap = False
+        self.schedule(host)
+
+    def forgive(self, names: Collection[str]) -> None:
+        """The failures of these hosts were not theirs: the network was gone."""
+        for name in names:
+            host = self._by_name.get(name)
+            if host is not None:
+                host.pace.forget_failures()
+                host.robots_attempt = 1
+                self._stats.forgiven(name)
+
+    def ask_out_of_turn(self, name: str, now: float) -> bool:
+        """Tell whether a host may be asked for something that is no task; then its delay counts from now."""
+        host = self._by_name.get(name)
+        if self._rests.get(name, 0.0) > now:
+            return False
+        if host is not None:
+            if host.in_flight or host.ready_at > now:
+                return False
+            host.ready_at = now + self._delay_of(host)
+        return True
+
+    # -- delays and rests
+
+    def delay_s(self, name: str) -> float:
+        """Give a host's seconds between two requests."""
+        host = self._by_name.get(name)
+        return self._delay_of(host) if host else self.settings.politeness.delay
+
+    def _delay_of(self, host: Host) -> float:
+        return host.pace.delay_s(self.settings.politeness)
+
+    def rest(self, name: str, until: float) -> None:
+        """Ask a host, met or not, nothing before `until`."""
+        self._rests[name] = max(until, self._rests.get(name, 0.0))
+        host = self._by_name.get(name)
+        if host is not None:
+            host.ready_at = max(host.ready_at, until)
+
+    def rests(self, now: float) -> dict[str, float]:
+        """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
+        return {name: until - now for name, until in self._rests.copy().items() if until > now}
+
+    def forget_past_rests(self, now: float) -> None:
+        self._rests = {name: until for name, until in self._rests.items() if until > now}
+
+    def stats(self, now: float) -> dict[str, Any]:
+        """Tell how the hosts do, as heartbeats say it; another thread may call this."""
+        return {"resting": len(self.rests(now)), **self._stats.figures()}

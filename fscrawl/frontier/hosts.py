@@ -1,0 +1,149 @@
+"""The hosts that were met, and the URLs that wait in their queues.
+
+Vocabulary:
+  met         a URL of the host was added; from then on the host has a queue
+  pending     a URL that waits in the queue of its host
+  urgent      a pending task that goes before the queue: it was handed out once before
+  open        a host whose robots.txt is known
+  given up    a host that failed for so long that it is asked nothing more
+
+Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues take more memory than
+`_MEMORY_BYTES`, they go to a local scratch file. Nothing here knows of times: that is the scheduler's part.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+from fscrawl import urls
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.queue import Queue, Scratch
+from fscrawl.frontier.task import Task
+from fscrawl.politeness.pace import Pace
+
+_MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
+
+
+class Host:
+    """A host: its queue, its pace, and when its turn is. A plain record that `Hosts` and the scheduler write."""
+
+    __slots__ = (
+        "given_up",
+        "in_flight",
+        "in_heap",
+        "is_open",
+        "name",
+        "opened_at",
+        "pace",
+        "pages",
+        "queue",
+        "ready_at",
+        "robots_attempt",
+        "shard",
+        "site",
+        "taken_at",
+        "urgent",
+    )
+
+    def __init__(self, name: str, site: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
+        self.name = name
+        self.site = site  # its registrable domain
+        self.shard = shard  # None: each of its URLs has its own
+        self.taken_at = taken_at  # when its shard was taken over from another machine
+        self.queue = Queue()
+        self.urgent: list[Task] | None = None
+        self.in_flight = 0
+        self.in_heap = False  # it is among the hosts whose turn will come
+        self.ready_at = 0.0  # it is asked nothing before
+        self.pace = Pace()
+        self.given_up = ""  # the class of its failures, once it is given up
+        self.is_open = is_open
+        self.opened_at = float("inf") if is_open else 0.0
+        self.robots_attempt = 1
+        self.pages = 0  # stored ones; counted from the tree only where a limit asks for it
+
+    @property
+    def pending(self) -> int:
+        return self.queue.count + len(self.urgent or ())
+
+
+class Hosts:
+    """All hosts that were met, by name. `pending`: how many URLs wait in their queues."""
+
+    def __init__(self, settings: CrawlSettings, rng: random.Random, scratch: Scratch) -> None:
+        self.by_name: dict[str, Host] = {}
+        self.pending = 0
+        self.settings = settings
+        self._of_site: Counter[str] = Counter()
+        self._in_memory_bytes = 0
+        self._rng = rng
+        self._scratch = scratch
+
+    def meet(self, name: str, url: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> Host | None:
+        """Make a host's queue; None if its domain has too many hosts already. `url`: one of its URLs."""
+        site = urls.site(urls.hostname(url))
+        if self._of_site[site] >= self.settings.max_hosts_per_domain:
+            return None
+        self._of_site[site] += 1
+        host = self.by_name[name] = Host(name, site, shard, taken_at, is_open=is_open)
+        return host
+
+    def forget(self, host: Host) -> None:
+        """Forget a host with all that is pending for it."""
+        self.clear(host)
+        self._of_site[host.site] -= 1
+        del self.by_name[host.name]
+
+    def push(self, host: Host, depth: int, referrer: str, url: str, mark: str) -> None:
+        """Make a URL pending."""
+        self._in_memory_bytes += host.queue.push(depth, referrer, url, mark)
+        self.pending += 1
+        if self._in_memory_bytes > _MEMORY_BYTES:
+            for each in self.by_name.values():
+                each.queue.spill(self.settings.order, self._scratch)
+            self._in_memory_bytes = 0
+
+    def pop(self, host: Host) -> Task:
+        """Take the next task of a host that has something pending: an urgent one, or the next of its queue."""
+        self.pending -= 1
+        if host.urgent:
+            return host.urgent.pop()
+        depth, referrer, url, mark = host.queue.pop(self.settings.order, self._scratch, self._rng)
+        return Task(url, host.name, urls.key(url), depth, referrer, 1, check=False, mark=mark)
+
+    def peek(self, host: Host) -> Task:
+        """Give the next task of a host that has something pending, and leave it there."""
+        if not host.urgent:
+            self.put_first(host, self.pop(host))
+        assert host.urgent
+        return host.urgent[-1]
+
+    def put_first(self, host: Host, task: Task) -> None:
+        """Make a task pending that was handed out before: it is the next to be popped."""
+        host.urgent = [*(host.urgent or ()), task]
+        self.pending += 1
+
+    def clear(self, host: Host) -> int:
+        """Forget what is pending for a host; tell how much that was."""
+        forgotten = host.pending
+        self.pending -= forgotten
+        host.queue, host.urgent = Queue(), None
+        return forgotten
+
+    def keep(self, host: Host, wanted: Callable[[str], bool]) -> None:
+        """Forget what is pending for a host but the wanted URLs."""
+        before, host.queue = host.queue, Queue()
+        while before.count:
+            line = before.pop("breadth", self._scratch, self._rng)
+            if wanted(line.url):
+                host.queue.push(*line)
+            else:
+                self.pending -= 1
+        kept = [task for task in host.urgent or () if wanted(task.url)]
+        self.pending -= len(host.urgent or ()) - len(kept)
+        host.urgent = kept or None
+
+    def close(self) -> None:
+        self._scratch.close()

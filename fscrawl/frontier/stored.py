@@ -1,0 +1,46 @@
+"""What the tree holds already of each host: the frontier does not hand those URLs out again.
+
+The tree is read through a list of hosts that is brought up to date now and then: a host that is not in it costs no
+call. Most hosts are met for the first time, and then nothing is stored of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from fscrawl.store import Tree
+
+_ROOMS = ("htmls", "links", "errs")
+
+
+class Stored(Protocol):
+    """What the frontier asks, once for each host that it meets."""
+
+    def keys(self, host: str) -> Iterable[str]:
+        """Give the keys that are stored or have failed for good."""
+        ...
+
+    def page_count(self, host: str) -> int:
+        """Tell how many pages are stored."""
+        ...
+
+
+class StoredOnTree:
+    """Reads what is stored from the tree. `hosts`: those that had directories when they were last listed."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self.hosts: frozenset[str] = frozenset()
+
+    def list_hosts(self) -> None:
+        """Bring `hosts` up to date."""
+        self.hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
+
+    def keys(self, host: str) -> list[str]:
+        """Give the keys that are stored or have failed for good."""
+        return self._tree.keys("links", host) + self._tree.keys("errs", host) if host in self.hosts else []
+
+    def page_count(self, host: str) -> int:
+        """Tell how many pages are stored."""
+        return len(self._tree.keys("htmls", host)) if host in self.hosts else 0

@@ -1,0 +1,316 @@
+"""Whose turn it is. Time is an argument, so no test waits."""
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.frontier.task import Task
+from tests.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
+
+
+def test_one_at_a_time(make_frontier):
+    """A host is asked one thing at a time, and not before its delay has passed since the request was there."""
+    frontier = make_frontier("politeness.delay=10")
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(0)
+    assert (frontier.take(0), frontier.next_at()) == (None, None)
+    frontier.finish(first, asked_at=4)
+    assert (frontier.take(13.9), frontier.next_at()) == (None, 14)
+    assert paths([frontier.take(14)]) == ["2"]
+
+
+def test_no_request_no_delay(make_frontier):
+    """A task that asked nothing of its host delays nothing."""
+    frontier = make_frontier("politeness.delay=10")
+    fill(frontier, A + "1", A + "2")
+    frontier.finish(frontier.take(0), asked_at=None)
+    assert frontier.take(0) is not None
+
+
+def test_per_host(make_frontier):
+    """With per_host, so many are with a host at the same time, each its delay after the other."""
+    frontier = make_frontier("politeness.delay=10", "politeness.per_host=2")
+    fill(frontier, A + "1", A + "2", A + "3")
+    first = frontier.take(0)
+    assert (frontier.take(0), frontier.next_at()) == (None, 10)
+    second = frontier.take(10)
+    assert (frontier.take(50), frontier.in_flight) == (None, 2)
+    frontier.finish(second, 10)
+    frontier.finish(first, 0)
+    assert paths([frontier.take(50)]) == ["3"]
+
+
+def test_hosts_take_turns(make_frontier):
+    """A large host does not starve the others: each has its turn."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, *(A + str(n) for n in range(4)), B + "0", B + "1", C + "0")
+    assert [task.host[0] for task in drain(frontier)] == ["a", "b", "c", "a", "b", "a", "a"]
+
+
+def test_rest(make_frontier):
+    """A host that was told to rest is asked nothing before, and a shorter rest does not cut a longer one."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, A + "1", A + "2")
+    frontier.rest("a.example", 50)
+    frontier.rest("a.example", 20)
+    assert (frontier.take(49), frontier.next_at()) == (None, 50)
+    frontier.finish(frontier.take(50), 50)
+    frontier.rest("a.example", 80)
+    assert frontier.take(79) is None
+    assert frontier.take(80) is not None
+
+
+def test_rest_while_in_flight(make_frontier):
+    """A rest asked for by an answer holds when its task is finished."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, A + "1", A + "2")
+    task = frontier.take(0)
+    frontier.rest("a.example", 60)
+    frontier.finish(task, 0)
+    assert (frontier.take(59), frontier.next_at()) == (None, 60)
+
+
+def test_rest_before_meeting(make_frontier):
+    """A host that was told to rest before it was met rests when it is."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.rest("a.example", 70)
+    frontier.rest("a.example", 50)
+    fill(frontier, A, B)
+    assert [frontier.take(0).host, frontier.take(69), frontier.next_at()] == ["b.example", None, 70]
+    assert frontier.take(70).host == "a.example"
+
+
+def test_rests(make_frontier):
+    """Hosts that rest are told of with the seconds that are left; those whose time is over are forgotten."""
+    frontier = make_frontier()
+    fill(frontier, A)
+    frontier.rest("a.example", 100)
+    frontier.rest("b.example", 130)
+    assert frontier.rests(40) == {"a.example": 60, "b.example": 90}
+    assert frontier.rests(100) == {"b.example": 30}
+    frontier.forget_past_rests(99)
+    assert frontier.rests(0) == {"a.example": 100, "b.example": 130}
+    frontier.forget_past_rests(110)
+    assert frontier.rests(0) == {"b.example": 130}
+
+
+def test_told_to_rest_while_in_the_heap(make_frontier):
+    """A host that is told to rest when its turn had been set keeps its place among the others afterwards."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A, B, C)
+    frontier.rest("a.example", 10)
+    frontier.rest("b.example", 5)
+    assert [frontier.take(0).host, frontier.take(0)] == ["c.example", None]
+    assert frontier.next_at() == 5
+    assert [frontier.take(5).host, frontier.take(9), frontier.take(10).host] == ["b.example", None, "a.example"]
+
+
+def test_robots_first(make_frontier):
+    """A host's first task is its robots.txt, once; its pages follow when it is opened."""
+    frontier = make_frontier("politeness.robots=true", "politeness.per_host=3", "politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    robots = frontier.take(0)
+    assert (robots.kind, robots.host, urls.origin(robots.url), robots.attempt) == ("robots", "a.example", A[:-1], 1)
+    assert (frontier.take(0), frontier.scheduler.is_open("a.example"), frontier.pending) == (None, False, 2)
+    frontier.scheduler.open("a.example", 0, 0)
+    frontier.finish(robots, 0)
+    assert frontier.scheduler.is_open("a.example")
+    tasks = [frontier.take(0), frontier.take(0)]
+    assert ([task.kind for task in tasks], paths(tasks)) == (["page", "page"], ["1", "2"])
+    for task in tasks:
+        frontier.finish(task, 0)
+    assert frontier.idle
+
+
+def test_robots_again(make_frontier):
+    """A robots.txt that could not be had is asked for again as the next attempt, not before its time."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=1")
+    fill(frontier, A)
+    robots = frontier.take(0)
+    frontier.retry(robots, at=30)
+    frontier.finish(robots, 0)
+    assert (frontier.take(29), frontier.next_at()) == (None, 30)
+    again = frontier.take(30)
+    assert (again.kind, again.attempt) == ("robots", 2)
+    frontier.finish(again, 30)
+    frontier.scheduler.open("a.example", 0, 0)
+    assert [task.kind for task in drain(frontier, 31)] == ["page"]
+
+
+def test_robots_delay(make_frontier):
+    """robots.txt may ask for a longer delay than ours, up to max_delay, and never for a shorter."""
+    for asked, expected in ((0.0, 2.0), (7.0, 7.0), (9999.0, 20.0), (float("inf"), 20.0)):
+        frontier = make_frontier("politeness.delay=2", "politeness.max_delay=20")
+        fill(frontier, A + "1", A + "2")
+        frontier.scheduler.open("a.example", asked, 0)
+        frontier.finish(frontier.take(0), 0)
+        assert (frontier.take(0), frontier.next_at()) == (None, expected)
+
+
+def test_robots_after_a_day(make_frontier):
+    """When its robots.txt is a day old a host is asked for it again, once nothing is in flight, before any page."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0", "politeness.per_host=2")
+    fill(frontier, *(A + str(n) for n in range(4)))
+    frontier.finish(frontier.take(0), 0)
+    frontier.scheduler.open("a.example", 0, 0)
+    flying = frontier.take(86_400)
+    assert flying.kind == "page"
+    assert frontier.take(86_401) is None
+    assert not frontier.scheduler.is_open("a.example")
+    frontier.finish(flying, 86_401)
+    robots = frontier.take(86_401)
+    assert (robots.kind, robots.attempt) == ("robots", 1)
+    frontier.scheduler.open("a.example", 0, 86_402)
+    frontier.finish(robots, 86_402)
+    assert [task.kind for task in drain(frontier, 86_402)] == ["page"] * 3
+
+
+def test_no_robots_after_a_day(make_frontier):
+    """Without robots.txt a day changes nothing."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A)
+    assert frontier.take(1e9).kind == "page"
+
+
+def test_failures_slow_a_host_down(make_frontier):
+    """A host that fails is asked half as often, and as often as before once it has answered for a while."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, *(A + str(n) for n in range(9)))
+    fail(frontier, 0)
+    take_and_finish(frontier, 0)
+    assert (frontier.take(1.9), frontier.next_at()) == (None, 2)
+    for _ in range(4):
+        frontier.scheduler.answered("a.example", 0.1)
+    take_and_finish(frontier, 2)
+    assert frontier.next_at() == 3
+    frontier.scheduler.answered("b.example", 9)  # nobody knows it
+    fail(frontier, 0, name="b.example")
+
+
+def test_breaker(make_frontier):
+    """After ten failures in a row a host rests for ten seconds, while others have their turns."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", B)
+    for _ in range(10):
+        fail(frontier, 5)
+    assert take_and_finish(frontier, 14.9).host == "b.example"
+    assert (frontier.take(14.9), frontier.next_at()) == (None, 15)
+    assert frontier.take(15).host == "a.example"
+
+
+def test_robots_that_cannot_be_had(make_frontier):
+    """A host whose robots.txt cannot be had rests as soon as the attempts for it are used up."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0", "fetch.retries=1")
+    fill(frontier, A)
+    fail(frontier, 0, kind="robots", attempt=1)
+    assert frontier.rests(0) == {}
+    fail(frontier, 0, kind="robots", attempt=2)
+    assert frontier.rests(0) == {"a.example": 10}
+
+
+def test_given_up(make_frontier):
+    """What is pending of a host that was given up is handed out to be written down: all of it, at once, unasked."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=50")
+    fill(frontier, A + "1", A + "2")
+    frontier.rest("a.example", 1000)
+    give_up(frontier, "dns")
+    tasks = [take_and_finish(frontier, 60, asked=False) for _ in range(2)]
+    assert [(task.kind, task.mark, task.check) for task in tasks] == [("page", "gave-up=dns", True)] * 2
+    assert sorted(paths(tasks)) == ["1", "2"]
+    assert frontier.take(60) is None
+    fill(frontier, A + "3")
+    assert frontier.take(60).mark == "gave-up=dns"
+
+
+def test_given_up_and_rest(make_frontier):
+    """Neither a delay nor a Retry-After holds up what is only written down."""
+    frontier = make_frontier("politeness.delay=50", "politeness.robots=true")
+    fill(frontier, A + "1", A + "2")
+    task = frontier.take(0)
+    frontier.scheduler.give_up("a.example", "http-5xx")
+    frontier.rest("a.example", 3600)
+    frontier.retry(task, at=99)
+    frontier.finish(task, 0)
+    assert frontier.next_at() == 0
+    assert [each.mark for each in drain(frontier, 1)] == ["gave-up=http-5xx"] * 2
+    assert frontier.idle
+
+
+def test_answer_resets_the_breaker(make_frontier):
+    """A host that answers once between failures is not given up."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A)
+    for now in range(0, 600, 6):
+        fail(frontier, now)
+        if now % 48 == 0:
+            frontier.scheduler.answered("a.example", 0.1)
+    assert frontier.take(9999).mark == ""
+
+
+def test_forgive(make_frontier):
+    """Failures that were the network's count for nothing: neither for the breaker nor for robots.txt's attempts."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
+    fill(frontier, A)
+    for now in range(9):
+        fail(frontier, now)
+    task = frontier.take(9)
+    frontier.retry(task, at=9)
+    frontier.finish(task, 9)
+    frontier.forgive(["a.example", "unknown.example"])
+    fail(frontier, 100)
+    assert frontier.rests(100) == {}
+    assert frontier.take(100).attempt == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "handed_out"),
+    [
+        ("", "gave-up=dns"),
+        ("again=t", "gave-up=dns"),
+        ("sitemap", "gave-up=dns,sitemap"),
+        ("again=t,sitemap-part", "gave-up=dns,sitemap-part"),
+    ],
+)
+def test_sitemap_of_a_host_given_up(make_frontier, mark, handed_out):
+    """What is to be written down as failed is still told to be a sitemap."""
+    frontier = make_frontier()
+    frontier.add(A, 0, "", mark=mark)
+    frontier.scheduler.give_up("a.example", "dns")
+    assert frontier.take(0).mark == handed_out
+
+
+def test_another_try(make_frontier):
+    """A host that was given up is asked again when somebody asks for another try: robots.txt first, then all of it."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
+    fill(frontier, A + "1")
+    give_up(frontier)
+    frontier.rest("a.example", 100)
+    assert take_and_finish(frontier, 60, asked=False).mark == "gave-up=timeout"
+    frontier.add(A + "2", 0, "", mark="again=t")
+    fill(frontier, A + "3")
+    assert frontier.take(99) is None, "what it asked for holds"
+    robots = frontier.take(100)
+    assert (robots.kind, robots.attempt) == ("robots", 1)
+    frontier.scheduler.open("a.example", 0, 100)
+    frontier.finish(robots, 100)
+    assert [task.mark for task in drain(frontier, 100)] == ["again=t", ""]
+
+
+def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
+    """Asking for another try forgives nothing to a host that was not given up."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A)
+    for _ in range(9):
+        fail(frontier, 0)
+    frontier.add(A, 0, "", mark="again=t")
+    fail(frontier, 0)
+    assert frontier.rests(0) == {"a.example": 10}
+
+
+def test_unknown_host(make_frontier):
+    """What comes of a task whose host was let go meanwhile is nobody's business."""
+    frontier = make_frontier()
+    frontier.scheduler.answered("a.example", 1)
+    frontier.scheduler.failed(Task(A, "a.example", "", 0, "", 1), "dns", 0)
+    frontier.scheduler.give_up("a.example", "dns")
+    frontier.forgive(["a.example"])
+    assert (len(frontier.scheduler), frontier.idle) == (0, True)

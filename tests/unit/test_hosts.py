@@ -1,0 +1,96 @@
+"""The queues of hosts: their order, their limits, and what goes to the scratch file."""
+
+import pytest
+
+from fscrawl.frontier import hosts
+from tests.frontiers import A, B, Stored, drain, fill, paths
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("breadth", ["0", "1", "2", "3", "4", "5"]), ("depth", ["5", "4", "3", "2", "1", "0"])],
+)
+def test_order(make_frontier, order, expected):
+    """Within a host the oldest goes first, or the newest."""
+    frontier = make_frontier(f"crawl.order={order}")
+    fill(frontier, *(A + str(n) for n in range(6)))
+    assert paths(drain(frontier)) == expected
+
+
+def test_random_order(make_frontier):
+    """In random order every URL has its turn, and the order is neither of the others."""
+    frontier = make_frontier("crawl.order=random")
+    fill(frontier, *(A + str(n) for n in range(9)))
+    taken = paths(drain(frontier))
+    assert sorted(taken) == list("012345678")
+    assert taken not in (list("012345678"), list("876543210"))
+
+
+def test_max_pages_per_host(make_frontier):
+    """A host gives as many pages as are wanted, counting those stored before; the rest is dropped and counted."""
+    frontier = make_frontier("crawl.max_pages_per_host=3", "politeness.delay=0", stored=Stored(pages={"a.example": 1}))
+    fill(frontier, *(A + str(n) for n in range(5)), B)
+    stored = 0
+    while (task := frontier.take(0)) is not None:
+        frontier.finish(task, 0, stored=True)
+        stored += task.host == "a.example"
+    assert (stored, frontier.cut, frontier.pending, frontier.idle) == (2, {"max_pages_per_host": 3}, 0, True)
+    fill(frontier, A + "late")
+    assert (frontier.take(0), frontier.cut["max_pages_per_host"], frontier.idle) == (None, 4, True)
+
+
+def test_pages_that_fail_leave_room(make_frontier):
+    """A page that was not stored does not count, and no more are under way than there is room for."""
+    frontier = make_frontier("crawl.max_pages_per_host=1", "politeness.delay=0", "politeness.per_host=5")
+    fill(frontier, A + "1", A + "2")
+    first = frontier.take(0)
+    assert frontier.take(0) is None
+    frontier.finish(first, 0, stored=False)
+    assert paths([frontier.take(0)]) == ["2"]
+
+
+def test_max_hosts_per_domain(make_frontier):
+    """Of one registrable domain so many hosts are met; the URLs of further ones are left out, counted and not known."""
+    frontier = make_frontier("crawl.max_hosts_per_domain=2", "politeness.delay=0")
+    names = [f"http://{n}.example.co.uk/" for n in range(4)]
+    assert fill(frontier, *names, A, names[0] + "x") == [True, True, False, False, True, True]
+    assert (frontier.cut, len(frontier.scheduler), frontier.seen) == ({"max_hosts_per_domain": 2}, 3, 4)
+    assert len(drain(frontier)) == 4
+
+
+def test_max_hosts_per_domain_and_ports(make_frontier):
+    """A port makes a host of its own, and an address is its own domain."""
+    frontier = make_frontier("crawl.max_hosts_per_domain=2")
+    links = ["http://10.0.0.1/", "http://10.0.0.1:81/", "http://10.0.0.1:82/", "http://10.0.0.2/"]
+    assert fill(frontier, *links) == [True, True, False, True]
+
+
+@pytest.mark.parametrize("order", ["breadth", "depth", "random"])
+@pytest.mark.parametrize("robots", ["true", "false"])
+def test_spill(make_frontier, monkeypatch, order, robots):
+    """Pending URLs that went to the scratch file and back are each handed out once, with depth and referrer."""
+    monkeypatch.setattr(hosts, "_MEMORY_BYTES", 300)
+    frontier = make_frontier(f"crawl.order={order}", f"politeness.robots={robots}", "politeness.delay=0")
+    added, taken = set(), []
+    for number in range(200):
+        url = f"http://{'abc'[number % 3]}.example/{number}"
+        added.add((url, number, f"r{number}"))
+        frontier.add(url, number, f"r{number}")
+        if number < 3:
+            frontier.scheduler.open("abc"[number] + ".example", 0, 0)
+        elif number % 5 == 0:
+            taken.append(frontier.take(0))
+            frontier.finish(taken[-1], None)
+    assert frontier._hosts._scratch._end > 2000
+    taken += drain(frontier)
+    assert len(taken) == 200
+    assert {(task.url, task.depth, task.referrer) for task in taken} == added
+    assert frontier.idle
+
+
+def test_breadth_survives_a_spill(make_frontier, monkeypatch):
+    """The oldest goes first wherever it lies."""
+    monkeypatch.setattr(hosts, "_MEMORY_BYTES", 100)
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, *(A + str(n) for n in range(50)))
+    assert paths(drain(frontier)) == [str(n) for n in range(50)]

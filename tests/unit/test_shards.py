@@ -1,0 +1,146 @@
+"""Which shards a frontier holds, and what goes when one is let go."""
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.frontier import hosts
+from tests.frontiers import A, B, Stored, drain, fill
+
+
+def test_stored_before(make_frontier):
+    """What is stored already was seen, and the tree is asked about a host once, when it is first met."""
+    stored = Stored(A + "done")
+    frontier = make_frontier(stored=stored)
+    assert fill(frontier, A + "done", A + "new", B) == [False, True, True]
+    assert stored.asked == ["a.example", "b.example"]
+
+
+def test_stored_before_by_url(make_frontier):
+    """With partition = "url" what is stored was seen in every shard of a host, in whatever order they are held."""
+    done = [f"{A}{n}" for n in range(20)]
+    frontier = make_frontier("crawl.partition=url", shards=5, stored=Stored(*done))
+    fill(frontier, A + "new")
+    for shard in range(5):
+        frontier.hold(shard)
+    frontier.learn_stored()
+    assert fill(frontier, *done) == [False] * 20
+
+
+def test_check(make_frontier):
+    """For a while after a shard was taken over, its tasks say that the tree must be asked; for a new one never."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.hold(frontier.location(A).shard, 5, check_s=5)
+    fill(frontier, A + "1", A + "2", B)
+    tasks = []
+    for now in (0, 9, 10):
+        tasks.append(frontier.take(now))
+        frontier.finish(tasks[-1], None)
+    assert [(task.host, task.check) for task in tasks] == [
+        ("b.example", False),
+        ("a.example", True),
+        ("a.example", False),
+    ]
+
+
+def test_rest_after_taking_over(make_frontier):
+    """A host of a shard that another machine had rests for its delay first, that of robots.txt too."""
+    frontier = make_frontier("politeness.delay=2")
+    frontier.hold(frontier.location(A).shard, 100)
+    fill(frontier, A)
+    assert (frontier.take(101.9), frontier.next_at()) == (None, 102)
+    frontier.scheduler.open("a.example", 7, 0)
+    assert (frontier.take(106.9), frontier.take(107).url) == (None, A)
+
+
+@pytest.mark.parametrize("partition", ["host", "url"])
+def test_shard_of(make_frontier, partition):
+    """A shard is that of the host, or with partition = "url" that of the key."""
+    frontier = make_frontier(f"crawl.partition={partition}", shards=7)
+    name = urls.host(A) if partition == "host" else urls.key(A + "x")
+    assert frontier.location(A + "x").shard == urls.shard(name, 7)
+
+
+def test_location(make_frontier):
+    """A location names host, digest and shard of a URL, and adding with it saves looking them up again."""
+    frontier = make_frontier()
+    location = frontier.location(A + "x")
+    assert location == ("a.example", urls.digest(A + "x"), frontier.location(A + "x").shard)
+    assert not frontier.holds(location.shard)
+    assert frontier.add(A + "x", 0, "", location)
+    assert not frontier.add(A + "x", 0, "")
+    assert (frontier.holds(location.shard), list(frontier.shards)) == (True, [location.shard])
+
+
+def test_let_go(make_frontier):
+    """A shard that was let go leaves nothing to do but what is in flight; the others are untouched."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", A + "3", B + "1")
+    failed, flying = [frontier.take(0) for _ in range(2)]
+    frontier.retry(failed, at=50)
+    frontier.finish(failed, 0)
+    assert (failed.host, flying.host, frontier.in_flight_of(frontier.location(B).shard)) == (
+        "a.example",
+        "b.example",
+        1,
+    )
+    frontier.let_go(frontier.location(A).shard)
+    assert (frontier.pending, frontier.in_flight, len(frontier.scheduler), frontier.take(99)) == (0, 1, 1, None)
+    frontier.let_go(frontier.location(B).shard)
+    assert (frontier.in_flight, frontier.idle) == (1, False)
+    frontier.retry(flying, at=0)
+    frontier.give_back(flying)
+    frontier.rest(flying.host, 9)
+    frontier.scheduler.open(flying.host, 9, 0)
+    frontier.finish(flying, 0)
+    assert (frontier.idle, frontier.in_flight_of(frontier.location(B).shard), frontier.take(99)) == (True, 0, None)
+    assert fill(frontier, A + "1") == [True]
+
+
+def test_let_go_by_url(make_frontier, monkeypatch):
+    """With partition = "url" a host keeps the pending URLs and retries of the shards that are still held."""
+    monkeypatch.setattr(hosts, "_MEMORY_BYTES", 200)
+    frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=3)
+    links = [f"{A}{n}" for n in range(40)]
+    fill(frontier, *links)
+    failed = [frontier.take(0)]
+    frontier.retry(failed[0], at=1)
+    frontier.finish(failed[0], 0)
+    gone = frontier.location(failed[0].url).shard
+    for task in (frontier.take(0), frontier.take(0)):
+        if task is not None:
+            frontier.give_back(task)
+            frontier.finish(task, None)
+    frontier.let_go(gone)
+    left = sorted(url for url in links if frontier.location(url).shard != gone)
+    assert (frontier.pending, 0 < len(left) < 40) == (len(left), True)
+    assert sorted(task.url for task in drain(frontier, 1)) == left
+    assert frontier.idle
+
+
+def test_failed_after_let_go_by_url(make_frontier):
+    """With partition = "url" a task that fails when its shard has been let go is nobody's business any more."""
+    frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=3)
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.let_go(frontier.location(A).shard)
+    frontier.retry(task, at=1)
+    frontier.finish(task, 0)
+    assert frontier.take(1) is None
+
+
+def test_taken_on_again(make_frontier):
+    """A shard of which something is still in flight is not taken on again: its host is being asked."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1")
+    frontier.take(0)
+    frontier.let_go(frontier.location(A).shard)
+    with pytest.raises(AssertionError, match="in flight"):
+        frontier.hold(frontier.location(A).shard)
+
+
+def test_hosts_that_were_let_go_make_room(make_frontier):
+    """Hosts of a shard that moves away, and comes back, are not counted twice."""
+    frontier = make_frontier("crawl.max_hosts_per_domain=1")
+    for _ in range(3):
+        assert fill(frontier, A) == [True]
+        frontier.let_go(frontier.location(A).shard)

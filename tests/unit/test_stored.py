@@ -1,0 +1,29 @@
+"""What the frontier learns of a tree."""
+
+from fscrawl import urls
+from fscrawl.frontier.stored import StoredOnTree
+from tests.trees import Grown
+
+PAGE, REDIRECT, FAILED = (f"http://a.example/{name}" for name in ("page", "redirect", "failed"))
+
+
+def test_stored_on_tree(tmp_path):
+    """Stored pages and failures are told by their keys, and only pages with a body are counted."""
+    tree = Grown(tmp_path / "tree")
+    tree.page(PAGE)
+    tree.redirect(REDIRECT, PAGE)
+    tree.fail(FAILED)
+    stored = StoredOnTree(tree.tree)
+    stored.list_hosts()
+    assert stored.hosts == {"a.example"}
+    assert sorted(stored.keys("a.example")) == sorted(map(urls.key, (PAGE, REDIRECT, FAILED)))
+    assert stored.page_count("a.example") == 1
+
+
+def test_a_host_that_was_not_listed(tmp_path):
+    """A host that had no directory when the hosts were last listed costs no call, and nothing is stored of it."""
+    tree = Grown(tmp_path / "tree")
+    stored = StoredOnTree(tree.tree)
+    stored.list_hosts()
+    tree.page(PAGE)
+    assert (stored.keys("a.example"), stored.page_count("a.example")) == ([], 0)
