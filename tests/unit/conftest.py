@@ -13,7 +13,7 @@ from fscrawl import store
 from fscrawl.fleet import heartbeat
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage import retrying
-from tests.frontiers import chosen
+from tests.support.frontiers import chosen
 
 _LIMIT_S = 0.05
 

@@ -5,7 +5,7 @@ from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import Task
-from tests.frontiers import A, B, Stored, drain, fill, paths
+from tests.support.frontiers import A, B, Stored, drain, fill, paths
 
 
 def test_task(make_frontier):

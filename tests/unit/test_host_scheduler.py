@@ -4,7 +4,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier.task import Task
-from tests.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
+from tests.support.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
 
 
 def test_one_at_a_time(make_frontier):

@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.frontier import hosts
-from tests.frontiers import A, B, Stored, drain, fill, paths
+from tests.support.frontiers import A, B, Stored, drain, fill, paths
 
 
 @pytest.mark.parametrize(

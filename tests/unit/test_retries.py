@@ -1,6 +1,6 @@
 """What is tried again, and when."""
 
-from tests.frontiers import A, B, drain, fill, paths
+from tests.support.frontiers import A, B, drain, fill, paths
 
 
 def test_retry(make_frontier):

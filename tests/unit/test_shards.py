@@ -4,7 +4,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier import hosts
-from tests.frontiers import A, B, Stored, drain, fill
+from tests.support.frontiers import A, B, Stored, drain, fill
 
 
 def test_stored_before(make_frontier):

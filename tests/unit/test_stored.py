@@ -2,7 +2,7 @@
 
 from fscrawl import urls
 from fscrawl.frontier.stored import StoredOnTree
-from tests.trees import Grown
+from tests.support.trees import Grown
 
 PAGE, REDIRECT, FAILED = (f"http://a.example/{name}" for name in ("page", "redirect", "failed"))
 
