@@ -231,3 +231,17 @@ def test_answers_of_the_exercise_name_files_that_exist() -> None:
     assert list(named) == list(range(1, 13))
     assert [number for number, files in named.items() if not 1 <= len(files) <= 2] == []
     assert [file for files in named.values() for file in files if not (CHECKOUT / file).is_file()] == []
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors that GitHub gives to a document's headings."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_documents_link_to_headings_that_are_there() -> None:
+    """Every link of the documents to a heading leads to one."""
+    link = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
+    for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
+        for target, anchor in link.findall(document.read_text(encoding="utf-8")):
+            assert anchor in anchors(document.parent / target if target else document), (document.name, target, anchor)
