@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - a crawl need not load it
 
     tree = open_tree(options.root)
-    looks = _looks(Observer(tree, lambda: settings_of(tree)), watch=options.watch)
+    looks = _looks(Observer(tree), watch=options.watch)
     try:
         _print_json(looks) if options.json else _print_tables(looks, str(options.root), watch=options.watch)
     except KeyboardInterrupt:

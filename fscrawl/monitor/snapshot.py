@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fscrawl.config.settings import Settings, digest_of
+from fscrawl.config.settings import FILE, Settings, digest_of, parse
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_lines
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
@@ -196,13 +196,16 @@ class Observer:
     def __init__(
         self,
         tree: Tree,
-        settings: Callable[[], Settings],
+        settings: Callable[[], Settings] | None = None,
         gone: Callable[[Hello], bool] = is_gone,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`settings`: reads the tree's crawl.toml; `gone`: tells whether a process is known to have ended."""
+        """`settings`: gives the settings of the tree, instead of reading its crawl.toml.
+
+        `gone`: tells whether the process that said hello is known to have ended.
+        """
         self._tree = tree
-        self._settings = settings
+        self._settings = settings or (lambda: parse(tree.settings_text(), f"{tree.root}/{FILE}"))
         self._machinery = Machinery(tree)
         self._machines: dict[str, MachineStatus] = {}
         self._gone = gone

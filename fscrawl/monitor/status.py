@@ -19,34 +19,20 @@ from rich.table import Table
 from rich.text import Text
 
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
+from fscrawl.monitor.state import CrawlState, state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.store import PAUSE, STOP
 from fscrawl.util.humanize import DAY_S, count, size, span
 from fscrawl.util.terminal import plain
 
-SITUATIONS = {
-    "new": "no machine has been here yet",
-    "running": "machines are at work",
-    "paused": "machines are there, and fetch nothing",
-    "stopping": "machines are leaving",
-    "finished": "all machines have left: the crawl is over",
-    "stopped": "all machines have left, before the end",
-}
 _SHOWN_GONE = 10  # machines that are not alive
 _SHOWN_HOSTS = 5
-_STYLES = {"running": "bold green", "paused": "bold yellow", "stopping": "bold yellow", "stopped": "bold red"}
-
-
-def situation(view: Snapshot) -> str:
-    """Give one of SITUATIONS."""
-    alive = view.alive()
-    if alive:
-        if STOP in view.signs or all(machine.doing == "stopping" for machine in alive):
-            return "stopping"
-        return "paused" if PAUSE in view.signs or all(machine.doing == "paused" for machine in alive) else "running"
-    if not view.machines:
-        return "new"
-    return "finished" if max(view.machines, key=lambda machine: machine.seen_at).finished else "stopped"
+_STYLES = {
+    CrawlState.RUNNING: "bold green",
+    CrawlState.PAUSED: "bold yellow",
+    CrawlState.STOPPING: "bold yellow",
+    CrawlState.STOPPED: "bold red",
+}
 
 
 def as_json(view: Snapshot) -> dict[str, Any]:
@@ -54,7 +40,7 @@ def as_json(view: Snapshot) -> dict[str, Any]:
     return {
         "at": timestamp(view.now),
         "crawl": view.crawl,
-        "state": situation(view),
+        "state": state_of(view).value,
         **{state: sum(machine.state == state for machine in view.machines) for state in ("alive", "dead", "left")},
         "pages": int(view.total("pages")),
         "bytes": int(view.total("bytes")),
@@ -101,9 +87,9 @@ def _rate(machine: MachineStatus) -> float:
 
 def as_table(view: Snapshot, root: str) -> Group:
     """Give the look as it is shown on a terminal. `root`: what the user calls the tree."""
-    word = situation(view)
+    state = state_of(view)
     title = Text.assemble(
-        (word, _STYLES.get(word, "bold")), f": {SITUATIONS[word]}  ", (f"crawl {plain(view.crawl)}", "dim")
+        (state.value, _STYLES.get(state, "bold")), f": {state.meaning}  ", (f"crawl {plain(view.crawl)}", "dim")
     )
     parts: list[Any] = [title, _facts(view)]
     if view.machines:
@@ -200,7 +186,7 @@ def remarks(view: Snapshot, root: str) -> list[str]:
         said.append(f"{len(dead)} dead: the others take over what they held, and nothing is lost")
     if STOP in view.signs or any(sign.startswith(PAUSE) for sign in view.signs):
         said.append(f"to go on:  fscrawl resume --root {root}")
-    if situation(view) == "stopped":
+    if state_of(view) is CrawlState.STOPPED:
         said.append(f"to crawl on:  fscrawl crawl --root {root}")
     return said
 

@@ -166,11 +166,11 @@ def test_who_may_control(controlled: Served, grown: Grown, headers: dict[str, st
 def test_control_of_a_crawl(controlled: Served, grown: Grown) -> None:
     """The page is told at once what control has done."""
     with controlled.events() as events:
-        until(events, "state", lambda state: state["condition"] == "running" and state["control"])
+        until(events, "state", lambda state: state["state"] == "running" and state["control"])
         assert controlled.control("pause").json() == {"done": "created: PAUSE"}
-        until(events, "state", lambda state: state["condition"] == "paused")
+        until(events, "state", lambda state: state["state"] == "paused")
         assert controlled.control("resume").status == 200
-        until(events, "state", lambda state: state["condition"] == "running")
+        until(events, "state", lambda state: state["state"] == "running")
     assert controlled.control("seed", {"url": "http://new.example"}).status == 200
     assert (grown.root / "seeds.txt").read_text().endswith("\nhttp://new.example/\n")
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import store
-from fscrawl.commands.common import settings_of
 from fscrawl.config.settings import Settings, render
 from fscrawl.fleet.beat import Hello, Line, line_of
 from fscrawl.monitor.snapshot import Observer
@@ -75,7 +74,7 @@ class Logs:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
     def observer(self, gone: Callable[[Hello], bool] = lambda hello: False) -> Observer:
-        return Observer(self.tree, lambda: settings_of(self.tree), gone, self.clock)
+        return Observer(self.tree, gone=gone, clock=self.clock)
 
 
 def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:

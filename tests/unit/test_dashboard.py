@@ -11,8 +11,9 @@ from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
 from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
 from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
 from fscrawl.monitor.dashboard.metrics import metrics
-from fscrawl.monitor.dashboard.summary import POINTS, condition, summary
+from fscrawl.monitor.dashboard.summary import POINTS, summary
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.state import CrawlState
 
 NOW = 1_790_000_600.0
 
@@ -129,22 +130,24 @@ def test_totals() -> None:
 @pytest.mark.parametrize(
     ("machines", "signs", "expected"),
     [
-        ([], (), "not begun"),
+        ([], (), "new"),
         (["alive"], (), "running"),
         (["alive"], ("PAUSE",), "paused"),
         (["alive"], ("PAUSE.a.example",), "running"),
         (["alive"], ("STOP", "PAUSE"), "stopping"),
         (["left"], ("STOP",), "stopped"),
-        (["dead"], (), "no machine runs"),
+        (["finished"], ("STOP",), "finished"),
+        (["dead"], (), "stopped"),
         (["finished"], (), "finished"),
     ],
 )
-def test_condition(machines: list[str], signs: tuple[str, ...], expected: str) -> None:
-    """The condition follows from signs and machines."""
+def test_state(machines: list[str], signs: tuple[str, ...], expected: str) -> None:
+    """The page is told the state, and what it means."""
     made = [machine("m", "left" if state == "finished" else state) for state in machines]
     for each, state in zip(made, machines, strict=True):
         each.goodbye = Goodbye(Beat(), finished=True) if state == "finished" else each.goodbye
-    assert condition(view(*made, signs=signs)) == expected
+    facts = summary(view(*made, signs=signs), "10min")
+    assert (facts["state"], facts["meaning"]) == (expected, CrawlState(expected).meaning)
 
 
 # -- metrics

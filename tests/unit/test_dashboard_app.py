@@ -89,7 +89,7 @@ def test_static_files(ask: Ask, path: str) -> None:
 def test_state(ask: Ask, grown: Grown) -> None:
     """The state is of the logs, and says where the tree is."""
     facts = ask("/api/state?window=1h").json()
-    assert (facts["totals"]["pages"], facts["errors"], facts["condition"]) == (40, [["dns", 1]], "no machine runs")
+    assert (facts["totals"]["pages"], facts["errors"], facts["state"]) == (40, [["dns", 1]], "stopped")
     assert (facts["root"], facts["control"]) == (str(grown.root), True)
 
 

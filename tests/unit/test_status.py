@@ -19,6 +19,7 @@ from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import hello
 from fscrawl.monitor import status
 from fscrawl.monitor.snapshot import Observer, Snapshot
+from fscrawl.monitor.state import state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
 from tests.support.beats import Logs, busy, facts_of
@@ -76,8 +77,8 @@ def test_situations(logs: Logs, machines: dict, signs: list, word: str) -> None:
     for sign in signs:
         logs.tree.put_sign(sign)
     view = logs.observer().look(logs.at(100))
-    assert status.situation(view) == word
-    assert printed(view).startswith(f"{word}: {status.SITUATIONS[word]}")
+    assert state_of(view) == status.as_json(view)["state"] == word
+    assert printed(view).startswith(f"{word}: {state_of(view).meaning}")
 
 
 # -- for people

@@ -99,4 +99,5 @@ def _fleet(tree: Tree, chosen: Settings, say: Callable[[str], None]) -> Iterator
     machines = crawl.Machines(tree)
     yield from machines.collisions()
     yield from crawl.few(machines.watch(chosen.fleet.beat, say))
+    yield from crawl.state(tree, chosen, machines)
     yield from machines.temporaries()

@@ -21,6 +21,8 @@ from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
 from fscrawl.fleet.logs import Machinery
+from fscrawl.monitor.snapshot import Observer
+from fscrawl.monitor.state import state_of
 from fscrawl.store import PAUSE, STOP, Tree
 
 _GLANCE_S = 0.25
@@ -69,6 +71,8 @@ class Machines:
         self._machinery = Machinery(tree)
         self._peers: dict[str, heartbeat.Peer] = {}
         self._hellos: dict[str, list[Hello]] = {}
+        self.seen: set[str] = set()  # with heartbeats while `watch` looked
+        self.silent: set[str] = set()  # without
         for name in sorted(self._machinery.machines()):
             if name != tree.machine:
                 self._hellos[name] = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
@@ -115,7 +119,8 @@ class Machines:
         seen = [name for name, number in beats.items() if number >= _BEATS or self._peers[name].left]
         if seen:
             yield Said(OK, f"{len(seen)} machines are at work, and their heartbeats are seen from here")
-        for name in beats.keys() - seen:
+        self.seen, self.silent = set(seen), beats.keys() - seen
+        for name in sorted(self.silent):
             if heartbeat.runs_here(self._peers[name].greeting):
                 what = f"{name} runs on this host and writes no heartbeats"
                 yield Said(PROBLEM, what, "does its mount hang, or was it suspended?")
@@ -164,6 +169,18 @@ class Machines:
         if peer is None:
             return heartbeat.is_gone_by_name(owner)
         return _is_over(peer)
+
+
+def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[Said]:
+    """Say how the crawl is. Which machines are alive is taken from what `machines` has seen, not from clocks."""
+    snapshot = Observer(tree, lambda: chosen).look()
+    for machine in snapshot.machines:
+        if machine.name in machines.silent:
+            machine.state = "dead"
+        elif machine.name in machines.seen and not machine.left:
+            machine.state = "alive"
+    found = state_of(snapshot)
+    yield Said(OK, f"the crawl is {found}: {found.meaning}")
 
 
 def _is_over(peer: heartbeat.Peer) -> bool:

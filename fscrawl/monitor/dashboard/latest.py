@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from fscrawl.config import settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.monitor.snapshot import Observer, Snapshot
@@ -33,7 +32,7 @@ class Latest:
         self.tree = Tree(root, new_machine_id())
         self._clock = clock
         self._patience_s = patience_s
-        self._observer = Observer(self.tree, self._settings)
+        self._observer = Observer(self.tree)
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
         self._looked_at = 0.0
@@ -65,6 +64,3 @@ class Latest:
         self.check()
         self._snapshot = self._observer.look()
         self._looked_at = self._clock()
-
-    def _settings(self) -> settings.Settings:
-        return settings.parse(self.tree.settings_text(), f"{self.tree.root}/{settings.FILE}")

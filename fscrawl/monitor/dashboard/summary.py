@@ -14,7 +14,7 @@ from typing import Any
 from fscrawl.fleet.beat import Beat
 from fscrawl.monitor.dashboard.curves import Grid, grid, levels, rates, summed
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
-from fscrawl.store import PAUSE, STOP
+from fscrawl.monitor.state import state_of
 
 WINDOWS = {"10min": 600.0, "1h": 3600.0}
 POINTS = 120
@@ -34,7 +34,8 @@ def summary(view: Snapshot, window: str) -> dict[str, Any]:
     return {
         "now": round(view.now, 1),
         "crawl": view.crawl,
-        "condition": condition(view),
+        "state": state_of(view).value,
+        "meaning": state_of(view).meaning,
         "signs": list(view.signs),
         "settings_trouble": view.settings_trouble,
         "totals": _totals(view),
@@ -45,19 +46,6 @@ def summary(view: Snapshot, window: str) -> dict[str, Any]:
         "failing": [[each.host, each.value] for each in view.worst("failing")],
         "curves": _curves(charted, _grid(charted, view.now, WINDOWS[window] / POINTS)),
     }
-
-
-def condition(view: Snapshot) -> str:
-    """Say in a word or two how the crawl is."""
-    alive = view.alive()
-    if STOP in view.signs:
-        return "stopping" if alive else "stopped"
-    if alive:
-        return "paused" if PAUSE in view.signs else "running"
-    if not view.machines:
-        return "not begun"
-    newest = max(view.machines, key=lambda machine: machine.last.at)
-    return "finished" if newest.finished else "no machine runs"
 
 
 def _lately(view: Snapshot) -> list[MachineStatus]:

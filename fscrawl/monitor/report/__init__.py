@@ -19,6 +19,8 @@ from fscrawl.fleet.logs import Machinery
 from fscrawl.monitor.report.page import Report, render
 from fscrawl.monitor.report.timeline import timeline_of
 from fscrawl.monitor.report.totals import Duplicate, Fact, fact_of, totals_of
+from fscrawl.monitor.snapshot import Observer
+from fscrawl.monitor.state import state_of
 from fscrawl.store import Tree
 
 __all__ = ["gather", "render"]
@@ -32,6 +34,7 @@ def gather(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]
         root=str(tree.root),
         crawl=tree.record.crawl,
         made_at=time.time(),
+        state=state_of(Observer(tree).look()),
         totals=totals,
         timeline=timeline_of(Machinery(tree)),
         same_pages=pages,

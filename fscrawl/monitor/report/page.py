@@ -21,6 +21,7 @@ from fscrawl.monitor.report.svg import cut, escaped
 from fscrawl.monitor.report.timeline import Timeline
 from fscrawl.monitor.report.totals import Duplicate, Fact, Host, Totals
 from fscrawl.monitor.snapshot import MachineStatus
+from fscrawl.monitor.state import CrawlState
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import DAY_S, count, size, span
 
@@ -59,6 +60,7 @@ class Report:
     root: str
     crawl: str
     made_at: float
+    state: CrawlState
     totals: Totals
     timeline: Timeline
     same_pages: int
@@ -109,7 +111,8 @@ def _head(report: Report) -> str:
     }
     return (
         f"<header><h1>Crawl {escaped(report.crawl)}</h1>"
-        f'<p class="faint">{escaped(report.root)}{reached}; report of {timestamp(report.made_at)}</p>{torn}'
+        f'<p class="faint">{escaped(report.root)}{reached}; report of {timestamp(report.made_at)}</p>'
+        f"<p>The crawl is {report.state}: {report.state.meaning}.</p>{torn}"
         f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value}</dd></div>' for name, value in tiles.items())}</dl></header>"
     )
 

@@ -98,7 +98,7 @@ def test_updates_by_itself(live: Served, open_page: Open) -> None:
         before,
     )
     until(page, "document.querySelector('#charts path.edge')?.getAttribute('d') !== given", drawn)
-    assert page.locator("#condition").inner_text() == "running"
+    assert page.locator("#state").inner_text() == "running"
     assert page.locator("#charts figure").count() == 4
     page.locator("#figures summary").click()
     until(page, "document.querySelectorAll('#figures-table tbody tr').length >= 3")
@@ -111,7 +111,7 @@ def test_finds_a_page_and_its_links(live: Served, open_page: Open) -> None:
     page = open_page()
     page.goto(f"{live.url}#pages")
     url: str = live.seed + "1"  # type: ignore[attr-defined]
-    until(page, "document.getElementById('condition').textContent === 'running'")
+    until(page, "document.getElementById('state').textContent === 'running'")
     page.fill("#pages-q", url.replace("http://", " HTTP://") + "#top")
     page.press("#pages-q", "Enter")
     page.get_by_role("heading", name="Leaf 1", exact=True).wait_for()
@@ -144,10 +144,10 @@ def test_control_in_the_page(live: Served, open_page: Open) -> None:
     page = open_page()
     page.goto(f"{live.url}#token={live.token}")
     page.get_by_role("button", name="Pause", exact=True).click()
-    until(page, "document.getElementById('condition').textContent === 'paused'")
+    until(page, "document.getElementById('state').textContent === 'paused'")
     assert live.token not in page.url
     page.get_by_role("button", name="Resume", exact=True).click()
-    until(page, "document.getElementById('condition').textContent === 'running'")
+    until(page, "document.getElementById('state').textContent === 'running'")
     page.fill("#seed-url", "http://127.0.21.200/new")
     page.press("#seed-url", "Enter")
     page.get_by_text("added: http://127.0.21.200/new").wait_for()
@@ -368,7 +368,7 @@ def test_phone(still: tuple[Grown, Served], open_page: Open, view: str) -> None:
     """On a phone nothing is wider than the screen, and what is touched is large enough."""
     page = open_page(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     page.goto(still[1].url + view)
-    until(page, "document.getElementById('condition').textContent === 'running'")
+    until(page, "document.getElementById('state').textContent === 'running'")
     page.locator(
         {"#overview": "#machines tr", "#hosts": "#hosts-rows tr"}.get(view, "#pages-found h3")
     ).first.wait_for()
@@ -411,7 +411,7 @@ def test_tree_that_goes_and_comes_back(tmp_path: Path, open_page: Open) -> None:
     with Served(grown.root) as served:
         page = open_page()
         page.goto(served.url)
-        until(page, "document.getElementById('condition').textContent === 'not begun'")
+        until(page, "document.getElementById('state').textContent === 'new'")
         away = grown.root.rename(tmp_path / "away")
         page.get_by_text("The tree cannot be read").wait_for()
         away.rename(grown.root)

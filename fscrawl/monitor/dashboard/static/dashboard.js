@@ -145,13 +145,14 @@ document.addEventListener("visibilitychange", () => {
 
 let state = null;
 const colour = (series, position) => (series.name.endsWith(" others") ? "rest" : `c${position}`);
-const mood = { running: "good", finished: "good", paused: "warn", stopping: "warn", "no machine runs": "bad" };
+const mood = { running: "good", finished: "good", paused: "warn", stopping: "warn", stopped: "bad" };
 
 function showState(facts) {
   state = facts;
-  write($("condition"), facts.condition);
-  $("condition").className = `pill ${mood[facts.condition] || "quiet"}`;
-  document.title = `${facts.condition} · fscrawl`;
+  write($("state"), facts.state);
+  $("state").className = `pill ${mood[facts.state] || "quiet"}`;
+  $("state").title = facts.meaning;
+  document.title = `${facts.state} · fscrawl`;
   write($("about"), `${facts.root} · crawl ${facts.crawl}${facts.control && token ? "" : " · read-only"} ·`);
   $("control").hidden = $("seed").hidden = !(facts.control && token);
   showTiles(facts.totals);
