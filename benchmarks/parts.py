@@ -24,7 +24,8 @@ from benchmarks import corpus, measure
 from benchmarks.crawlers import CRAWLERS, THREADS
 from fscrawl import store, urls, worker
 from fscrawl.config import settings
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.handlers.outcome import Stored
 from fscrawl.http.fetch import Fetched, Fetcher
 from fscrawl.parse import links
 from fscrawl.storage import records
@@ -68,11 +69,11 @@ def _site(site: corpus.Site, pages: int, directory: Path) -> tuple[int, dict[str
     return len(tasks), {name: 1000 * seconds / len(tasks) for name, seconds in parts.items()}
 
 
-def _tasks(tree: Path, site: corpus.Site) -> list[Task]:
+def _tasks(tree: Path, site: corpus.Site) -> list[PageTask]:
     """The pages that the crawl stored, in the order it did: the URL memory then works as it did."""
     stored = [json.loads(path.read_bytes()) for path in (tree / "links" / site.host).iterdir()]
     stored.sort(key=lambda record: record["fetched_at"])
-    return [Task(r["url"], site.host, r["key"], r["depth"], r["referrer"], 1) for r in stored if r["sha256"]]
+    return [PageTask(r["url"], site.host, r["key"], r["depth"], r["referrer"], 1) for r in stored if r["sha256"]]
 
 
 def _timed(work: Callable[[Any], Any], items: Iterable[Any]) -> tuple[float, list[Any]]:
@@ -82,17 +83,17 @@ def _timed(work: Callable[[Any], Any], items: Iterable[Any]) -> tuple[float, lis
     return time.process_time() - begin, results
 
 
-def _fetch(tasks: list[Task]) -> tuple[float, list[Fetched]]:
+def _fetch(tasks: list[PageTask]) -> tuple[float, list[Fetched]]:
     fetcher = Fetcher(_SETTINGS.fetch, _SETTINGS.politeness, THREADS)
     seconds, answers = _timed(lambda task: fetcher.get(task.url), tasks)
     fetcher.close()
     return seconds, answers
 
 
-def _extract(tasks: list[Task], answers: list[Fetched]) -> tuple[float, list[links.ParsedPage]]:
+def _extract(tasks: list[PageTask], answers: list[Fetched]) -> tuple[float, list[links.ParsedPage]]:
     joiner = urls.Joiner()
 
-    def extract(pair: tuple[Task, Fetched]) -> links.ParsedPage:
+    def extract(pair: tuple[PageTask, Fetched]) -> links.ParsedPage:
         task, answer = pair
         assert answer.body is not None
         return links.extract(answer.body, task.url, joiner, content_type=answer.headers.get("content-type"))
@@ -100,10 +101,10 @@ def _extract(tasks: list[Task], answers: list[Fetched]) -> tuple[float, list[lin
     return _timed(extract, zip(tasks, answers, strict=True))
 
 
-def _store(tasks: list[Task], answers: list[Fetched], found: list[links.ParsedPage], root: Path) -> float:
+def _store(tasks: list[PageTask], answers: list[Fetched], found: list[links.ParsedPage], root: Path) -> float:
     tree = _tree(root)
 
-    def put(triple: tuple[Task, Fetched, links.ParsedPage]) -> None:
+    def put(triple: tuple[PageTask, Fetched, links.ParsedPage]) -> None:
         task, answer, page = triple
         assert answer.body is not None
         record = records.PageRecord(
@@ -129,12 +130,12 @@ def _store(tasks: list[Task], answers: list[Fetched], found: list[links.ParsedPa
     return seconds
 
 
-def _worker(tasks: list[Task], site: corpus.Site, root: Path) -> float:
-    job = worker.Job(_SETTINGS, frozenset({site.url}))
-    whole = worker.Worker(_tree(root), job, THREADS)
-    whole.do(tasks[0]._replace(kind="robots"))
+def _worker(tasks: list[PageTask], site: corpus.Site, root: Path) -> float:
+    config = worker.CrawlConfig(_SETTINGS, frozenset({site.url}))
+    whole = worker.Worker(_tree(root), config, THREADS)
+    whole.do(RobotsTask(tasks[0].url, site.host, 1))
     seconds, outcomes = _timed(whole.do, tasks)
-    assert all(outcome.kind == "stored" for outcome in outcomes)
+    assert all(isinstance(outcome, Stored) and outcome.kind == "stored" for outcome in outcomes)
     return seconds
 
 

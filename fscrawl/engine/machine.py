@@ -28,13 +28,13 @@ from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import ProbeTask
 from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.outage import Outage
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
-from fscrawl.worker import Job
+from fscrawl.worker import CrawlConfig
 
 _LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
 _PARTING_S = 5.0
@@ -156,7 +156,7 @@ class Machine:
         place = Place(tree.root, tree.record, tree.machine, tree.fsync, self._options.threads, permit)
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
-        return Pool(self._options.workers, place, self._job(), hung_after_s=hung_after_s, delay_s=delay_s)
+        return Pool(self._options.workers, place, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:
         """Tell whether it is worth waiting for the tree; who wants to leave waits for no more than a hiccup."""
@@ -175,8 +175,8 @@ class Machine:
         else:
             self._membership.abandon()
 
-    def _job(self) -> Job:
-        return Job(self._settings, self._watch.seeds)
+    def _config(self) -> CrawlConfig:
+        return CrawlConfig(self._settings, self._watch.seeds)
 
     def _exit_code(self) -> int:
         if self._interrupts:
@@ -230,7 +230,7 @@ class Machine:
             if self._membership.tick(hungry=not self._frontier.pending):
                 self._frontier.use(self._settings)
                 self._retrying.limit_s = self._settings.store.patience
-                self._pool.tell(self._job())
+                self._pool.tell(self._config())
             held_back = self._leaving() or self._watch.paused
             if not held_back:
                 self._dispatch()
@@ -292,7 +292,7 @@ class Machine:
             return
         target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
         if target is not None:
-            self._pool.submit(Task(target[1], target[0], "", 0, "", 1, "probe"))
+            self._pool.submit(ProbeTask(target[1], target[0]))
             self._bookkeeper.probes_in_flight += 1
         elif not self._outage.is_on:
             self._progress.warn("no host has ever answered: going on, and what fails is written down")

@@ -1,17 +1,18 @@
 """What the machine does with each answer of a worker: count it, and bring the frontier up to date.
 
-    count     the figures of the progress line and of the heartbeat
-    judge     how the host does, and whether the network of this machine is gone
-    settle    what was found is discovered; a failure that may pass is tried again; the task is finished
+    count      the figures of the progress line and of the heartbeat
+    judge      does the host answer? If many do not: is the network of this machine gone?
+    discover   what was found goes to the frontier, or to the machine that holds its shard
+    finish     the frontier gets the task back; before that, a task that needs another attempt becomes pending again
 
-Promise: after `Bookkeeper.take` the frontier no longer counts the task as in flight, whatever came of it.
+Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fscrawl.config.settings import Settings
 from fscrawl.engine.pool import Died, Trouble
@@ -20,16 +21,27 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier import marks
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.handlers.outcome import (
+    Exchange,
+    FailedForGood,
+    FailedForNow,
+    Known,
+    Outcome,
+    Probed,
+    Returned,
+    RobotsKnown,
+    Stored,
+    Unchanged,
+)
+from fscrawl.handlers.records import error_record
 from fscrawl.http.fetch import Failed
 from fscrawl.politeness.outage import Outage
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain
-from fscrawl.worker import Outcome, error_record
 
 _FIRST_BACKOFF_S = 1.0
 _MOST_DOUBLINGS = 30
-_KINDS = {"stored": "pages", "redirect": "redirects", "skipped": "skipped", "unchanged": "unchanged"}
 
 
 class Bookkeeper:
@@ -58,109 +70,164 @@ class Bookkeeper:
 
     def take(self, answer: Outcome | Died | Trouble) -> TreeError | None:
         """Take in one answer; give the error if the tree could not be used."""
-        if isinstance(answer, Trouble):
-            self._finish_unfinished(answer.task)
-            return answer.error
-        if isinstance(answer, Died):
-            return self._record_worker_death(answer.task)
-        self._count(answer)
-        self._judge(answer, time.monotonic())
-        self._settle(answer, time.monotonic())
-        return None
+        match answer:
+            case Died():
+                return self._record_worker_death(answer.task)
+            case Trouble():
+                self._end_undone(answer.task, None)
+                return answer.error
+            case _:
+                self._take_outcome(answer)
+                return None
 
-    def _finish_unfinished(self, task: Task) -> None:
-        """End a task of which nothing is known but that the tree could not be used."""
-        if task.kind == "probe":
+    def _take_outcome(self, answer: Outcome) -> None:
+        match answer:
+            case Stored():
+                self._stored(answer)
+            case Unchanged():
+                self._unchanged(answer)
+            case Known():
+                self._discover(answer.task, answer.links, answer.cut, answer.sitemaps)
+                self._frontier.finish(answer.task, None)
+            case FailedForNow():
+                self._failed_for_now(answer)
+            case FailedForGood():
+                self._failed_for_good(answer)
+            case RobotsKnown():
+                self._robots_known(answer)
+            case Probed():
+                self._probed(answer)
+            case Returned():
+                self._returned(answer)
+
+    # -- each kind of outcome
+
+    def _stored(self, outcome: Stored) -> None:
+        task, exchange = outcome.task, outcome.exchange
+        counts = self.counts
+        if outcome.kind == "stored":
+            counts.pages += 1
+            counts.bytes += outcome.bytes
+        elif outcome.kind == "redirect":
+            counts.redirects += 1
+        else:
+            counts.skipped += 1
+        self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
+        self._judge_host(task, exchange)
+        self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
+        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "stored")
+
+    def _unchanged(self, outcome: Unchanged) -> None:
+        self.counts.unchanged += 1
+        self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0)
+        self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
+        self._discover(outcome.task, outcome.links, outcome.cut)
+        self._frontier.finish(outcome.task, outcome.exchange.asked_at)
+
+    def _failed_for_now(self, outcome: FailedForNow) -> None:
+        task, exchange = outcome.task, outcome.exchange
+        self.counts.retried += 1
+        self._progress.event(task.url, "passing", error=outcome.class_, message=outcome.message)
+        self._judge_host(task, exchange, outcome.class_, outcome.message)
+        if self._outage.is_on:
+            self._frontier.give_back(task)
+        else:
+            self._frontier.retry(task, self._next_try_at(task.attempt))
+        self._frontier.finish(task, exchange.asked_at)
+
+    def _failed_for_good(self, outcome: FailedForGood) -> None:
+        task, exchange = outcome.task, outcome.exchange
+        self._progress.event(task.url, "failed", error=outcome.class_, message=outcome.message)
+        if exchange is not None:
+            self._judge_host(task, exchange, outcome.class_, outcome.message)
+        if isinstance(task, RobotsTask):  # it is not counted: each page of the host will be
+            self._frontier.scheduler.give_up(task.host, outcome.class_)
+        else:
+            self.counts.errors[outcome.class_] += 1
+        self._frontier.finish(task, exchange.asked_at if exchange else None)
+
+    def _robots_known(self, outcome: RobotsKnown) -> None:
+        task, exchange = outcome.task, outcome.exchange
+        if exchange is not None:
+            self._judge_host(task, exchange)
+        self._frontier.scheduler.open(task.host, outcome.delay_s, time.monotonic())
+        self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
+        self._frontier.finish(task, exchange.asked_at if exchange else None)
+
+    def _probed(self, outcome: Probed) -> None:
+        self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
+        self.probes_in_flight -= 1
+        self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay)
+
+    def _returned(self, outcome: Returned) -> None:
+        if not isinstance(outcome.task, ProbeTask):
+            self._frontier.give_back(outcome.task)
+        self._end_undone(outcome.task, outcome.asked_at)
+
+    def _end_undone(self, task: Task, asked_at: float | None) -> None:
+        """End a task that no worker has done."""
+        if isinstance(task, ProbeTask):
             self.probes_in_flight -= 1
         else:
-            self._frontier.finish(task, None)
+            self._frontier.finish(task, asked_at)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
-        """Write an error record for a URL that killed its worker twice; give the error if that is not possible."""
-        if task.kind == "probe":
-            self.probes_in_flight -= 1
-            return None
-        failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
+        """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
         trouble = None
-        if task.kind == "robots":
+        if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
-        else:
+        elif isinstance(task, PageTask):
+            failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
             self.counts.errors[failure.class_] += 1
             self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
             try:
                 self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
             except TreeError as error:
                 trouble = error
-        self._frontier.finish(task, time.monotonic())
+        self._end_undone(task, time.monotonic())
         return trouble
 
-    # -- count
+    # -- what they have in common
 
-    def _count(self, outcome: Outcome) -> None:
-        counts = self.counts
-        counts.cut.update(outcome.cut or {})
-        if outcome.kind in _KINDS:
-            name = _KINDS[outcome.kind]
-            setattr(counts, name, getattr(counts, name) + 1)
-            counts.bytes += outcome.bytes
-            self._progress.event(outcome.task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
-        elif outcome.kind in ("failed", "passing") and outcome.task.kind != "probe":
-            if outcome.kind == "passing":
-                counts.retried += 1
-            elif outcome.task.kind == "page":  # of a robots.txt, each page will say so
-                counts.errors[outcome.class_] += 1
-            self._progress.event(outcome.task.url, outcome.kind, error=outcome.class_, message=outcome.message)
+    def _discover(
+        self, task: PageTask, links: tuple[str, ...], cut: Mapping[str, int] | None, sitemaps: tuple[str, ...] = ()
+    ) -> None:
+        """Take in the outlinks of a page, or what a sitemap names."""
+        if cut:
+            self.counts.cut.update(cut)
+        if marks.sitemap_of(task.mark):
+            self._membership.discover(links, task.depth, task.key)
+            self._membership.discover(sitemaps, task.depth, task.key, marks.SITEMAP_PART)
+        else:
+            self._membership.discover(links, task.depth + 1, task.key)
 
-    # -- judge
-
-    def _judge(self, outcome: Outcome, now: float) -> None:
-        """Take in how the host does, and whether it is not rather the network."""
-        task = outcome.task
-        if outcome.health == "answered":
-            self._frontier.scheduler.answered(task.host, outcome.latency_s)
-        elif outcome.health and not self._outage.is_on:
-            self._frontier.scheduler.failed(task, outcome.class_, now)
-        if outcome.health == "silent":
-            if self._outage.unanswered(task.host, task.url, outcome.begun_at, now):
-                hosts = self._outage.silent_hosts
-                self._frontier.forgive(hosts)
-                self._progress.warn(
-                    f"no answer from {len(hosts)} hosts in a row (the last: {plain(outcome.message)}): is the network"
-                    " gone? Nothing is fetched but a probe now and then, until one answers"
-                )
-        elif outcome.health and self._outage.answered(task.host, task.url, outcome.asked_at or now):
-            self._progress.warn("the network is back: going on")
-        if outcome.delay_s and outcome.kind != "robots":
-            self._frontier.scheduler.rest(task.host, now + min(outcome.delay_s, self._settings().politeness.max_rest))
-
-    # -- settle
-
-    def _settle(self, outcome: Outcome, now: float) -> None:
-        """Bring the frontier up to date with what came of a task."""
-        task = outcome.task
-        if task.kind == "probe":
-            self.probes_in_flight -= 1
-            self._frontier.scheduler.rest(task.host, now + self._settings().politeness.delay)
+    def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
+        """Take in how the host does, and whether the network of this machine is gone."""
+        now = time.monotonic()
+        if exchange.health == "unknown":
             return
-        if outcome.kind == "robots":
-            self._frontier.scheduler.open(task.host, outcome.delay_s, now)
-            self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
-        elif outcome.kind == "failed" and task.kind == "robots":
-            self._frontier.scheduler.give_up(task.host, outcome.class_)
-        elif outcome.kind == "passing" and self._outage.is_on:
-            self._frontier.give_back(task)
-        elif outcome.kind == "passing":
-            self._frontier.retry(task, self._next_try(task, now))
-        elif outcome.kind == "returned":
-            self._frontier.give_back(task)
-        is_sitemap = bool(marks.sitemap_of(task.mark))
-        self._membership.discover(outcome.links, task.depth + (not is_sitemap), task.key)
-        if is_sitemap:
-            self._membership.discover(outcome.sitemaps, task.depth, task.key, marks.SITEMAP_PART)
-        self._frontier.finish(task, outcome.asked_at, stored=outcome.kind == "stored")
+        if exchange.health == "answered":
+            self._frontier.scheduler.answered(task.host, exchange.latency_s)
+        elif not self._outage.is_on:
+            self._frontier.scheduler.failed(task, class_, now)
+        if exchange.health == "silent":
+            if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
+                self._begin_outage(message)
+        elif self._outage.answered(task.host, task.url, exchange.asked_at):
+            self._progress.warn("the network is back: the crawl goes on")
+        if exchange.rest_s:
+            self._frontier.scheduler.rest(task.host, now + min(exchange.rest_s, self._settings().politeness.max_rest))
 
-    def _next_try(self, task: Task, now: float) -> float:
-        """Backoff with jitter: 1, 2, 4 … s, half of it at random; a host that was told to rest does so besides."""
-        most: float = self._settings().politeness.max_delay
-        backoff = min(_FIRST_BACKOFF_S * 2.0 ** min(task.attempt - 1, _MOST_DOUBLINGS), most)
-        return now + backoff * self._rng.uniform(0.5, 1.0)
+    def _begin_outage(self, message: str) -> None:
+        hosts = self._outage.silent_hosts
+        self._frontier.forgive(hosts)
+        self._progress.warn(
+            f"{len(hosts)} hosts in a row have not answered (the last error: {plain(message)}): is the network gone?"
+            " Until a host answers, only a probe is sent from time to time"
+        )
+
+    def _next_try_at(self, attempt: int) -> float:
+        """Backoff with jitter: 1, 2, 4 … s, half of it at random. A rest of the host counts besides."""
+        longest_s: float = self._settings().politeness.max_delay
+        backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), longest_s)
+        return time.monotonic() + backoff_s * self._rng.uniform(0.5, 1.0)

@@ -31,13 +31,15 @@ from typing import Any, NamedTuple
 
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
+from fscrawl.handlers.records import error_record
 from fscrawl.http.fetch import Failed
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.memory import keep_freed_memory
-from fscrawl.worker import Job, Outcome, Worker, error_record
+from fscrawl.worker import CrawlConfig, Worker
 
 _STOOD_STILL_S = 5.0  # without a look at the workers: what they sent meanwhile has not been read
 _STILLBORN = 20  # deaths in a row without an answer between them: more than any page could cause
@@ -88,13 +90,13 @@ _MOST_THREADS = 5  # times `threads`, where most of them are stalled
 _DRAIN, _STOP = "drain", "stop"
 _connection: Connection
 _place: Place
-_job: Job
+_config: CrawlConfig
 
 
-def _start(connection: Connection, place: Place, job: Job) -> None:
+def _start(connection: Connection, place: Place, config: CrawlConfig) -> None:
     """Set a new worker process up; what is passed here travels with the fork, as an open pipe must."""
-    global _connection, _place, _job
-    _connection, _place, _job = connection, place, job
+    global _connection, _place, _config
+    _connection, _place, _config = connection, place, config
     keep_freed_memory()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it; to look through them for cycles finds none
@@ -104,16 +106,16 @@ def _start(connection: Connection, place: Place, job: Job) -> None:
 def _serve() -> None:
     """Be a worker until the parent says stop, or is gone: then at once, for its successor may begin."""
     try:
-        _Inside(_connection, _place, _job).run()
+        _Inside(_connection, _place, _config).run()
     except (EOFError, ConnectionError):
         os._exit(0)
 
 
 class _Inside:
-    def __init__(self, connection: Connection, place: Place, job: Job) -> None:
+    def __init__(self, connection: Connection, place: Place, config: CrawlConfig) -> None:
         self._connection = connection
         self._place = place
-        self._worker = self._new_worker(job)
+        self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Any] = deque()
         self._sending = threading.Lock()
@@ -128,7 +130,7 @@ class _Inside:
         for message in iter(self._receive, _STOP):
             if message == _DRAIN:
                 self._return_waiting()
-            elif isinstance(message, Job):
+            elif isinstance(message, CrawlConfig):
                 self._worker = self._new_worker(message)
             else:
                 for task in message:
@@ -139,9 +141,9 @@ class _Inside:
         for thread in self._threads:
             thread.join()
 
-    def _new_worker(self, job: Job) -> Worker:
-        self._tree = self._place.tree(job.settings.store.patience)
-        return Worker(self._tree, job, self._place.threads, self._place.permit, self._host_has_answered)
+    def _new_worker(self, config: CrawlConfig) -> Worker:
+        self._tree = self._place.tree(config.settings.store.patience)
+        return Worker(self._tree, config, self._place.threads, self._place.permit, self._host_has_answered)
 
     def _host_has_answered(self) -> None:
         """Whoever waits from now on waits for the tree: then others could not store what they fetched either."""
@@ -176,7 +178,7 @@ class _Inside:
 
     def _outcome(self, task: Task) -> Outcome | Trouble:
         if self._in_trouble:
-            return Outcome(task, "returned")
+            return Returned(task)
         try:
             return self._worker.do(task)
         except TreeError as error:
@@ -188,21 +190,25 @@ class _Inside:
             return self._defect(task, error)
 
     def _defect(self, task: Task, error: Exception) -> Outcome | Trouble:
+        """Give the outcome of a task that failed by a defect of fscrawl."""
         message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-        try:
-            self._tree.put_error(
-                task.host, error_record(task, Failed("internal", message, retry=False), self._place.machine)
-            )
-        except TreeError as trouble:
-            return Trouble(task, trouble)
-        return Outcome(task, "failed", time.monotonic(), class_="internal", message=message)
+        exchange = Exchange(time.monotonic(), "unknown")
+        if isinstance(task, ProbeTask):
+            return Probed(task, exchange, "internal", message)
+        if isinstance(task, PageTask):
+            record = error_record(task, Failed("internal", message, retry=False), self._place.machine)
+            try:
+                self._tree.put_error(task.host, record)
+            except TreeError as trouble:
+                return Trouble(task, trouble)
+        return FailedForGood(task, exchange, "internal", message)
 
     def _return_waiting(self) -> None:
         with contextlib.suppress(queue.Empty):
             while True:
                 task = self._inbox.get_nowait()
                 if task is not None:
-                    self._send(Outcome(task, "returned"))
+                    self._send(Returned(task))
 
     def _send(self, outcome: Any) -> None:
         """Send what has gathered, in one message; a thread that finds another sending leaves its own to it."""
@@ -252,12 +258,14 @@ class _Slot:
 
 def _patience_s(task: Task) -> float:
     """Tell how long a task may take before it no longer counts as work."""
-    return _STALLED_S if task.kind == "page" else _STRANGER_S
+    return _STALLED_S if isinstance(task, PageTask) else _STRANGER_S
 
 
 def _name(task: Task) -> str:
     """Name a task among those in flight: a host has one for its robots.txt, and perhaps a probe, at a time."""
-    return task.key or f"{task.kind} {task.host}"
+    if isinstance(task, PageTask):
+        return task.key
+    return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
 
 
 class Pool:
@@ -267,7 +275,7 @@ class Pool:
         self,
         workers: int,
         place: Place,
-        job: Job,
+        config: CrawlConfig,
         *,
         hung_after_s: float,
         delay_s: Callable[[str], float] = lambda host: 0.0,  # noqa: ARG005
@@ -279,7 +287,7 @@ class Pool:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["fscrawl.engine.pool"])
         self._place = place
-        self._job = job
+        self._config = config
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
@@ -297,7 +305,7 @@ class Pool:
         ours, theirs = self._context.Pipe()
         slot.connection = ours
         slot.executor = ProcessPoolExecutor(
-            1, mp_context=self._context, initializer=_start, initargs=(theirs, self._place, self._job)
+            1, mp_context=self._context, initializer=_start, initargs=(theirs, self._place, self._config)
         )
         slot.executor.submit(_serve)
         theirs.close()
@@ -396,10 +404,10 @@ class Pool:
                 slot.heard_at = time.monotonic()
                 _kill(slot)
 
-    def tell(self, job: Job) -> None:
+    def tell(self, config: CrawlConfig) -> None:
         """Let all workers go on by other settings."""
-        self._job = job
-        self._broadcast(job)
+        self._config = config
+        self._broadcast(config)
 
     def drain(self) -> None:
         """Ask for what no thread has begun: it comes back as outcomes of kind "returned"."""

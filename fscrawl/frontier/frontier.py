@@ -37,7 +37,7 @@ from fscrawl.frontier.queue import Scratch
 from fscrawl.frontier.retries import Retries
 from fscrawl.frontier.shards import Location, Shard, Shards
 from fscrawl.frontier.stored import Stored
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 
 
 class ShardHolder(Protocol):
@@ -187,7 +187,7 @@ class Frontier:
 
     # -- tasks go out
 
-    def take(self, now: float) -> Task | None:
+    def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out what may be fetched at `now`, or None."""
         while (due := self._retries.pop_due(now)) is not None:
             self.give_back(due)
@@ -198,6 +198,8 @@ class Frontier:
         shard = self._shard_of(task)
         self.in_flight += 1
         self._shards.in_flight[shard] += 1
+        if isinstance(task, RobotsTask):
+            return task
         check = bool(task.mark) or now < self._held[shard].check_until
         return task if task.check == check else task._replace(check=check)
 
@@ -217,12 +219,12 @@ class Frontier:
         self._shards.in_flight[self._shard_of(task)] -= 1
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
-    def retry(self, task: Task, at: float) -> None:
+    def retry(self, task: PageTask | RobotsTask, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
         host = self._by_name.get(task.host)
         if host is None or not self._holds(task):
             return
-        if task.kind == "robots":
+        if isinstance(task, RobotsTask):
             self.scheduler.retry_robots(host, at)
         else:
             self._retries.add(task, at)
@@ -230,7 +232,7 @@ class Frontier:
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again that no worker has begun."""
         host = self._by_name.get(task.host)
-        if host is not None and task.kind == "page" and self._holds(task):
+        if host is not None and isinstance(task, PageTask) and self._holds(task):
             self._hosts.put_first(host, task)
 
     def forgive(self, hosts: Collection[str]) -> None:

@@ -27,7 +27,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.frontier import marks
 from fscrawl.frontier.host_stats import HostStats
 from fscrawl.frontier.hosts import Host, Hosts
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.politeness.robots import VALID_S
 
 _PAUSED_S = 1.0  # after so long it is looked again whether a paused host may be asked
@@ -93,7 +93,7 @@ class HostScheduler:
             heapq.heappush(self._ready, (_turn_at(host), next(self._turn), host))
             host.in_heap = True
 
-    def take(self, now: float) -> Task | None:
+    def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out the task of the host whose turn it is at `now`, or None."""
         while self._ready and self._ready[0][0] <= now:
             _, _, host = heapq.heappop(self._ready)
@@ -114,7 +114,7 @@ class HostScheduler:
     def _is_paused(self, host: Host) -> bool:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 
-    def _next_of(self, host: Host, now: float) -> Task | None:
+    def _next_of(self, host: Host, now: float) -> PageTask | RobotsTask | None:
         if not (host.queue.count or host.urgent):
             return None
         if host.given_up:
@@ -131,11 +131,11 @@ class HostScheduler:
             return None
         return self._hosts.pop(host)
 
-    def _robots_task(self, host: Host) -> Task | None:
+    def _robots_task(self, host: Host) -> RobotsTask | None:
         """Give the task that opens a host; None as long as any task of it is in flight."""
         if host.in_flight:
             return None
-        return Task(self._hosts.peek(host).url, host.name, "", 0, "", host.robots_attempt, "robots")
+        return RobotsTask(self._hosts.peek(host).url, host.name, host.robots_attempt)
 
     def finish(self, name: str, asked_at: float | None, *, stored: bool) -> None:
         """A task of a host is over; see `Frontier.finish`."""
@@ -187,7 +187,7 @@ class HostScheduler:
         host = self._by_name.get(task.host)
         if host is None:
             return
-        no_robots = task.kind == "robots" and task.attempt > self.settings.fetch.retries
+        no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
         self._stats.failed(task.host, host.pace.failures)
         if host.pace.should_give_up(now, self.settings.politeness):

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.queue import Queue, Scratch
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import Pace
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
@@ -53,7 +53,7 @@ class Host:
         self.shard = shard  # None: each of its URLs has its own
         self.taken_at = taken_at  # when its shard was taken over from another machine
         self.queue = Queue()
-        self.urgent: list[Task] | None = None
+        self.urgent: list[PageTask] | None = None
         self.in_flight = 0
         self.in_heap = False  # it is among the hosts whose turn will come
         self.ready_at = 0.0  # it is asked nothing before
@@ -105,22 +105,22 @@ class Hosts:
                 each.queue.spill(self.settings.order, self._scratch)
             self._in_memory_bytes = 0
 
-    def pop(self, host: Host) -> Task:
+    def pop(self, host: Host) -> PageTask:
         """Take the next task of a host that has something pending: an urgent one, or the next of its queue."""
         self.pending -= 1
         if host.urgent:
             return host.urgent.pop()
         depth, referrer, url, mark = host.queue.pop(self.settings.order, self._scratch, self._rng)
-        return Task(url, host.name, urls.key(url), depth, referrer, 1, check=False, mark=mark)
+        return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, mark=mark)
 
-    def peek(self, host: Host) -> Task:
+    def peek(self, host: Host) -> PageTask:
         """Give the next task of a host that has something pending, and leave it there."""
         if not host.urgent:
             self.put_first(host, self.pop(host))
         assert host.urgent
         return host.urgent[-1]
 
-    def put_first(self, host: Host, task: Task) -> None:
+    def put_first(self, host: Host, task: PageTask) -> None:
         """Make a task pending that was handed out before: it is the next to be popped."""
         host.urgent = [*(host.urgent or ()), task]
         self.pending += 1

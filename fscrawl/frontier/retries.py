@@ -6,31 +6,31 @@ import heapq
 import itertools
 from collections.abc import Callable, Collection
 
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask
 
 
 class Retries:
     """The tasks that wait, in the order of their times. It knows nothing of hosts and shards."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Task]] = []
+        self._heap: list[tuple[float, int, PageTask]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, task: Task, at: float) -> None:
+    def add(self, task: PageTask, at: float) -> None:
         """Keep a task as its next attempt, until `at`."""
         heapq.heappush(self._heap, (at, next(self._turn), task._replace(attempt=task.attempt + 1)))
 
-    def pop_due(self, now: float) -> Task | None:
+    def pop_due(self, now: float) -> PageTask | None:
         """Take out the task whose time came first, None if there is none whose time has come."""
         return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
 
     def next_at(self) -> float | None:
         return self._heap[0][0] if self._heap else None
 
-    def keep(self, wanted: Callable[[Task], bool]) -> None:
+    def keep(self, wanted: Callable[[PageTask], bool]) -> None:
         """Forget all tasks but the wanted ones."""
         self._heap = [entry for entry in self._heap if wanted(entry[2])]
         heapq.heapify(self._heap)

@@ -1,15 +1,23 @@
-"""What the frontier hands out and the workers do."""
+"""What the frontier hands out and the workers do: a page, a host's robots.txt, or a probe.
+
+Tasks are named tuples: one is made for each page, and it crosses a pipe between processes.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Task(NamedTuple):
-    """One thing for a worker to do. `kind`: "page", or "robots" for the host's robots.txt (then `url` is any of it).
+class PageTask(NamedTuple):
+    """Fetch and store one URL: a page or a sitemap.
 
-    `attempt`: 1 the first time. `referrer`: key of the page that linked here, "" for a seed. `check`: ask the tree by
-    name whether it is done. `mark`: what is special about it (`marks.py`).
+    host       the name of the host's directory in the tree
+    key        the URL's key: the name of its files
+    depth      how many links it is away from a seed
+    referrer   key of the page that links here, "" for a seed
+    attempt    1 the first time
+    check      look into the tree first: the page may be stored already
+    mark       what is special about it (see `marks`)
     """
 
     url: str
@@ -18,6 +26,23 @@ class Task(NamedTuple):
     depth: int
     referrer: str
     attempt: int
-    kind: str = "page"
     check: bool = True
     mark: str = ""
+
+
+class RobotsTask(NamedTuple):
+    """Learn the rules in a host's robots.txt. `url`: any URL of the host."""
+
+    url: str
+    host: str
+    attempt: int
+
+
+class ProbeTask(NamedTuple):
+    """During an outage, ask a host whether the network is back. `url`: any URL of the host."""
+
+    url: str
+    host: str
+
+
+Task = PageTask | RobotsTask | ProbeTask

@@ -19,9 +19,20 @@ from fscrawl import store, urls
 from fscrawl.config.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.handlers.outcome import (
+    FailedForGood,
+    FailedForNow,
+    Known,
+    Outcome,
+    Probed,
+    Returned,
+    RobotsKnown,
+    Stored,
+    Unchanged,
+)
 from fscrawl.storage.records import FORMAT, SITEMAP, PageRecord, TreeRecord, timestamp
-from fscrawl.worker import Job, Outcome, Worker
+from fscrawl.worker import CrawlConfig, Worker
 from tests.support.crawling import USER_AGENT, check_tree, errors, pages
 from tests.support.web import Pages, Request, Response, Web
 
@@ -49,13 +60,22 @@ def work(tree: store.Tree) -> Work:
     """Make a worker of a crawl whose seed is on HOST."""
 
     def worker(settings: Settings = SETTINGS, permit: Permit | None = None, **more: Callable[[], None]) -> Worker:
-        return Worker(tree, Job(settings, frozenset({f"http://{HOST}/"})), 1, permit, **more)
+        return Worker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"})), 1, permit, **more)
 
     return worker
 
 
-def task(url: str, *, attempt: int = 1, kind: str = "page") -> Task:
-    return Task(url, urls.host(url), urls.key(url) if kind == "page" else "", 3, "f" * 24, attempt, kind)
+def task(url: str, *, attempt: int = 1) -> PageTask:
+    return PageTask(url, urls.host(url), urls.key(url), 3, "f" * 24, attempt)
+
+
+def probe(url: str) -> ProbeTask:
+    return ProbeTask(url, urls.host(url))
+
+
+def what(outcome: Outcome) -> str | type:
+    """Give what was stored, else the type of the outcome."""
+    return outcome.kind if isinstance(outcome, Stored) else type(outcome)
 
 
 def site(answers: dict[str, Response], robots: Response | None = None) -> Pages:
@@ -84,7 +104,7 @@ def test_page_is_stored_whole(work: Work, root: Path) -> None:
         url = web.url(HOST, "/a?q")
         outcome = work().do(task(url))
     linked = (web.url(HOST, "/b?x=1"), web.url(HOST, "/c%20%C3%A9"))
-    assert (outcome.kind, outcome.links, outcome.bytes, outcome.status) == ("stored", linked, len(body.encode()), 200)
+    assert (what(outcome), outcome.links, outcome.bytes, outcome.status) == ("stored", linked, len(body.encode()), 200)
     record = pages(root)[url]
     assert (record.key, record.depth, record.referrer) == (urls.key(url), 3, "f" * 24)
     assert (record.status, record.encoding, record.title) == (200, "utf-8", "A page")
@@ -100,14 +120,14 @@ def test_page_is_stored_whole(work: Work, root: Path) -> None:
 def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
     """A page whose server names no type is stored; its bytes tell what it is."""
     with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "stored"
     check_tree(root)
 
 
 def test_empty_page_is_a_page(work: Work, root: Path) -> None:
     """An empty body is stored as one."""
     with Web(site({"/": page("")}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "stored"
     record = pages(root)[web.url(HOST)]
     assert (record.bytes, record.sha256) == (0, sha256(b"").hexdigest())
     check_tree(root)
@@ -120,7 +140,7 @@ def test_redirect_is_a_page_with_one_link(work: Work, root: Path, status: int) -
     with Web(site({"/a/b": moved}), [HOST]) as web:
         url, target = web.url(HOST, "/a/b"), web.url(HOST, "/to?x")
         outcome = work().do(task(url))
-    assert (outcome.kind, outcome.links) == ("redirect", (target,))
+    assert (what(outcome), outcome.links) == ("redirect", (target,))
     record = pages(root)[url]
     assert (record.redirect, record.links, record.sha256, record.status) == (target, (target,), "", status)
     check_tree(root)
@@ -131,15 +151,15 @@ def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
     """A redirect to what is no page, or to itself, is stored and leads nowhere."""
     with Web(site({"/self": Response(302, {"Location": location})}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/self")))
-    assert outcome.kind in ("redirect", "failed")
-    assert outcome.links == ()
+    assert what(outcome) in ("redirect", FailedForGood)
+    assert getattr(outcome, "links", ()) == ()
     check_tree(root)
 
 
 def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
     """A 302 that does not say where to is written down as a failure."""
     with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "failed"
+        assert what(work().do(task(web.url(HOST)))) == FailedForGood
     assert errors(root)[web.url(HOST)].class_ == "protocol"
 
 
@@ -150,7 +170,7 @@ def test_unwanted_type_is_skipped(work: Work, root: Path, type_: str) -> None:
     with Web(site({"/a": answer}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/a")))
     record = pages(root)[web.url(HOST, "/a")]
-    assert (outcome.kind, outcome.links, record.links, record.sha256) == ("skipped", (), (), "")
+    assert (what(outcome), outcome.links, record.links, record.sha256) == ("skipped", (), (), "")
     assert record.skipped == f"type {type_.partition(';')[0].lower()}"
     check_tree(root)
 
@@ -160,7 +180,7 @@ def test_wanted_types_are_a_setting(work: Work, root: Path) -> None:
     settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, accept=("text/plain",)))
     with Web(site({"/a": Response(200, {"Content-Type": "text/plain"}, b"a"), "/b": page("b")}), [HOST]) as web:
         worker = work(settings)
-        kinds = [worker.do(task(web.url(HOST, path))).kind for path in ("/a", "/b")]
+        kinds = [what(worker.do(task(web.url(HOST, path)))) for path in ("/a", "/b")]
     assert kinds == ["stored", "skipped"]
     check_tree(root)
 
@@ -208,10 +228,10 @@ def test_drop_query(work: Work, root: Path) -> None:
 def test_done_page_is_known(work: Work) -> None:
     """A page that is stored already is not asked for."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "stored"
         before = web.count()
         outcome = work().do(task(web.url(HOST)))
-        assert (outcome.kind, outcome.asked_at, web.count()) == ("known", None, before)
+        assert (what(outcome), web.count()) == (Known, before)
 
 
 def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
@@ -228,7 +248,7 @@ def test_known_page_tells_its_links(work: Work) -> None:
     with Web(site({"/": page('<a href="/x"><a href="http://elsewhere.example/">')}), [HOST]) as web:
         work().do(task(web.url(HOST)))
         outcome = work().do(task(web.url(HOST)))
-        assert (outcome.kind, outcome.links) == ("known", (web.url(HOST, "/x"),))
+        assert (what(outcome), outcome.links) == (Known, (web.url(HOST, "/x"),))
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +263,7 @@ def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pyt
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         monkeypatch.setattr(store.Tree, "put_page", put_page)
         give_back = True
-        assert work(permit=permit).do(task(web.url(HOST))).kind == "returned"
+        assert what(work(permit=permit).do(task(web.url(HOST)))) == Returned
         may[0], give_back = True, False
         with pytest.raises(TreeBusyError):
             work(permit=permit).do(task(web.url(HOST)))
@@ -253,8 +273,7 @@ def test_asked_at(work: Work) -> None:
     """An outcome tells when the request was surely with the server: after it arrived there."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
-    assert outcome.asked_at is not None
-    assert outcome.asked_at >= web.requests(path="/")[0].arrived
+    assert outcome.exchange.asked_at >= web.requests(path="/")[0].arrived
 
 
 # -- failures
@@ -264,7 +283,7 @@ def test_missing_page_is_an_error(work: Work, root: Path) -> None:
     """A 404 is written down with class, status, headers and attempts, and is not tried again."""
     with Web(site({}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/gone")))
-    assert (outcome.kind, outcome.class_, outcome.status) == ("failed", "http-4xx", 404)
+    assert (what(outcome), outcome.class_, outcome.status) == (FailedForGood, "http-4xx", 404)
     record = errors(root)[web.url(HOST, "/gone")]
     assert (record.class_, record.status, record.attempts, record.depth) == ("http-4xx", 404, 1, 3)
     assert record.headers is not None
@@ -279,9 +298,9 @@ def test_passing_failure(work: Work, root: Path, status: int) -> None:
     with Web(site({"/": Response(status, {"Retry-After": "7"})}), [HOST]) as web:
         worker = work()
         outcomes = [worker.do(task(web.url(HOST), attempt=n)) for n in (1, 2)]
-        assert [(o.kind, o.delay_s) for o in outcomes] == [("passing", 7.0)] * 2
+        assert [(what(o), o.exchange.rest_s) for o in outcomes] == [(FailedForNow, 7.0)] * 2
         assert errors(root) == {}
-        assert worker.do(task(web.url(HOST), attempt=3)).kind == "failed"
+        assert what(worker.do(task(web.url(HOST), attempt=3))) == FailedForGood
     record = errors(root)[web.url(HOST)]
     assert (record.class_, record.attempts) == ("http-5xx" if status >= 500 else "http-4xx", 3)
 
@@ -290,7 +309,7 @@ def test_passing_failure(work: Work, root: Path, status: int) -> None:
 def test_lasting_failure(work: Work, root: Path, status: int) -> None:
     """A status that will not change is written down at the first attempt."""
     with Web(site({"/": Response(status)}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "failed"
+        assert what(work().do(task(web.url(HOST)))) == FailedForGood
     assert errors(root)[web.url(HOST)].attempts == 1
 
 
@@ -298,14 +317,14 @@ def test_lasting_failure(work: Work, root: Path, status: int) -> None:
 def test_retry_after(work: Work, text: str, delay_s: float) -> None:
     """Retry-After is a number of seconds, cut to whole ones and to what a clock can be set by."""
     with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).delay_s == delay_s
+        assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
 
 
 def test_too_large_is_an_error(work: Work, root: Path) -> None:
     """A page over fetch.max_bytes leaves nothing but its error."""
     settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, max_bytes=100))
     with Web(site({"/": page("." * 101)}), [HOST]) as web:
-        assert work(settings).do(task(web.url(HOST))).kind == "failed"
+        assert what(work(settings).do(task(web.url(HOST)))) == FailedForGood
     assert errors(root)[web.url(HOST)].class_ == "too-large"
     check_tree(root)
 
@@ -314,7 +333,7 @@ def test_tree_error_passes_through(work: Work, root: Path) -> None:
     """A tree that is not there any more is a TreeError, and no new one is made in its place."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         worker = work()
-        worker.do(task(web.url(HOST), kind="robots"))
+        opened(worker, web.url(HOST))
         root.rename(root.with_name("away"))
         with pytest.raises(TreeError):
             worker.do(task(web.url(HOST)))
@@ -326,7 +345,7 @@ def test_tree_error_passes_through(work: Work, root: Path) -> None:
 
 def opened(worker: Worker, url: str, attempt: int = 1) -> Outcome:
     """Ask for the host's robots.txt."""
-    return worker.do(task(url, kind="robots", attempt=attempt))
+    return worker.do(RobotsTask(url, urls.host(url), attempt))
 
 
 def test_robots_disallow(work: Work, root: Path) -> None:
@@ -334,9 +353,9 @@ def test_robots_disallow(work: Work, root: Path) -> None:
     rules = Response(200, {"Content-Type": "text/plain"}, b"User-agent: fscrawl-tests\nDisallow: /private\n")
     with Web(site({"/public": page("")}, rules), [HOST]) as web:
         worker = work()
-        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private/x"))).class_ == "robots"
-        assert worker.do(task(web.url(HOST, "/public"))).kind == "stored"
+        assert what(worker.do(task(web.url(HOST, "/public")))) == "stored"
     assert {path for _, path in web.counts()} == {"/robots.txt", "/public"}
     assert errors(root)[web.url(HOST, "/private/x")].class_ == "robots"
 
@@ -345,7 +364,7 @@ def test_robots_off(work: Work) -> None:
     """With politeness.robots = false, robots.txt is not even asked for."""
     settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
     with Web(site({"/": page("")}, Response(200, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
-        assert work(settings).do(task(web.url(HOST))).kind == "stored"
+        assert what(work(settings).do(task(web.url(HOST)))) == "stored"
     assert {path for _, path in web.counts()} == {"/"}
 
 
@@ -354,8 +373,8 @@ def test_missing_robots_allows_all(work: Work, status: int) -> None:
     """A robots.txt that is not there, or not for us, allows everything (RFC 9309 2.3.1.3)."""
     with Web(site({"/": page("")}, Response(status, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
         worker = work()
-        assert opened(worker, web.url(HOST)).kind == "robots"
-        assert worker.do(task(web.url(HOST))).kind == "stored"
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert what(worker.do(task(web.url(HOST)))) == "stored"
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -363,9 +382,9 @@ def test_failing_robots(work: Work, root: Path, status: int) -> None:
     """While robots.txt cannot be had it is asked for again, nothing else is, and nothing is stored of it."""
     with Web(site({"/": page("")}, Response(status)), [HOST]) as web:
         worker = work()
-        assert [opened(worker, web.url(HOST), n).kind for n in (1, 2, 3)] == ["passing"] * 3
+        assert [what(opened(worker, web.url(HOST), n)) for n in (1, 2, 3)] == [FailedForNow] * 3
         outcome = worker.do(task(web.url(HOST), attempt=3))
-        assert (outcome.kind, outcome.status) == ("failed", status)
+        assert (what(outcome), outcome.status) == (FailedForGood, status)
     assert "robots.txt could not be had" in errors(root)[web.url(HOST)].message
     assert web.count(path="/") == 0
     assert list((root / ".fscrawl" / "robots").iterdir()) == []
@@ -377,7 +396,7 @@ def test_unreachable_robots(work: Work, root: Path) -> None:
         port = web.port
     url = f"http://{HOST}:{port}/"
     worker = work()
-    assert [opened(worker, url, n).health for n in (1, 2, 3)] == ["silent"] * 3
+    assert [opened(worker, url, n).exchange.health for n in (1, 2, 3)] == ["silent"] * 3
     assert worker.do(task(url)._replace(mark="gave-up=connect")).class_ == "connect"
     assert errors(root)[url].class_ == "connect"
 
@@ -395,18 +414,18 @@ def test_robots_redirects_are_followed(work: Work) -> None:
 
     with Web(serve, [HOST, OTHER]) as web:
         worker = work()
-        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
-        assert worker.do(task(web.url(HOST, "/"))).kind == "stored"
+        assert what(worker.do(task(web.url(HOST, "/")))) == "stored"
 
 
 def test_endless_robots_redirects_allow_all(work: Work) -> None:
     """After five hops a robots.txt that only redirects counts as not there (RFC 9309 2.3.1.2)."""
     with Web(site({"/": page("")}, Response(302, {"Location": "/robots.txt"})), [HOST]) as web:
         worker = work()
-        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert web.count(path="/robots.txt") == 6
-        assert worker.do(task(web.url(HOST))).kind == "stored"
+        assert what(worker.do(task(web.url(HOST)))) == "stored"
 
 
 @pytest.mark.parametrize(("line", "delay_s"), [("Crawl-delay: 1.5", 1.5), ("Request-rate: 1/5s", 5.0), ("", 0.0)])
@@ -423,7 +442,7 @@ def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
     """A robots.txt that is none allows everything."""
     with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:
         worker = work()
-        assert (opened(worker, web.url(HOST)).kind, worker.do(task(web.url(HOST))).kind) == ("robots", "stored")
+        assert (what(opened(worker, web.url(HOST))), what(worker.do(task(web.url(HOST))))) == (RobotsKnown, "stored")
 
 
 def test_huge_robots_is_cut(work: Work) -> None:
@@ -431,7 +450,7 @@ def test_huge_robots_is_cut(work: Work) -> None:
     text = b"User-agent: *\nDisallow: /private\n" + b"# and so on\n" * 60_000
     with Web(site({}, Response(200, {}, text)), [HOST]) as web:
         worker = work()
-        assert opened(worker, web.url(HOST)).kind == "robots"
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
 
 
@@ -442,7 +461,7 @@ def test_robots_is_kept_in_the_tree(work: Work) -> None:
         first = opened(work(), web.url(HOST))
         second = opened(work(), web.url(HOST))
         assert (first.delay_s, second.delay_s) == (2.0, 2.0)
-        assert (first.asked_at is None, second.asked_at is None) == (False, True)
+        assert (first.exchange is None, second.exchange is None) == (False, True)
         assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"
         assert web.count(path="/robots.txt") == 1
 
@@ -462,7 +481,7 @@ def test_retry_after_as_a_date(work: Work, ahead_s: int) -> None:
     """Retry-After may be a date; one that is past asks for nothing."""
     date = formatdate(time.time() + ahead_s, usegmt=True)
     with Web(site({"/": Response(429, {"Retry-After": date})}), [HOST]) as web:
-        delay_s = work().do(task(web.url(HOST))).delay_s
+        delay_s = work().do(task(web.url(HOST))).exchange.rest_s
     assert 30 < delay_s <= 40 if ahead_s > 0 else delay_s == 0
 
 
@@ -470,7 +489,7 @@ def test_robots_that_says_when(work: Work) -> None:
     """A robots.txt that cannot be had now tells by Retry-After when it may be asked for again."""
     with Web(site({}, Response(503, {"Retry-After": "7"})), [HOST]) as web:
         outcome = opened(work(), web.url(HOST))
-    assert (outcome.kind, outcome.health, outcome.delay_s) == ("passing", "failing", 7.0)
+    assert (what(outcome), outcome.exchange.health, outcome.exchange.rest_s) == (FailedForNow, "failing", 7.0)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +498,7 @@ def test_robots_that_says_when(work: Work) -> None:
 def test_health(work: Work, status: int, health: str) -> None:
     """An outcome tells how the host does: it answers, or it says "not now"."""
     with Web(site({"/": Response(status, HTML)}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).health == health
+        assert work().do(task(web.url(HOST))).exchange.health == health
 
 
 def dead_url() -> str:
@@ -490,17 +509,17 @@ def dead_url() -> str:
 
 def test_health_of_a_dead_host(work: Work) -> None:
     """A host that answers nothing is silent."""
-    assert opened(work(), dead_url()).health == "silent"
+    assert opened(work(), dead_url()).exchange.health == "silent"
 
 
 def test_probe(work: Work, root: Path) -> None:
     """A probe asks for robots.txt, takes any answer for one, and stores nothing."""
     with Web(site({}, Response(503)), [HOST]) as web:
-        outcome = work().do(task(web.url(HOST, "/a"), kind="probe"))
-        assert (outcome.kind, outcome.health) == ("robots", "answered")
+        outcome = work().do(probe(web.url(HOST, "/a")))
+        assert (what(outcome), outcome.exchange.health) == (Probed, "answered")
     assert set(web.counts()) == {(HOST, "/robots.txt")}
-    outcome = work().do(task(dead_url(), kind="probe"))
-    assert (outcome.kind, outcome.health) == ("passing", "silent")
+    outcome = work().do(probe(dead_url()))
+    assert (what(outcome), outcome.exchange.health) == (Probed, "silent")
     assert (pages(root), errors(root), list((root / ".fscrawl" / "robots").iterdir())) == ({}, {}, [])
 
 
@@ -523,8 +542,8 @@ def test_without_permit(tree: store.Tree, root: Path, mark: str) -> None:
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         for looks in (0, 1):
             before = tree.page(asked.host, asked.key)
-            worker = Worker(tree, Job(SETTINGS, frozenset({web.url(HOST)})), 1, Expired(looks))
-            assert worker.do(asked).kind == "returned"
+            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)})), 1, Expired(looks))
+            assert what(worker.do(asked)) == Returned
             assert tree.page(asked.host, asked.key) == before
     assert web.count(path="/a") == 1
 
@@ -537,11 +556,11 @@ def test_given_up(work: Work, root: Path) -> None:
     url = dead_url()
     gone = task(url)._replace(mark="gave-up=dns")
     outcome = work().do(gone)
-    assert (outcome.kind, outcome.class_, outcome.asked_at, outcome.health) == ("failed", "dns", None, "")
+    assert (what(outcome), outcome.class_, outcome.exchange) == (FailedForGood, "dns", None)
     assert errors(root)[url].class_ == "dns"
     store.Tree(root, "m").drop_error(gone.host, gone.key)
     store.Tree(root, "m").put_page(gone.host, stored_record(url), b"old")
-    assert work().do(gone).kind == "known"
+    assert what(work().do(gone)) == Known
     assert errors(root) == {}
     check_tree(root)
 
@@ -556,13 +575,13 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
         first = replace(errors(root)[url], failed_at="2001-01-01T00:00:00.000Z")
         tree.put_error(HOST + f"_{web.port}", first)
         again = task(url)._replace(mark=f"again={first.failed_at}")
-        assert worker.do(again._replace(attempt=3)).kind == "failed"
+        assert what(worker.do(again._replace(attempt=3))) == FailedForGood
         second = errors(root)[url]
         assert (second.failed_at > first.failed_at, second.class_) == (True, "http-5xx")
-        assert worker.do(again).kind == "known", "it has failed since"
+        assert what(worker.do(again)) == Known, "it has failed since"
         answers["/a"] = page("healed")
         again = again._replace(mark=f"again={second.failed_at}")
-        assert [worker.do(again).kind, worker.do(again).kind] == ["stored", "known"]
+        assert [what(worker.do(again)), what(worker.do(again))] == ["stored", Known]
     assert web.count(path="/a") == 3
     assert errors(root) == {}
     check_tree(root)
@@ -571,7 +590,7 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
 def test_again_without_a_failure(work: Work) -> None:
     """Where the failure's record is gone, and no page is there, the URL is fetched."""
     with Web(site({"/a": page("")}), [HOST]) as web:
-        assert work().do(task(web.url(HOST, "/a"))._replace(mark="again=t")).kind == "stored"
+        assert what(work().do(task(web.url(HOST, "/a"))._replace(mark="again=t"))) == "stored"
 
 
 # -- a page that is stored, once more
@@ -636,7 +655,7 @@ def test_unchanged_page(refresh: Refresh) -> None:
     """A page that has not changed keeps body and record, says when it was looked at, and its links count again."""
     found = refresh(Response(304))
     assert [found.asked[0][name] for name in ("if-none-match", "if-modified-since")] == list(ETAG.values())
-    assert (found.outcome.kind, found.outcome.status, found.outcome.health) == ("unchanged", 304, "answered")
+    assert (what(found.outcome), found.outcome.status, found.outcome.exchange.health) == (Unchanged, 304, "answered")
     assert found.outcome.links == found.old.links
     assert (found.new.checked_status, found.body) == (304, b"old")
     assert re.fullmatch(r"20[2-9]\d-.*Z", found.new.checked_at or "")
@@ -663,7 +682,7 @@ def test_conditions(refresh: Refresh, headers: dict[str, str], sent: dict[str, s
 def test_changed_page(refresh: Refresh) -> None:
     """A page that has changed replaces body and record, and its new links are told."""
     found = refresh(page('<a href="/new">'), checked_at="t", checked_status=304)
-    assert (found.outcome.kind, found.body) == ("stored", b'<a href="/new">')
+    assert (what(found.outcome), found.body) == ("stored", b'<a href="/new">')
     assert found.outcome.links == found.new.links
     assert found.new.links[0].endswith("/new")
     assert found.new.fetched_at > found.old.fetched_at
@@ -687,7 +706,7 @@ def test_page_that_is_something_else_now(
     if before != "page":
         record = {"body": None, "sha256": "", before: "x", "status": 301}
     found = refresh(answer, **record)
-    assert (found.outcome.kind, found.body) == (kind, body)
+    assert (what(found.outcome), found.body) == (kind, body)
     conditional = any(name.startswith("if-") for name in found.asked[0])
     assert conditional == (before == "page"), "what has no body has nothing to keep"
 
@@ -698,16 +717,21 @@ def test_page_that_is_something_else_now(
 def test_page_that_cannot_be_had_any_more(refresh: Refresh, answer: Response) -> None:
     """A page that is stored stays, whatever the server says now, and its record says what that was."""
     found = refresh(answer)
-    assert (found.outcome.kind, found.outcome.status, found.body) == ("unchanged", answer.status, b"old")
+    assert (what(found.outcome), found.outcome.status, found.body) == (Unchanged, answer.status, b"old")
     assert (found.new.checked_status, found.new.fetched_at) == (answer.status, found.old.fetched_at)
 
 
 def test_page_that_cannot_be_had_now(refresh: Refresh) -> None:
     """A failure that may pass is tried again first; the last one says how the host does, and when it may be asked."""
     busy = Response(503, {"Retry-After": "9"})
-    assert [refresh(busy, attempt=n).outcome.kind for n in (1, 2)] == ["passing"] * 2
+    assert [what(refresh(busy, attempt=n).outcome) for n in (1, 2)] == [FailedForNow] * 2
     outcome = refresh(busy).outcome
-    assert (outcome.kind, outcome.class_, outcome.health, outcome.delay_s) == ("unchanged", "http-5xx", "failing", 9.0)
+    assert (what(outcome), outcome.class_, outcome.exchange.health, outcome.exchange.rest_s) == (
+        Unchanged,
+        "http-5xx",
+        "failing",
+        9.0,
+    )
 
 
 def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
@@ -717,7 +741,7 @@ def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
     tree.put_page(asked.host, stored_record(url), b"old")
     settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
     outcome = work(settings).do(asked)
-    assert (outcome.kind, outcome.health, outcome.class_) == ("unchanged", "silent", "connect")
+    assert (what(outcome), outcome.exchange.health, outcome.class_) == (Unchanged, "silent", "connect")
     assert tree.page(asked.host, asked.key).checked_status == 0
     assert tree.keys("errs", asked.host) == []
 
@@ -726,7 +750,7 @@ def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
 def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> None:
     """A page that robots.txt forbids by now, or whose robots.txt cannot be had, is left alone, unasked."""
     found = refresh(page("new"), robots=robots)
-    assert (found.outcome.kind, found.new, found.asked) == ("known", found.old, [])
+    assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
 
 
 def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> None:
@@ -735,14 +759,14 @@ def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> 
         asked = task(web.url(HOST, "/a"))._replace(mark="refresh")
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         Path(tree.path_of("links", asked.host, asked.key)).write_bytes(b"{")
-        assert work().do(asked).kind == "stored"
+        assert what(work().do(asked)) == "stored"
     check_tree(root)
 
 
 def test_sitemaps_are_not_refreshed(refresh: Refresh) -> None:
     """A sitemap is read once."""
     found = refresh(page("new"), body=None, sha256="", skipped=SITEMAP)
-    assert (found.outcome.kind, found.asked) == ("known", [])
+    assert (what(found.outcome), found.asked) == (Known, [])
 
 
 # -- sitemaps
@@ -785,11 +809,11 @@ def test_sitemap(work: Work, root: Path) -> None:
     """A sitemap is a record without body whose links are its URLs; those inside the scope are told."""
     with Web(site({"/s.xml": urlset("/a", f"http://{OTHER}/", "/b")}), [HOST]) as web:
         outcome = read_sitemap(work, web, "/s.xml")
-        assert (outcome.kind, outcome.cut) == ("skipped", {"scope": 1})
+        assert (what(outcome), outcome.cut) == ("skipped", {"scope": 1})
         assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
         record = pages(root)[web.url(HOST, "/s.xml")]
         assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)
-        assert read_sitemap(work, web, "/s.xml").kind == "known"
+        assert what(read_sitemap(work, web, "/s.xml")) == Known
     check_tree(root)
 
 
@@ -827,17 +851,17 @@ def test_redirected_sitemap(work: Work) -> None:
 def test_sitemap_that_redirects_for_ever(work: Work, root: Path) -> None:
     """After five hops a sitemap is an ordinary redirect."""
     with Web(site({"/s.xml": Response(302, {"Location": "/s.xml?"})}), [HOST]) as web:
-        assert read_sitemap(work, web, "/s.xml").kind == "redirect"
+        assert what(read_sitemap(work, web, "/s.xml")) == "redirect"
     assert len(web.exchanges) == 6
     check_tree(root)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(404, "failed"), (403, "failed"), (503, "passing")])
-def test_sitemap_that_cannot_be_had(work: Work, root: Path, status: int, kind: str) -> None:
+@pytest.mark.parametrize(("status", "kind"), [(404, FailedForGood), (403, FailedForGood), (503, FailedForNow)])
+def test_sitemap_that_cannot_be_had(work: Work, root: Path, status: int, kind: type) -> None:
     """A sitemap that cannot be had fails as a page does."""
     with Web(site({"/s.xml": Response(status)}), [HOST]) as web:
-        assert read_sitemap(work, web, "/s.xml").kind == kind
-    assert len(errors(root)) == (kind == "failed")
+        assert what(read_sitemap(work, web, "/s.xml")) == kind
+    assert len(errors(root)) == (kind is FailedForGood)
 
 
 def test_broken_sitemap(work: Work, root: Path) -> None:
@@ -854,7 +878,7 @@ def test_broken_sitemap(work: Work, root: Path) -> None:
 def test_more_links_than_are_kept(work: Work, root: Path) -> None:
     """The record of a page with more links than are kept says so."""
     with Web(site({"/": page("".join(f"<a href=/{n}>" for n in range(100_001)))}), [HOST]) as web:
-        assert work().do(task(web.url(HOST))).kind == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "stored"
     record = pages(root)[web.url(HOST)]
     assert record.truncated is True
     assert len(record.links) == 100_000

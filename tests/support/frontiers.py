@@ -2,7 +2,7 @@
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask
 
 A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
 
@@ -54,8 +54,9 @@ def take_and_finish(frontier, now, *, asked=True):
     return task
 
 
-def fail(frontier, now, class_="timeout", *, kind="page", attempt=1, name="a.example"):
-    frontier.scheduler.failed(Task(A, name, "", 0, "", attempt, kind), class_, now)
+def fail(frontier, now, class_="timeout", *, robots=False, attempt=1, name="a.example"):
+    task = RobotsTask(A, name, attempt) if robots else PageTask(A, name, "", 0, "", attempt)
+    frontier.scheduler.failed(task, class_, now)
 
 
 def give_up(frontier, class_="timeout", since=0.0):

@@ -4,7 +4,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask
 from tests.support.frontiers import A, B, Stored, drain, fill, paths
 
 
@@ -13,7 +13,7 @@ def test_task(make_frontier):
     frontier = make_frontier()
     frontier.add(A + "x", 3, "ref")
     task = frontier.take(0)
-    assert task == Task(A + "x", "a.example", urls.key(A + "x"), 3, "ref", 1, "page", check=False)
+    assert task == PageTask(A + "x", "a.example", urls.key(A + "x"), 3, "ref", 1, check=False)
 
 
 def test_once(make_frontier):
@@ -51,7 +51,7 @@ def test_defaults():
     """A frontier that is given only settings asks no tree, shuffles by itself and keeps its own scratch file."""
     frontier = Frontier(Settings())
     assert fill(frontier, A) == [True]
-    assert frontier.take(0).kind == "robots"
+    assert isinstance(frontier.take(0), RobotsTask)
     frontier.close()
     other = Frontier(apply(Settings(), ["crawl.max_pages_per_host=1"]))
     assert fill(other, A) == [True]

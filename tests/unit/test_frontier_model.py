@@ -12,6 +12,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.task import PageTask, RobotsTask
 
 
 class FrontierModel(RuleBasedStateMachine):
@@ -68,7 +69,7 @@ class FrontierModel(RuleBasedStateMachine):
         self.flying.append(task)
         if self.settings.politeness.per_host > 1:
             self._rest(task.host, self.now + self.settings.politeness.delay)
-        if task.kind == "robots":
+        if isinstance(task, RobotsTask):
             assert task.host not in self.open | self.given_up
             assert [flying.host for flying in self.flying].count(task.host) == 1
             return
@@ -92,7 +93,7 @@ class FrontierModel(RuleBasedStateMachine):
     def finish(self, which, asked):
         task = self.flying[which % len(self.flying)]
         self._finish(task, asked=asked)
-        if task.kind == "robots":
+        if isinstance(task, RobotsTask):
             self.frontier.scheduler.open(task.host, 0, 0)
             self.open.add(task.host)
 
@@ -102,7 +103,7 @@ class FrontierModel(RuleBasedStateMachine):
         task = self.flying[which % len(self.flying)]
         self.frontier.retry(task, self.now + wait)
         self._finish(task, asked=True)
-        if task.kind == "robots":
+        if isinstance(task, RobotsTask):
             self._rest(task.host, self.now + wait)
         else:
             self.due[task.url] = (task.attempt + 1, self.now + wait)
@@ -113,7 +114,7 @@ class FrontierModel(RuleBasedStateMachine):
         task = self.flying[which % len(self.flying)]
         self.frontier.give_back(task)
         self._finish(task, asked=False)
-        if task.kind == "page":
+        if isinstance(task, PageTask):
             self.due[task.url] = (task.attempt, 0.0)
 
     @precondition(lambda self: self.met)

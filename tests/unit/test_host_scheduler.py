@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl import urls
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask
 from tests.support.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
 
 
@@ -109,13 +109,13 @@ def test_robots_first(make_frontier):
     frontier = make_frontier("politeness.robots=true", "politeness.per_host=3", "politeness.delay=0")
     fill(frontier, A + "1", A + "2")
     robots = frontier.take(0)
-    assert (robots.kind, robots.host, urls.origin(robots.url), robots.attempt) == ("robots", "a.example", A[:-1], 1)
+    assert (type(robots), robots.host, urls.origin(robots.url), robots.attempt) == (RobotsTask, "a.example", A[:-1], 1)
     assert (frontier.take(0), frontier.scheduler.is_open("a.example"), frontier.pending) == (None, False, 2)
     frontier.scheduler.open("a.example", 0, 0)
     frontier.finish(robots, 0)
     assert frontier.scheduler.is_open("a.example")
     tasks = [frontier.take(0), frontier.take(0)]
-    assert ([task.kind for task in tasks], paths(tasks)) == (["page", "page"], ["1", "2"])
+    assert ([type(task) for task in tasks], paths(tasks)) == ([PageTask, PageTask], ["1", "2"])
     for task in tasks:
         frontier.finish(task, 0)
     assert frontier.idle
@@ -130,10 +130,10 @@ def test_robots_again(make_frontier):
     frontier.finish(robots, 0)
     assert (frontier.take(29), frontier.next_at()) == (None, 30)
     again = frontier.take(30)
-    assert (again.kind, again.attempt) == ("robots", 2)
+    assert (type(again), again.attempt) == (RobotsTask, 2)
     frontier.finish(again, 30)
     frontier.scheduler.open("a.example", 0, 0)
-    assert [task.kind for task in drain(frontier, 31)] == ["page"]
+    assert [type(task) for task in drain(frontier, 31)] == [PageTask]
 
 
 def test_robots_delay(make_frontier):
@@ -153,22 +153,22 @@ def test_robots_after_a_day(make_frontier):
     frontier.finish(frontier.take(0), 0)
     frontier.scheduler.open("a.example", 0, 0)
     flying = frontier.take(86_400)
-    assert flying.kind == "page"
+    assert isinstance(flying, PageTask)
     assert frontier.take(86_401) is None
     assert not frontier.scheduler.is_open("a.example")
     frontier.finish(flying, 86_401)
     robots = frontier.take(86_401)
-    assert (robots.kind, robots.attempt) == ("robots", 1)
+    assert (type(robots), robots.attempt) == (RobotsTask, 1)
     frontier.scheduler.open("a.example", 0, 86_402)
     frontier.finish(robots, 86_402)
-    assert [task.kind for task in drain(frontier, 86_402)] == ["page"] * 3
+    assert [type(task) for task in drain(frontier, 86_402)] == [PageTask] * 3
 
 
 def test_no_robots_after_a_day(make_frontier):
     """Without robots.txt a day changes nothing."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A)
-    assert frontier.take(1e9).kind == "page"
+    assert isinstance(frontier.take(1e9), PageTask)
 
 
 def test_failures_slow_a_host_down(make_frontier):
@@ -201,9 +201,9 @@ def test_robots_that_cannot_be_had(make_frontier):
     """A host whose robots.txt cannot be had rests as soon as the attempts for it are used up."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0", "fetch.retries=1")
     fill(frontier, A)
-    fail(frontier, 0, kind="robots", attempt=1)
+    fail(frontier, 0, robots=True, attempt=1)
     assert frontier.rests(0) == {}
-    fail(frontier, 0, kind="robots", attempt=2)
+    fail(frontier, 0, robots=True, attempt=2)
     assert frontier.rests(0) == {"a.example": 10}
 
 
@@ -214,7 +214,7 @@ def test_given_up(make_frontier):
     frontier.rest("a.example", 1000)
     give_up(frontier, "dns")
     tasks = [take_and_finish(frontier, 60, asked=False) for _ in range(2)]
-    assert [(task.kind, task.mark, task.check) for task in tasks] == [("page", "gave-up=dns", True)] * 2
+    assert [(type(task), task.mark, task.check) for task in tasks] == [(PageTask, "gave-up=dns", True)] * 2
     assert sorted(paths(tasks)) == ["1", "2"]
     assert frontier.take(60) is None
     fill(frontier, A + "3")
@@ -289,7 +289,7 @@ def test_another_try(make_frontier):
     fill(frontier, A + "3")
     assert frontier.take(99) is None, "what it asked for holds"
     robots = frontier.take(100)
-    assert (robots.kind, robots.attempt) == ("robots", 1)
+    assert (type(robots), robots.attempt) == (RobotsTask, 1)
     frontier.scheduler.open("a.example", 0, 100)
     frontier.finish(robots, 100)
     assert [task.mark for task in drain(frontier, 100)] == ["again=t", ""]
@@ -310,7 +310,7 @@ def test_unknown_host(make_frontier):
     """What comes of a task whose host was let go meanwhile is nobody's business."""
     frontier = make_frontier()
     frontier.scheduler.answered("a.example", 1)
-    frontier.scheduler.failed(Task(A, "a.example", "", 0, "", 1), "dns", 0)
+    frontier.scheduler.failed(PageTask(A, "a.example", "", 0, "", 1), "dns", 0)
     frontier.scheduler.give_up("a.example", "dns")
     frontier.forgive(["a.example"])
     assert (len(frontier.scheduler), frontier.idle) == (0, True)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import RobotsTask
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness import robots_cache as module
 from fscrawl.politeness.robots import MAX_BYTES
@@ -15,7 +15,7 @@ from fscrawl.store import Tree, create
 
 HOST = "a.example"
 URL = f"http://{HOST}/robots.txt"
-TASK = Task(f"http://{HOST}/private/x", HOST, "", 0, "", 1, "robots")
+TASK = RobotsTask(f"http://{HOST}/private/x", HOST, 1)
 PRIVATE = b"User-agent: *\nDisallow: /private\n"
 DAY_S = 24 * 3600.0
 

@@ -1,0 +1,52 @@
+"""What an answer says: of its host, of its type, and whether another attempt may help. Pure but for the clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from fscrawl.handlers.outcome import Health
+from fscrawl.http.dates import retry_after_s
+from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.politeness.robots_cache import REDIRECTS
+
+_PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
+
+
+def is_redirect(answer: Fetched) -> bool:
+    return answer.status in REDIRECTS and "location" in answer.headers
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Give the type that the server names, "" if it names none.
+
+    >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
+    'text/html'
+    """
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def bad_status(answer: Fetched) -> Failed:
+    """Give the failure that a status other than 2xx means."""
+    class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
+    retry = answer.status in _PASSING_STATUSES
+    return Failed(class_, f"the server answered {answer.status}", retry, answer.status, answer.headers)
+
+
+def is_silence(failure: Failed) -> bool:
+    """Tell whether the host sent no answer at all."""
+    return failure.class_ in _SILENT
+
+
+def health_of(failure: Failed) -> Health:
+    """Tell whether a failure concerns the whole host, and not only one page."""
+    if failure.class_ in _SILENT:
+        return "silent"
+    return "failing" if failure.status in _PASSING_STATUSES else "answered"
+
+
+def rest_s(headers: Mapping[str, str] | None) -> float:
+    """Give the seconds that Retry-After asks for, 0 without it."""
+    value = (headers or {}).get("retry-after")
+    return 0.0 if value is None else retry_after_s(value, time.time())

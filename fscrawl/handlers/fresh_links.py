@@ -1,0 +1,44 @@
+"""Which outlinks a worker reports to its machine: those inside the scope that it has not reported before.
+
+Most links of a site's pages are the same on every page. Reporting each once saves the machine most of its work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from fscrawl import urls
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.seen import RecentlySeen
+from fscrawl.storage.records import PageRecord
+
+_REPORTED_MEMORY = 20_000  # URLs a worker remembers having reported, per generation
+
+
+class FreshLinks:
+    """Remembers what one worker has reported; used by all its threads."""
+
+    def __init__(self, settings: CrawlSettings, scope: Scope) -> None:
+        self._follow_nofollow = settings.follow_nofollow
+        self._scope = scope
+        self._reported: RecentlySeen[str] = RecentlySeen(_REPORTED_MEMORY)
+
+    def of(self, record: PageRecord) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
+        """Give the outlinks of a page to report, and how many were left out by which setting."""
+        inside = []
+        cut: Counter[str] = Counter()
+        for url in record.links_to(nofollow=self._follow_nofollow):
+            if self._reported.add(url):
+                rule = self._scope.refuses(url)
+                if rule is None:
+                    inside.append(url)
+                else:
+                    cut[rule] += 1
+        return tuple(inside), cut or None
+
+    def sitemaps(self, references: Iterable[str], base: str) -> tuple[str, ...]:
+        """Give the sitemaps among `references` that are inside the scope, as normal forms."""
+        found = dict.fromkeys(urls.normalise(reference, base) for reference in references)
+        return tuple(url for url in found if url is not None and self._scope.refuses(url) in (None, "allow"))

@@ -1,0 +1,27 @@
+"""A probe: ask a host for anything, to see whether the network is there."""
+
+from __future__ import annotations
+
+import time
+
+from fscrawl import urls
+from fscrawl.frontier.task import ProbeTask
+from fscrawl.handlers.context import Context
+from fscrawl.handlers.exchange import health_of
+from fscrawl.handlers.outcome import Exchange, Probed
+from fscrawl.http.fetch import Failed
+
+
+class ProbeHandler:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def fetch(self, task: ProbeTask, begun_at: float) -> Probed:
+        """Ask for robots.txt, whose body is not read."""
+        url = urls.origin(task.url) + "/robots.txt"
+        answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
+        asked_at = time.monotonic()
+        if isinstance(answer, Failed):
+            exchange = Exchange(asked_at, health_of(answer), begun_at=begun_at)
+            return Probed(task, exchange, answer.class_, answer.message)
+        return Probed(task, Exchange(asked_at, "answered", answer.elapsed_s))

@@ -1,0 +1,70 @@
+"""A stored page, once more: ask the host whether it has changed.
+
+Promise: a page that cannot be fetched stays stored as it is; its record then says when it was checked.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.context import Context
+from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
+from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, Stored, Unchanged
+from fscrawl.handlers.pages import PageHandler
+from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.robots import refusal_of
+from fscrawl.handlers.writer import Writer
+from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
+
+
+class RefreshHandler:
+    def __init__(self, context: Context, writer: Writer, pages: PageHandler) -> None:
+        self._context = context
+        self._tree = context.tree
+        self._writer = writer
+        self._pages = pages
+
+    def fetch(self, task: PageTask, begun_at: float) -> Outcome:
+        """Ask whether a page has changed, and store it if it has."""
+        old = stored_record(self._tree, task)
+        if old is None:
+            return self._pages.fetch(task, begun_at)
+        if old.skipped == SITEMAP or refusal_of(self._context, task) is not None:
+            return Known(task)
+        answer, asked_at = self._context.ask(task.url, _conditions(old))
+        if not self._context.permitted():
+            return Returned(task, asked_at)
+        if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
+            outcome = self._writer.answered(task, answer, asked_at, begun_at)
+            if old.sha256 and not (isinstance(outcome, Stored) and outcome.kind == "stored"):
+                self._tree.drop_body(task.host, task.key)
+            return outcome
+        return self._keep(task, old, answer, asked_at, begun_at)
+
+    def _keep(
+        self, task: PageTask, old: PageRecord, answer: Fetched | Failed, asked_at: float, begun_at: float
+    ) -> Outcome:
+        """Leave the page as it is, and write into its record that it was checked."""
+        failure = answer if isinstance(answer, Failed) else bad_status(answer)
+        unchanged = isinstance(answer, Fetched) and answer.status == 304
+        if not unchanged and self._writer.may_try_again(task, failure):
+            return self._writer.failed(task, failure, asked_at, begun_at)
+        status, latency_s = (answer.status, answer.elapsed_s) if isinstance(answer, Fetched) else (0, 0.0)
+        record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
+        self._tree.put_record(task.host, record)
+        health = "answered" if unchanged else health_of(failure)
+        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), begun_at)
+        fresh, cut = self._context.fresh_links.of(old)
+        if unchanged:
+            return Unchanged(task, exchange, status, links=fresh, cut=cut)
+        return Unchanged(task, exchange, status, failure.class_, failure.message, fresh, cut)
+
+
+def _conditions(record: PageRecord) -> dict[str, str]:
+    """RFC 9110 13.1: what makes an answer say "not modified"."""
+    conditions = {"If-None-Match": record.headers.get("etag"), "If-Modified-Since": record.headers.get("last-modified")}
+    usable = {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}
+    return usable if record.sha256 else {}

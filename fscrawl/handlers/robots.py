@@ -1,0 +1,42 @@
+"""A host's robots.txt: learn it, and ask it whether a page may be fetched."""
+
+from __future__ import annotations
+
+import time
+
+from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.handlers.context import Context
+from fscrawl.handlers.exchange import is_silence, rest_s
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, RobotsKnown
+from fscrawl.http.fetch import Failed
+
+
+def refusal_of(context: Context, task: PageTask) -> Failed | None:
+    """Give the reason why a page may not be fetched; None if it may."""
+    if not context.settings.politeness.robots:
+        return None
+    rules, _ = context.robots_cache.rules_for(task.host, task.url)
+    if isinstance(rules, Failed):
+        return rules
+    if rules.allows(task.url):
+        return None
+    return Failed("robots", f"robots.txt does not allow it: {rules.forbidding_line(task.url)}", retry=False)
+
+
+class RobotsHandler:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def fetch(self, task: RobotsTask, begun_at: float) -> RobotsKnown | FailedForGood | FailedForNow:
+        """Learn the host's rules, from the tree if another run stored usable ones."""
+        found, asked = self._context.robots_cache.rules_for(task.host, task.url)
+        asked_at = time.monotonic()
+        if isinstance(found, Failed):
+            health: Health = "silent" if is_silence(found) else "failing"
+            exchange = Exchange(asked_at, health, 0.0, rest_s(found.headers), begun_at)
+            failed = FailedForNow if found.retry else FailedForGood
+            return failed(task, exchange, found.class_, found.message, found.status or 0)
+        named: tuple[str, ...] = ()
+        if self._context.settings.crawl.sitemaps:
+            named = self._context.fresh_links.sitemaps(found.sitemaps, task.url)
+        return RobotsKnown(task, Exchange(asked_at, "answered") if asked else None, found.delay_s, named)

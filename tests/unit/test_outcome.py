@@ -1,0 +1,44 @@
+"""Outcomes cross a pipe: what is sent is what arrives."""
+
+import pickle
+
+import pytest
+
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.handlers.outcome import (
+    Exchange,
+    FailedForGood,
+    FailedForNow,
+    Known,
+    Probed,
+    Returned,
+    RobotsKnown,
+    Stored,
+    Unchanged,
+)
+
+PAGE = PageTask("http://a.example/x", "a.example", "0" * 24, 2, "f" * 24, 1, check=False, mark="sitemap")
+ROBOTS = RobotsTask("http://a.example/x", "a.example", 2)
+PROBE = ProbeTask("http://a.example/x", "a.example")
+EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Stored(PAGE, EXCHANGE, "skipped", 200, 99, ("http://a.example/y",), {"scope": 2}, ("http://a.example/s",)),
+        Stored(PAGE, EXCHANGE, "stored", 200),
+        Unchanged(PAGE, EXCHANGE, 304, links=("http://a.example/y",)),
+        Known(PAGE),
+        FailedForGood(PAGE, None, "robots", "not allowed"),
+        FailedForNow(ROBOTS, EXCHANGE, "dns", "no such host"),
+        RobotsKnown(ROBOTS, EXCHANGE, 2.5),
+        Probed(PROBE, EXCHANGE),
+        Returned(PROBE, 5.0),
+    ],
+)
+def test_an_outcome_arrives_as_it_was_sent(outcome):
+    """Type and fields are the same after pickling, also those of the task and the exchange in it."""
+    arrived = pickle.loads(pickle.dumps([outcome]))[0]
+    assert arrived == outcome
+    assert [type(field) for field in (arrived, *arrived)] == [type(field) for field in (outcome, *outcome)]
