@@ -40,6 +40,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options, choose
 from fscrawl.dataset.write import part, segment, write, write_errors
 from fscrawl.errors import FscrawlError, UsageError
+from fscrawl.storage.layout import LINKS, MACHINERY, PAGE_ROOMS
 from fscrawl.store import Tree
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parallel import in_turn
@@ -109,7 +110,7 @@ def merge(
 
 def _refuse_inside(root: Path, out: Path) -> None:
     here, there = (Path(os.path.realpath(each)) for each in (out, root))
-    rooms = [there / room for room in ("htmls", "links", "errs", ".fscrawl")]
+    rooms = [there / room for room in (*PAGE_ROOMS, MACHINERY)]
     if here == there or any(here == room or room in here.parents for room in rooms):
         raise UsageError(f"--out {out}: that is where the crawl lives; name another directory")
 
@@ -180,7 +181,7 @@ def _gather(job: Job, crew: Crew, room: int | None) -> list[Gathered]:
 def _report_broken(job: Job, facts: list[Gathered], say: Say) -> None:
     broken = [page for each in facts for page in each.broken]
     for host, key, what in broken[:_EXAMPLES]:
-        place = job.tree.path_of("links", host, key).removeprefix(f"{job.root}/")
+        place = job.tree.tree_path(LINKS, host, key)
         say(f"{place}: {what}; left out")
     if len(broken) > _EXAMPLES:
         say(f"{len(broken) - _EXAMPLES} more could not be read; `fscrawl audit` tells which")
@@ -350,7 +351,7 @@ def _trouble(root: Path, out: Path, version: str) -> str:
     """Tell what keeps a worker from working, "" if nothing does; it runs there."""
     if version != __version__:
         return f"it has fscrawl {__version__}, not {version}"
-    unseen = [path for path in (root / ".fscrawl", out / STATE / "lock") if not path.exists()]
+    unseen = [path for path in (root / MACHINERY, out / STATE / "lock") if not path.exists()]
     return f"{unseen[0]} is not there; it must mount tree and dataset under the same paths" if unseen else ""
 
 

@@ -50,9 +50,9 @@ def seed(tree: Tree, given: dict[str, Any]) -> str:
     url = urls.normalise(text) if isinstance(text, str) else None
     if url is None:
         raise UsageError("url: not a URL to crawl; write it in full, like https://example.org/")
-    if url in read_seeds(tree.seeds_text(), "", lambda _: None):
+    if url in read_seeds(tree.controls.seeds(), "", lambda _: None):
         return f"it is a seed already: {url}"
-    tree.add_seeds([url])
+    tree.controls.add_seeds([url])
     return f"added: {url}"
 
 

@@ -1,7 +1,7 @@
 """Try the mount out before a crawl: does this file system keep what the tree is built on?
 
 Vocabulary:
-  yard     a directory of this machine's own in `.fscrawl`, removed afterwards whatever happens
+  directory     a directory of this machine's own in `.fscrawl`, removed afterwards whatever happens
   unsafe   what costs time or work here, but loses nothing: a warning
   refused  what would lose data: a TreeError that says what to do
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fscrawl.errors import TreeError
-from fscrawl.fleet.logs import Yard
+from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
 LONGEST_WAIT_S = 1.0  # for an append or a new name to be seen
@@ -67,18 +67,18 @@ def probe(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mount:
     """Try the file system of `tree` out, warn of what is unsafe; TreeError if a crawl there would lose data."""
-    yard = Yard(tree, tree.machine)
-    kind = _kind_of(yard.real_root())
+    directory = ProbeDirectory(tree.files, tree.machine)
+    kind = _kind_of(directory.real_root())
     where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
-    yard.make()
+    directory.make()
     try:
-        mount = _try_out(yard, kind, where, _Patience(clock, sleep))
+        mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
     except TreeError:
         tree.check_there()  # if the share has gone meanwhile, that is what to say
         raise
     finally:
         with contextlib.suppress(TreeError):  # what is left of it the audit clears away
-            yard.clear(_NAMES)
+            directory.clear(_NAMES)
     unsafe = mount.unsafe()
     if unsafe:
         tree.check_there()
@@ -87,7 +87,7 @@ def probe(
     return mount
 
 
-class _Patience:
+class _Waiting:
     def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
         self._clock = clock
         self._sleep = sleep
@@ -102,23 +102,23 @@ class _Patience:
         return self._clock() - began
 
 
-def _try_out(yard: Yard, kind: str, where: str, patience: _Patience) -> Mount:
-    yard.create("page", _OLD)
-    exclusive = not yard.create("page", _NEW)
-    yard.append("log", _NEW)
-    append_seen_s = patience.until(lambda: yard.read("log").endswith(_NEW))
+def _try_out(directory: ProbeDirectory, kind: str, where: str, waiting: _Waiting) -> Mount:
+    directory.create("page", _OLD)
+    exclusive = not directory.create("page", _NEW)
+    directory.append("log", _NEW)
+    append_seen_s = waiting.until(lambda: directory.read("log").endswith(_NEW))
     if append_seen_s is None:
         raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
-    _link(yard, where)
-    _replace(yard, where, patience)
-    listing_seen_s = patience.until(lambda: {"page", "second"} <= set(yard.names()))
+    _link(directory, where)
+    _replace(directory, where, waiting)
+    listing_seen_s = waiting.until(lambda: {"page", "second"} <= set(directory.names()))
     return Mount(kind, exclusive, append_seen_s, listing_seen_s)
 
 
-def _link(yard: Yard, where: str) -> None:
+def _link(directory: ProbeDirectory, where: str) -> None:
     try:
-        yard.link("page", "second")
-        exclusive = not yard.link("log", "second")
+        directory.link("page", "second")
+        exclusive = not directory.link("log", "second")
     except TreeError as error:
         if not _is_unable(error):
             raise
@@ -127,15 +127,15 @@ def _link(yard: Yard, where: str) -> None:
         raise TreeError(f"{where} lets link() take a name twice, so a shard could have two owners: {_ELSEWHERE}")
 
 
-def _replace(yard: Yard, where: str, patience: _Patience) -> None:
+def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
     refused = TreeError(f"{where} does not replace a file by rename(): {_ELSEWHERE}")
     try:
-        yard.rename("log", "page")
+        directory.rename("log", "page")
     except TreeError as error:
         if not _is_unable(error):
             raise
         raise refused from error
-    if patience.until(lambda: yard.read("page").endswith(_NEW)) is None:
+    if waiting.until(lambda: directory.read("page").endswith(_NEW)) is None:
         raise refused
 
 

@@ -19,15 +19,16 @@ from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.feed import Found, Writer
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.logs import Logs
 from fscrawl.frontier import marks
+from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
 _FLUSH_EVERY = 10_000  # lines
 _MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
-_REFERRER = re.compile(r"(?:[0-9a-f]{24})?")
+_REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
 
 
 def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
@@ -35,8 +36,8 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
 
     `tree`: open as a machine of its own. TreeError if it cannot be read or written.
     """
-    machinery = Machinery(tree)
-    writer = Writer(machinery)
+    logs = Logs(tree)
+    writer = Writer(logs)
     put: Counter[str] = Counter()
     for record in _failures(tree, hosts, warn):
         if classes and record.class_ not in classes:
@@ -51,19 +52,17 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
     writer.flush()
     writer.close()
     if writer.sent:
-        heartbeat.sign(machinery.heartbeat_log(), tree.machine, writer.sent)
+        heartbeat.sign(logs.heartbeat_log(), tree.machine, writer.sent)
     return put
 
 
 def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
     """Read the failures of URLs that are not stored."""
-    wanted = [host for host in sorted(tree.hosts("errs")) if not hosts or any(map(partial(_is_of, host), hosts))]
+    wanted = [host for host in sorted(tree.hosts(ERRS)) if not hosts or any(map(partial(_is_of, host), hosts))]
     with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
         for host in wanted:
-            stored = frozenset(tree.keys("links", host))
-            jobs = (
-                partial(_read, tree, host, key, warn) for key in sorted(tree.keys("errs", host)) if key not in stored
-            )
+            stored = frozenset(tree.keys(LINKS, host))
+            jobs = (partial(_read, tree, host, key, warn) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
             yield from (record for record in in_turn(pool, jobs) if record is not None)
 
 
@@ -76,7 +75,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
     try:
         record = tree.error(host, key)
     except RecordError as error:
-        warn(f"{tree.path_of('errs', host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+        warn(f"{tree.path_of(ERRS, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
         return None
     except TreeError as error:
         if error.is_missing:  # stored meanwhile

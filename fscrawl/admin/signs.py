@@ -18,19 +18,19 @@ def pause(tree: Tree, hosts: list[str]) -> list[str]:
     """Pause all machines, or these hosts; give the names of the signs. UsageError, and no sign, if one is no host."""
     names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
     for name in names:
-        tree.put_sign(name)
+        tree.controls.put_sign(name)
     return names
 
 
 def resume(tree: Tree, hosts: list[str]) -> list[str]:
     """Take signs away: of these hosts, or all there are; give the names of those that were there."""
-    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or sorted(tree.signs() | {PAUSE, STOP})
-    return [name for name in names if tree.drop_sign(name)]
+    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or sorted(tree.controls.signs() | {PAUSE, STOP})
+    return [name for name in names if tree.controls.drop_sign(name)]
 
 
 def stop(tree: Tree) -> str:
     """Have all machines leave; give the name of the sign."""
-    tree.put_sign(STOP)
+    tree.controls.put_sign(STOP)
     return STOP
 
 

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root)
     chosen = settings_of(tree)
-    seeds = read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn)
+    seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn)
     report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
     print(json.dumps(report.as_json()) if options.json else "\n".join(report.lines()))
     return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

@@ -78,4 +78,4 @@ def open_tree(root: Path) -> Tree:
 
 def settings_of(tree: Tree) -> settings.Settings:
     """Read a tree's settings; SettingsError if they are wrong."""
-    return settings.parse(tree.settings_text(), f"{tree.root}/{settings.FILE}")
+    return settings.parse(tree.controls.settings(), f"{tree.root}/{settings.FILE}")

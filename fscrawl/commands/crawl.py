@@ -138,7 +138,7 @@ def _open_or_create(
         _create(root, settings.apply(settings.Settings(), options.set), given)
     tree = store.Tree(root, new_machine_id())
     chosen = read_settings(tree, progress.warn)
-    tree.fsync = chosen.store.fsync
+    tree.files.fsync = chosen.store.fsync
     return tree, chosen
 
 
@@ -164,7 +164,7 @@ def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozens
     known = wait_for_seeds(tree, progress.warn)
     new = [url for url in given if url not in known]
     if new:
-        tree.add_seeds(new)
+        tree.controls.add_seeds(new)
     if not known and not new:
         raise UsageError(f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or give --seed URL")
     return frozenset(known + new)

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root)
-    seeds = frozenset(read_seeds(tree.seeds_text(), f"{tree.root}/{store.SEEDS}", progress.warn))
+    seeds = frozenset(read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn))
     bar = sys.stderr.isatty()
     found = explain(tree, settings_of(tree), seeds, options.url, all_inlinks=options.inlinks, bar=bar)
     print(json.dumps(found.as_json()) if options.json else "\n".join(map(plain, _lines(found))))

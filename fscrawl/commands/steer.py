@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if options.verb == "resume":
         removed = signs.resume(tree, options.host)
         print(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")
-        if remaining := tree.signs() - {*removed}:  # an old listing may still show a removed sign
+        if remaining := tree.controls.signs() - {*removed}:  # an old listing may still show a removed sign
             print(f"still there: {_listed(remaining)}")
         return EXIT_OK
     names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)

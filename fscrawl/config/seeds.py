@@ -37,14 +37,14 @@ def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
 def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:
     """Read the tree's `seeds.txt` when a machine starts. Wait while its last line may still be written."""
     where = f"{tree.root}/{SEEDS}"
-    text, since = tree.seeds_text(), time.monotonic()
+    text, since = tree.controls.seeds(), time.monotonic()
     warned = False
     while text and not text.endswith("\n") and time.monotonic() - since < _WRITING_S:
         if not warned:
             warned = True
             warn(f"{where}: the last line does not end with a newline; waiting a few seconds for the rest of it")
         time.sleep(_POLL_S)
-        again = tree.seeds_text()
+        again = tree.controls.seeds()
         if again != text:
             text, since = again, time.monotonic()
     return read_seeds(text, where, warn)

@@ -28,7 +28,7 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
     Half a file may be valid TOML. So a file without its last line must stay the same for as long as caches live.
     """
     where = f"{tree.root}/{settings.FILE}"
-    text, since = tree.settings_text(), time.monotonic()
+    text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
         found = settings.parse(text, where)
@@ -41,7 +41,7 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
                 f" stays the same for {CACHES_LIVE_S:.0f} s"
             )
         time.sleep(_POLL_S)
-        again = tree.settings_text_if_there() or text
+        again = tree.controls.settings_if_there() or text
         if again != text:
             text, since = again, time.monotonic()
 
@@ -71,11 +71,11 @@ class EditWatcher:
         self._tree = tree
         self._warn = warn
         self._check = check
-        text = tree.settings_text()
+        text = tree.controls.settings()
         self._text = self._used = text if _means(text, current) else ""  # otherwise it has been edited meanwhile
         self._candidate = self._text
         self._candidate_since = 0.0
-        self._seed_text = tree.seeds_text()
+        self._seed_text = tree.controls.seeds()
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
@@ -88,7 +88,7 @@ class EditWatcher:
         A bad edit is reported once, and the last good settings stay in force.
         """
         try:
-            text = self._tree.settings_text_if_there()
+            text = self._tree.controls.settings_if_there()
         except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
             return False
         if text is None:
@@ -122,7 +122,7 @@ class EditWatcher:
     def look_for_signs(self) -> None:
         """Look for the signs in the root: STOP, PAUSE, and PAUSE.<host>."""
         try:
-            signs = self._tree.signs()
+            signs = self._tree.controls.signs()
         except TreeError:
             return
         self.stopped = STOP in signs
@@ -132,7 +132,7 @@ class EditWatcher:
     def new_seeds(self) -> list[str]:
         """Return the seeds on lines that were added since the last look."""
         try:
-            text = self._tree.seeds_text()
+            text = self._tree.controls.seeds()
         except TreeError:
             return []
         if text == self._seed_text:

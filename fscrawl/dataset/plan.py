@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from fscrawl.dataset.dataset_dir import STATE, Shelf
 from fscrawl.dataset.options import Filters
 from fscrawl.errors import UsageError
+from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
 
 BATCH_PAGES = 500
@@ -88,13 +89,13 @@ def batches(shelf: Shelf, run: int) -> Iterator[Batch]:
 
 def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
     """List the host directories that may be wanted, in order; a file that somebody put beside them is none."""
-    names = (name for name, kind in tree.entries(room) if kind == "directory" and not name.startswith("."))
+    names = (name for name, kind in tree.files.entries(room) if kind == "directory" and not name.startswith("."))
     return sorted(filter(filters.may_take_host, names))
 
 
 def _listed(tree: Tree, filters: Filters) -> Iterator[Name]:
-    for host in hosts_of(tree, "links", filters):
-        for key in sorted(tree.keys("links", host)):
+    for host in hosts_of(tree, LINKS, filters):
+        for key in sorted(tree.keys(LINKS, host)):
             yield host, key
 
 

@@ -21,6 +21,7 @@ from fscrawl import urls
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError, TreeBusyError, TreeError
+from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -84,7 +85,7 @@ def _read_bodies(job: Job, pages: list[Page]) -> list[Page]:
 def _read_record(job: Job, name: Name) -> Page:
     host, key = name
     try:
-        data = patiently(job, "links", host, key)
+        data = patiently(job, LINKS, host, key)
         record = None if data is None else encodable(PageRecord.from_json(data), data)
     except RecordError as error:
         return Page(name, why="broken", broken=f"its record cannot be read: {error}")
@@ -103,7 +104,7 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> Page:
     if not record.sha256:
         return Page(name, record)
     try:
-        body = patiently(job, "htmls", *name)
+        body = patiently(job, HTMLS, *name)
     except RecordError as error:
         return Page(name, why="broken", broken=f"its body cannot be read: {error}")
     if body is None:
@@ -115,17 +116,17 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> Page:
 
 def patiently(job: Job, room: str, host: str, key: str) -> bytes | None:
     """Read a page's file in spite of passing faults; None if it is not there, RecordError if it is no file."""
-    place = job.tree.path_of(room, host, key).removeprefix(f"{job.root}/")
+    place = job.tree.tree_path(room, host, key)
     for _ in range(_BUSY_TRIES - 1):
         try:
-            return job.tree.read(place)
+            return job.tree.files.read(place)
         except TreeBusyError:
             time.sleep(_BUSY_S)
         except TreeError as error:
             if isinstance(error.__cause__, IsADirectoryError | PermissionError):  # this one alone, not the share
                 raise RecordError(str(error.__cause__.strerror).lower()) from error
             raise
-    return job.tree.read(place)
+    return job.tree.files.read(place)
 
 
 R = TypeVar("R", PageRecord, ErrorRecord)

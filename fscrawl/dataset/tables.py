@@ -17,6 +17,7 @@ from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.reading import encodable, is_sound, patiently
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -111,14 +112,14 @@ def errors(job: Job) -> Iterator[pa.RecordBatch]:
 
 
 def _failed(job: Job) -> Iterator[tuple[str, str]]:
-    for host in hosts_of(job.tree, "errs", job.filters):
-        stored = frozenset(job.tree.keys("links", host))
-        yield from ((host, key) for key in sorted(job.tree.keys("errs", host)) if key not in stored)
+    for host in hosts_of(job.tree, ERRS, job.filters):
+        stored = frozenset(job.tree.keys(LINKS, host))
+        yield from ((host, key) for key in sorted(job.tree.keys(ERRS, host)) if key not in stored)
 
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
     try:
-        data = patiently(job, "errs", host, key) or b""
+        data = patiently(job, ERRS, host, key) or b""
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None

@@ -31,6 +31,7 @@ from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.outage import Outage
+from fscrawl.storage.layout import HTMLS
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
@@ -92,7 +93,7 @@ class Machine:
         self._finished = False
         check_usable(settings)
         self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
-        tree.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
+        tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         self._watch = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
@@ -153,7 +154,7 @@ class Machine:
     def _new_pool(self) -> Pool:
         settings = self._settings
         tree, permit = self._tree, self._membership.permit
-        place = Place(tree.root, tree.record, tree.machine, tree.fsync, self._options.threads, permit)
+        place = Place(tree.root, tree.record, tree.machine, tree.files.fsync, self._options.threads, permit)
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
         return Pool(self._options.workers, place, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
@@ -256,7 +257,7 @@ class Machine:
     def _count_stored(self) -> None:
         """Where pages are limited, count those there are: other machines' beats tell how many come to them."""
         if self._settings.crawl.max_pages is not None:
-            self._stored_before = sum(len(self._tree.keys("htmls", host)) for host in self._tree.hosts("htmls"))
+            self._stored_before = sum(len(self._tree.keys(HTMLS, host)) for host in self._tree.hosts(HTMLS))
             self._elsewhere_before = self._membership.pages_elsewhere()
 
     def _budget(self) -> float:

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Generator, Iterator
 from typing import NamedTuple, Protocol
 
-from fscrawl.fleet.logs import SEGMENT_BYTES, Log
+from fscrawl.fleet.logs import SEGMENT_BYTES
+from fscrawl.storage.append_log import Log
 
 
 class Found(NamedTuple):
@@ -29,7 +30,7 @@ class Found(NamedTuple):
 
 
 class Feeds(Protocol):
-    """What a reader needs of the tree (`machinery.Machinery` has it)."""
+    """What a reader needs of the tree (`logs.Logs` has it)."""
 
     def feeds(self) -> dict[str, int]: ...
     def feed_log(self, segment: int) -> Log: ...

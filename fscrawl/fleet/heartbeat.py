@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from fscrawl.errors import TreeError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
-from fscrawl.fleet.logs import Log
+from fscrawl.storage.append_log import Log
 from fscrawl.storage.retrying import Retrying
 
 _RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one

@@ -28,7 +28,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.feed import Found, Reader, Writer
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
 from fscrawl.frontier import marks

@@ -27,14 +27,14 @@ from typing import Protocol
 
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
-from fscrawl.fleet.logs import Lease
+from fscrawl.fleet.leases import Lease
 
 _NOBODY = ""
 _GLANCE = 1 / 3  # of `dead_after`: so long may pass between two looks at others' logs
 
 
 class Shared(Protocol):
-    """What a fleet needs of the tree (`machinery.Machinery` has it)."""
+    """What a fleet needs of the tree (`leases.Machinery` has it)."""
 
     def machines(self) -> list[str]: ...
     def read_heartbeats(self, machine: str, offset: int) -> bytes: ...

@@ -15,7 +15,7 @@ from fscrawl.config.watcher import CACHES_LIVE_S
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.storage.atomic import remove
+from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
@@ -48,14 +48,14 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
         try:
             return tree.page(host, key)
         except RecordError as error:
-            warn(f"{tree.path_of('links', host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+            warn(f"{tree.path_of(LINKS, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
         except TreeError as error:
             if not error.is_missing:
                 raise
             missed.append(key)
         return None
 
-    keys = tree.keys("links", host)
+    keys = tree.keys(LINKS, host)
     if tree.record.partition == "url":
         keys = [key for key in keys if urls.shard(key, tree.record.shards) in shards]
     with ThreadPoolExecutor(READERS, thread_name_prefix="reseed") as readers:
@@ -63,7 +63,7 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
     yield from _until_found(missed, read)
     if missed:
         tree.check_there()
-        warn(f"{len(missed)} records of {host} are listed and not there, as {tree.path_of('links', host, missed[0])}")
+        warn(f"{len(missed)} records of {host} are listed and not there, as {tree.path_of(LINKS, host, missed[0])}")
 
 
 def _until_found(missed: list[str], read: Callable[[str], PageRecord | None]) -> Iterator[PageRecord | None]:
@@ -85,7 +85,7 @@ def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fl
     for path, owner in temporaries:
         dead = not fleet.is_live(owner, now) if owner in fleet.peers else is_gone_by_name(owner)
         if dead and owner != tree.machine:
-            remove(path, tree.retrying)
+            tree.files.remove(path)
 
 
 def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
@@ -93,4 +93,4 @@ def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
     for host in hosts:
         for path, owner in tree.all_temporaries(host):
             if owner == tree.machine:
-                remove(path, tree.retrying)
+                tree.files.remove(path)

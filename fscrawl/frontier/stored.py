@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from fscrawl.storage.layout import ERRS, HTMLS, LINKS, PAGE_ROOMS
 from fscrawl.store import Tree
-
-_ROOMS = ("htmls", "links", "errs")
 
 
 class Stored(Protocol):
@@ -35,12 +34,12 @@ class StoredOnTree:
 
     def list_hosts(self) -> None:
         """Bring `hosts` up to date."""
-        self.hosts = frozenset(host for room in _ROOMS for host in self._tree.hosts(room))
+        self.hosts = frozenset(host for room in PAGE_ROOMS for host in self._tree.hosts(room))
 
     def keys(self, host: str) -> list[str]:
         """Give the keys that are stored or have failed for good."""
-        return self._tree.keys("links", host) + self._tree.keys("errs", host) if host in self.hosts else []
+        return self._tree.keys(LINKS, host) + self._tree.keys(ERRS, host) if host in self.hosts else []
 
     def page_count(self, host: str) -> int:
         """Tell how many pages are stored."""
-        return len(self._tree.keys("htmls", host)) if host in self.hosts else 0
+        return len(self._tree.keys(HTMLS, host)) if host in self.hosts else 0

@@ -25,7 +25,7 @@ from fscrawl.config.settings import FILE, Settings, digest_of, parse
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_lines
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.store import Tree
 
 HISTORY_S = 3600.0
@@ -205,7 +205,7 @@ class Observer:
         `gone`: tells whether the process that said hello is known to have ended.
         """
         self._tree = tree
-        self._settings = settings or (lambda: parse(tree.settings_text(), f"{tree.root}/{FILE}"))
+        self._settings = settings or (lambda: parse(tree.controls.settings(), f"{tree.root}/{FILE}"))
         self._machinery = Machinery(tree)
         self._machines: dict[str, MachineStatus] = {}
         self._gone = gone
@@ -229,15 +229,15 @@ class Observer:
             now,
             self._tree.record.crawl,
             tuple(sorted(shown, key=lambda machine: (machine.state != "alive", machine.name))),
-            tuple(sorted(self._tree.signs())),
-            self._tree.free_bytes(),
+            tuple(sorted(self._tree.controls.signs())),
+            self._tree.files.free_bytes(),
             self._digest,
             trouble,
         )
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""
-        text = self._tree.settings_text_if_there()
+        text = self._tree.controls.settings_if_there()
         if text is not None:
             self._digest = digest_of(text)
         try:

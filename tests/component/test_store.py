@@ -17,6 +17,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.storage import creation
 from fscrawl.storage.atomic import claim, publish
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
@@ -214,7 +215,7 @@ def test_listing(tree):
     assert sorted(set(tree.keys("links", HOST)) - {"x"}) == keys
     assert tree.keys("links", "b.example") == []
     assert [owner for _, owner in tree.temporaries("links", HOST)] == ["m-2-bb"]
-    store.remove(tree.temporaries("links", HOST)[0][0])
+    tree.files.remove(tree.temporaries("links", HOST)[0][0])
     assert tree.temporaries("links", HOST) == []
     assert tree.temporaries("links", "b.example") == []
 
@@ -235,7 +236,11 @@ def test_create(directory):
     create(root, RECORD, "[crawl]\n", "http://a.example/\n")
     create(root, FANNED, "[fetch]\n", "http://b.example/\n")
     tree = Tree(root, "m")
-    assert (tree.record, tree.settings_text(), tree.seeds_text()) == (RECORD, "[crawl]\n", "http://a.example/\n")
+    assert (tree.record, tree.controls.settings(), tree.controls.seeds()) == (
+        RECORD,
+        "[crawl]\n",
+        "http://a.example/\n",
+    )
     assert store.state_of(root) == "tree"
     assert files(root) == [".fscrawl/README", ".fscrawl/tree.json", "crawl.toml", "seeds.txt"]
 
@@ -247,7 +252,7 @@ def test_create_in_a_directory(directory):
     assert store.state_of(directory) == "seeds"
     create(directory, RECORD, "", "")
     tree = Tree(directory, "m")
-    assert (tree.seeds_text(), tree.settings_text()) == ("http://mine.example/", "# mine\n")
+    assert (tree.controls.seeds(), tree.controls.settings()) == ("http://mine.example/", "# mine\n")
 
 
 def test_create_race(directory):
@@ -269,15 +274,15 @@ def test_create_race(directory):
 
 def test_seeds(tree):
     """Seeds are appended as whole lines, after a last line without newline and after a file that was removed too."""
-    tree.add_seeds(["http://a.example/"])
-    assert tree.seeds_text() == "http://a.example/\n"
+    tree.controls.add_seeds(["http://a.example/"])
+    assert tree.controls.seeds() == "http://a.example/\n"
     (tree.root / "seeds.txt").write_text("http://b.example/")
-    tree.add_seeds(["http://c.example/", "http://d.example/é"])
-    assert tree.seeds_text() == "http://b.example/\nhttp://c.example/\nhttp://d.example/é\n"
+    tree.controls.add_seeds(["http://c.example/", "http://d.example/é"])
+    assert tree.controls.seeds() == "http://b.example/\nhttp://c.example/\nhttp://d.example/é\n"
     (tree.root / "seeds.txt").unlink()
-    assert tree.seeds_text() == ""
-    tree.add_seeds(["http://e.example/"])
-    assert tree.seeds_text() == "http://e.example/\n"
+    assert tree.controls.seeds() == ""
+    tree.controls.add_seeds(["http://e.example/"])
+    assert tree.controls.seeds() == "http://e.example/\n"
 
 
 def test_missing_room(tree):
@@ -377,20 +382,21 @@ def test_killed_while_storing(directory, function, when, number):
     assert {owner for _, owner in left} <= {"m-2-bb"}
     tree.put_page(host, page(OTHER), BODY)
     for path, _ in left:
-        store.remove(path)
+        tree.files.remove(path)
     verify(tree)
     assert tree.is_done(host, OTHER)
     assert not any(name.endswith(".tmp") for name in files(root))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_killed_while_creating(directory, when, number):
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
+def test_killed_while_creating(directory, monkeypatch, when, number):
     """A process killed while it makes a tree leaves a tree or none, and the next one completes it."""
     root = directory / "root"
+    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", 0.05)
     crash(root, "link", when, number)
     state = store.state_of(root)
-    if (when, number) == ("after", 4):
+    if (when, number) == ("after", 5):
         assert state == "tree"
     else:
         assert state in {"seeds", "directory"}
@@ -398,4 +404,8 @@ def test_killed_while_creating(directory, when, number):
             Tree(root, "m-1-aa")
     create(root, RECORD, "[crawl]\n", "http://a.example/\n")
     tree = Tree(root, "m-1-aa")
-    assert (tree.record, tree.settings_text(), tree.seeds_text()) == (RECORD, "[crawl]\n", "http://a.example/\n")
+    assert (tree.record, tree.controls.settings(), tree.controls.seeds()) == (
+        RECORD,
+        "[crawl]\n",
+        "http://a.example/\n",
+    )

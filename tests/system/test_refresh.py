@@ -66,8 +66,8 @@ def refresh(root: Path, age: str = "0s") -> str:
 def audited(root: Path) -> dict[str, int]:
     """Give what the audit finds wrong."""
     tree = Tree(root, "audit-1-aa")
-    seeds = read_seeds(tree.seeds_text(), "", print)
-    return dict(+audit(tree, settings.parse(tree.settings_text()), seeds).found)
+    seeds = read_seeds(tree.controls.seeds(), "", print)
+    return dict(+audit(tree, settings.parse(tree.controls.settings()), seeds).found)
 
 
 def age_all(root: Path) -> None:

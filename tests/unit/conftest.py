@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from fscrawl import store
 from fscrawl.fleet import heartbeat
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.storage import retrying
+from fscrawl.storage import creation, retrying
 from tests.support.frontiers import chosen
 
 _LIMIT_S = 0.05
@@ -26,7 +25,7 @@ def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_retrying(monkeypatch: pytest.MonkeyPatch) -> None:
-    for each in (retrying.BRIEF, store._WITH_OTHERS, heartbeat._RETRYING):
+    for each in (retrying.BRIEF, creation._WITH_OTHERS, heartbeat._RETRYING):
         monkeypatch.setattr(each, "limit_s", _LIMIT_S)
 
 

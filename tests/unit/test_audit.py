@@ -14,9 +14,10 @@ from fscrawl.admin.audit import KINDS, audit, scanner
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import feed, heartbeat
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
+from fscrawl.storage.layout import TREE_RECORD
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.store import Tree
+from fscrawl.store import Tree, TreeFiles
 from tests.support.beats import facts_of
 
 CHECKOUT = Path(__file__).parents[2]
@@ -606,7 +607,7 @@ def test_what_a_live_machine_writes_meanwhile(made):
 
 def test_page_that_is_replaced_meanwhile(made, monkeypatch):
     """What is wrong at first and right on a second look was being replaced, and is nothing wrong."""
-    real, seen = Tree.read, []
+    real, seen = TreeFiles.read, []
 
     def read(self, place):
         data = real(self, place)
@@ -615,14 +616,15 @@ def test_page_that_is_replaced_meanwhile(made, monkeypatch):
             return data[:3]
         return data
 
-    monkeypatch.setattr(Tree, "read", read)
+    monkeypatch.setattr(TreeFiles, "read", read)
     assert made.audit().ok
     assert seen
 
 
 def test_files_that_vanish_meanwhile(made, monkeypatch):
     """A record, a failure or a robots.txt that is gone when it is read is nothing wrong."""
-    monkeypatch.setattr(Tree, "read", lambda self, place: None)
+    real = TreeFiles.read
+    monkeypatch.setattr(TreeFiles, "read", lambda self, path: real(self, path) if path == TREE_RECORD else None)
     assert made.audit().ok
 
 
@@ -652,15 +654,15 @@ def test_mended_by_somebody_else(made, monkeypatch):
 
 def test_hiccups_of_the_file_system(made, monkeypatch):
     """A read that fails in passing is tried again; one that goes on failing ends the audit."""
-    real, failures = Tree.read, [2]
+    real, failures = TreeFiles.read, [2]
 
     def read(self, place):
-        if failures[0]:
+        if failures[0] and place != TREE_RECORD:
             failures[0] -= 1
             raise TreeBusyError("stale")
         return real(self, place)
 
-    monkeypatch.setattr(Tree, "read", read)
+    monkeypatch.setattr(TreeFiles, "read", read)
     assert made.audit().ok
     failures[0] = 1000
     with pytest.raises(TreeBusyError):
@@ -686,7 +688,7 @@ def test_removal_that_fails(made, monkeypatch):
     def failing(path):
         raise OSError(errno.EROFS, "read-only")
 
-    monkeypatch.setattr(store.os, "unlink", failing)
+    monkeypatch.setattr(os, "unlink", failing)
     with pytest.raises(TreeError, match="read-only"):
         made.audit(repair=True)
 
@@ -768,7 +770,7 @@ def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
     def failing(path):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(store.os, "scandir", failing)
+    monkeypatch.setattr(os, "scandir", failing)
     assert run(made) == 75
     assert "input/output error" in capsys.readouterr().err
 

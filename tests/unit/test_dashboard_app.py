@@ -525,7 +525,7 @@ def test_control(ask: Ask, grown: Grown) -> None:
     assert post(ask, "pause", {}).json() == {"done": "created: PAUSE"}
     assert post(ask, "pause", {"hosts": ["p.example:8080"]}).json() == {"done": "created: PAUSE.p.example_8080"}
     assert post(ask, "stop", {}).json() == {"done": "created: STOP"}
-    assert grown.tree.signs() == {"PAUSE", "PAUSE.p.example_8080", "STOP"}
+    assert grown.tree.controls.signs() == {"PAUSE", "PAUSE.p.example_8080", "STOP"}
     assert post(ask, "resume", {"hosts": ["p.example_8080"]}).status == 200
     assert post(ask, "resume", b"").json() == {"done": "removed: PAUSE, STOP"}
     assert post(ask, "resume", {}).json() == {"done": "nothing was paused or stopped"}
@@ -535,11 +535,11 @@ def test_seeds(ask: Ask, grown: Grown) -> None:
     """A seed is added in its normal form, once."""
     assert post(ask, "seed", {"url": "HTTP://New.example"}).json() == {"done": "added: http://new.example/"}
     assert "already" in post(ask, "seed", {"url": "http://new.example/#x"}).json()["done"]
-    assert grown.tree.seeds_text().count("new.example") == 1
+    assert grown.tree.controls.seeds().count("new.example") == 1
     for wrong in ({"url": "new.example"}, {"url": 1}, {}, {"url": "http://a.example/\nhttp://b.example/ x"}):
         answer = post(ask, "seed", wrong)
         assert answer.status == (200 if "b.example" in str(wrong) else 400)
-    assert all(" " not in line for line in grown.tree.seeds_text().splitlines())
+    assert all(" " not in line for line in grown.tree.controls.seeds().splitlines())
 
 
 def test_retry(ask: Ask, grown: Grown) -> None:
@@ -553,7 +553,7 @@ def test_retry(ask: Ask, grown: Grown) -> None:
 def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> None:
     """What is no JSON object, or not of texts, changes nothing."""
     assert post(ask, "pause", given).status == 400
-    assert grown.tree.signs() == frozenset()
+    assert grown.tree.controls.signs() == frozenset()
 
 
 def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
@@ -564,7 +564,7 @@ def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
     assert ask("/control/pause", "POST").status == 403
     with pytest.raises(UsageError):
         control.pause(grown.tree, {"hosts": ["a.example"] * 1001})
-    assert grown.tree.signs() == frozenset()
+    assert grown.tree.controls.signs() == frozenset()
 
 
 def test_candidates() -> None:

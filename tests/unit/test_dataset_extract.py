@@ -14,7 +14,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.storage.records import ErrorRecord, PageRecord
-from fscrawl.store import Tree
+from fscrawl.store import Tree, TreeFiles
 from tests.support.trees import Grown, check
 
 A, B = "http://a.example/", "http://a.example/b"
@@ -67,7 +67,7 @@ def test_done_once(tree, tmp_path, monkeypatch):
     tree.file("htmls", B).unlink()
     facts = gather(job, only(job))
     assert facts.broken == [("a.example", tree.records[B].key, "its body is missing")]
-    monkeypatch.setattr(Tree, "read", None)
+    monkeypatch.setattr(TreeFiles, "read", None)
     assert gather(job, only(job)) == facts
 
 
@@ -97,7 +97,7 @@ def test_records_gone_since_the_plan(tree, tmp_path):
 def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
     """A passing fault of the file system is tried again."""
     job = job_of(tree, tmp_path)
-    read, left = Tree.read, {}
+    read, left = TreeFiles.read, {}
 
     def busy(self, place):
         left[place] = left.get(place, faults) - 1
@@ -105,7 +105,7 @@ def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
             raise TreeBusyError("stale")
         return read(self, place)
 
-    monkeypatch.setattr(Tree, "read", busy)
+    monkeypatch.setattr(TreeFiles, "read", busy)
     monkeypatch.setattr(room, "_BUSY_S", 0)
     assert gather(job, only(job)).rows == rows
 
@@ -117,7 +117,7 @@ def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
     def busy(*_):
         raise TreeBusyError("stale")
 
-    monkeypatch.setattr(Tree, "read", busy)
+    monkeypatch.setattr(TreeFiles, "read", busy)
     monkeypatch.setattr(room, "_BUSY_S", 0)
     with pytest.raises(TreeBusyError):
         gather(job, only(job))
@@ -131,7 +131,7 @@ def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
     def gone(*_):
         raise TreeError("the mount is gone") from OSError(107, "Transport endpoint is not connected")
 
-    monkeypatch.setattr(Tree, "read", gone)
+    monkeypatch.setattr(TreeFiles, "read", gone)
     with pytest.raises(TreeError, match="mount"):
         gather(job, only(job))
 

@@ -362,7 +362,7 @@ def test_signs_are_warnings(tree):
     """STOP, PAUSE and a paused host are told, with how to go on."""
     assert list(crawl.signs(tree)) == []
     for name in ("STOP", "PAUSE", "PAUSE.a.example"):
-        tree.put_sign(name)
+        tree.controls.put_sign(name)
     assert [each.what for each in crawl.signs(tree)] == [
         "PAUSE is in the root: nothing is fetched",
         "PAUSE.a.example is in the root: nothing is fetched of a.example",

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet.logs import Lease, Log, Machinery, Yard, tail
+from fscrawl.fleet.leases import Lease, Machinery
+from fscrawl.storage.append_log import Log, tail
+from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
@@ -120,7 +122,7 @@ def test_tail(tmp_path):
 
 def test_long_tail(tmp_path, monkeypatch):
     """A tail is read in pieces, each of whole lines."""
-    monkeypatch.setattr("fscrawl.fleet.logs._READ_BYTES", 10)
+    monkeypatch.setattr("fscrawl.storage.append_log._READ_BYTES", 10)
     path = write(tmp_path / "log", b"one\ntwo\nthree\n")
     assert [tail(path, 0), tail(path, 8)] == [b"one\ntwo\n", b"three\n"]
 
@@ -243,21 +245,21 @@ def test_no_directories(machinery, root):
         machinery.claim_lease(3, 1, "m")
 
 
-# -- a yard
+# -- the directory of a probe
 
 
-def test_yard(root):
-    """In a yard of its own a machine can try out what the file system does, and leave nothing behind."""
-    yard = Yard(Tree(root, "m"), "m")
-    assert yard.names() == []
-    yard.make()
-    assert [yard.create("a", b"1\n"), yard.create("a", b"2\n")] == [True, False]
-    yard.append("a", b"3\n4")
-    assert yard.read("a") == b"1\n3\n"
-    assert [yard.link("a", "b"), yard.link("a", "b")] == [True, False]
-    yard.rename("b", "c")
-    assert sorted(yard.names()) == ["a", "c"]
-    yard.clear(["a", "b", "c"])
-    yard.clear(["a"])
-    assert not Path(yard.path).exists()
-    assert yard.real_root() == str(root.resolve())
+def test_probe_directory(root):
+    """In a directory of its own a machine can try out what the file system does, and leave nothing behind."""
+    directory = ProbeDirectory(Tree(root, "m").files, "m")
+    assert directory.names() == []
+    directory.make()
+    assert [directory.create("a", b"1\n"), directory.create("a", b"2\n")] == [True, False]
+    directory.append("a", b"3\n4")
+    assert directory.read("a") == b"1\n3\n"
+    assert [directory.link("a", "b"), directory.link("a", "b")] == [True, False]
+    directory.rename("b", "c")
+    assert sorted(directory.names()) == ["a", "c"]
+    directory.clear(["a", "b", "c"])
+    directory.clear(["a"])
+    assert not Path(directory.path).exists()
+    assert directory.real_root() == str(root.resolve())

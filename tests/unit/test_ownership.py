@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.logs import Lease
+from fscrawl.fleet.leases import Lease
 from fscrawl.fleet.ownership import Changes, Fleet, wanted_of
 
 ALL = range(64)

@@ -11,8 +11,7 @@ from fscrawl.admin import probe
 from fscrawl.admin.probe import kind_in
 from fscrawl.config import settings
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet import logs
-from fscrawl.fleet.logs import Yard
+from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
@@ -61,7 +60,7 @@ def fail(monkeypatch, function, code):
     def failing(*args, **options):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(logs.os, function, failing)
+    monkeypatch.setattr(os, function, failing)
 
 
 def test_good_mount(tree):
@@ -82,8 +81,8 @@ def test_few_calls(tree, monkeypatch):
             calls[name] += 1
             return real(*args, **options)
 
-        monkeypatch.setattr(logs.os, name, counting)
-    monkeypatch.setattr(logs.os, "fsync", None)
+        monkeypatch.setattr(os, name, counting)
+    monkeypatch.setattr(os, "fsync", None)
     run(tree)
     assert calls["link"] == 2
     assert sum(calls.values()) + 4 < 30  # a listing is five calls of the system
@@ -101,7 +100,7 @@ def test_no_hard_links(tree, monkeypatch, code):
 
 def test_link_that_is_not_exclusive(tree, monkeypatch):
     """Where link() takes a name that is taken, a crawl is refused."""
-    monkeypatch.setattr(logs.os, "link", lambda old, new: None)
+    monkeypatch.setattr(os, "link", lambda old, new: None)
     with pytest.raises(TreeError, match="take a name twice"):
         run(tree)
 
@@ -115,7 +114,7 @@ def test_rename_that_fails(tree, monkeypatch):
 
 def test_rename_that_does_nothing(tree, monkeypatch):
     """Where a replaced file keeps its old bytes for a second, a crawl is refused."""
-    monkeypatch.setattr(logs.os, "rename", lambda old, new: None)
+    monkeypatch.setattr(os, "rename", lambda old, new: None)
     time = Time()
     with pytest.raises(TreeError, match="does not replace a file by rename"):
         run(tree, time)
@@ -135,7 +134,7 @@ def test_passing_faults(tree, monkeypatch, function, code, kind):
 
 def test_append_that_nobody_sees(tree, monkeypatch):
     """Where an append is not seen within a second, a crawl is refused."""
-    monkeypatch.setattr(Yard, "read", lambda self, name: b"")
+    monkeypatch.setattr(ProbeDirectory, "read", lambda self, name: b"")
     time = Time()
     with pytest.raises(TreeError, match="does not show what was appended"):
         run(tree, time)
@@ -144,8 +143,8 @@ def test_append_that_nobody_sees(tree, monkeypatch):
 
 def test_append_that_is_seen_late(tree, monkeypatch):
     """An append that is seen half a second later is worth a warning with that time."""
-    real, time = Yard.read, Time()
-    monkeypatch.setattr(Yard, "read", lambda self, name: real(self, name) if time.now >= 0.5 else b"")
+    real, time = ProbeDirectory.read, Time()
+    monkeypatch.setattr(ProbeDirectory, "read", lambda self, name: real(self, name) if time.now >= 0.5 else b"")
     mount, told = run(tree, time)
     assert mount.append_seen_s == pytest.approx(0.5, abs=0.02)
     assert len(told) == 1
@@ -154,7 +153,7 @@ def test_append_that_is_seen_late(tree, monkeypatch):
 
 def test_listing_without_new_names(tree, monkeypatch):
     """A listing that does not show a new name within a second is worth a warning."""
-    monkeypatch.setattr(Yard, "names", lambda self: [])
+    monkeypatch.setattr(ProbeDirectory, "names", lambda self: [])
     mount, told = run(tree)
     assert mount.listing_seen_s is None
     assert [text for text in told if "does not show a new name within 1 s" in text] == told != []
@@ -162,15 +161,15 @@ def test_listing_without_new_names(tree, monkeypatch):
 
 def test_listing_that_is_late(tree, monkeypatch):
     """A listing that shows a new name half a second late is worth a warning with that time."""
-    real, time = Yard.names, Time()
-    monkeypatch.setattr(Yard, "names", lambda self: real(self) if time.now >= 0.5 else ["page"])
+    real, time = ProbeDirectory.names, Time()
+    monkeypatch.setattr(ProbeDirectory, "names", lambda self: real(self) if time.now >= 0.5 else ["page"])
     assert "a new name 0.5" in run(tree, time)[1][0]
 
 
 def test_create_that_is_not_exclusive(tree, monkeypatch):
     """Two creations of one name that both succeed are worth a warning."""
-    real = Yard.create
-    monkeypatch.setattr(Yard, "create", lambda self, name, data: real(self, name, data) or True)
+    real = ProbeDirectory.create
+    monkeypatch.setattr(ProbeDirectory, "create", lambda self, name, data: real(self, name, data) or True)
     mount, told = run(tree)
     assert not mount.exclusive_create
     assert "O_EXCL is not kept" in told[0]
@@ -186,18 +185,18 @@ def test_mount_that_cannot_be_written(tree, monkeypatch, code, advice):
         run(tree)
 
 
-def test_yard_that_cannot_be_cleared(tree, monkeypatch):
-    """A yard that cannot be removed, as with NFS's left-over names, is left to the audit."""
+def test_directory_that_cannot_be_cleared(tree, monkeypatch):
+    """A directory that cannot be removed, as with NFS's left-over names, is left to the audit."""
     fail(monkeypatch, "rmdir", errno.ENOTEMPTY)
     assert run(tree)[1] == []
     assert left(tree) == ["probe-m-1-aa"]
 
 
-def test_yard_that_is_gone(tree):
-    """A yard that somebody removed has no names, and can be cleared."""
-    yard = Yard(tree, "nobody")
-    assert yard.names() == []
-    yard.clear(["page"])
+def test_directory_that_is_gone(tree):
+    """A directory that somebody removed has no names, and can be cleared."""
+    directory = ProbeDirectory(tree.files, "nobody")
+    assert directory.names() == []
+    directory.clear(["page"])
     assert left(tree) == []
 
 

@@ -15,7 +15,7 @@ import pytest
 from fscrawl import cli, store, urls
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor import report
 from fscrawl.monitor.report import svg, totals
 from fscrawl.monitor.report.timeline import EDGES, timeline_of, values_at

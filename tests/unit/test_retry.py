@@ -10,7 +10,7 @@ from fscrawl.admin.retry import retry
 from fscrawl.errors import TreeError
 from fscrawl.fleet.feed import Found, Reader
 from fscrawl.fleet.heartbeat import Peer
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 

@@ -30,8 +30,8 @@ def test_signs_are_empty_files_in_the_root(tree: Tree) -> None:
         assert signs.pause(tree, []) == ["PAUSE"]
         assert signs.pause(tree, ["a.example", "b.example:81"]) == ["PAUSE.a.example", "PAUSE.b.example_81"]
         assert signs.stop(tree) == "STOP"
-    assert tree.signs() == {"PAUSE", "PAUSE.a.example", "PAUSE.b.example_81", "STOP"}
-    assert {(tree.root / sign).stat().st_size for sign in tree.signs()} == {0}
+    assert tree.controls.signs() == {"PAUSE", "PAUSE.a.example", "PAUSE.b.example_81", "STOP"}
+    assert {(tree.root / sign).stat().st_size for sign in tree.controls.signs()} == {0}
 
 
 def test_resume_takes_all_signs_away(tree: Tree) -> None:
@@ -39,7 +39,7 @@ def test_resume_takes_all_signs_away(tree: Tree) -> None:
     signs.pause(tree, ["a.example"])
     signs.stop(tree)
     assert signs.resume(tree, []) == ["PAUSE.a.example", "STOP"]
-    assert tree.signs() == frozenset()
+    assert tree.controls.signs() == frozenset()
     assert signs.resume(tree, []) == []
 
 
@@ -48,7 +48,7 @@ def test_resume_of_a_host_leaves_the_rest(tree: Tree) -> None:
     signs.pause(tree, [])
     signs.pause(tree, ["a.example", "b.example"])
     assert signs.resume(tree, ["A.example", "c.example"]) == ["PAUSE.a.example"]
-    assert tree.signs() == {"PAUSE", "PAUSE.b.example"}
+    assert tree.controls.signs() == {"PAUSE", "PAUSE.b.example"}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_signs_can_be_put_up_while_the_settings_are_wrong(tree: Tree, capsys: py
 def test_a_bad_host_makes_no_sign(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     """A host that is none is exit code 2, and none of the others given with it is paused."""
     assert run(tree, "pause", "--host", "a.example", "--host", "/") == 2
-    assert tree.signs() == frozenset()
+    assert tree.controls.signs() == frozenset()
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, MachineStatus, Observer, curve
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs, busy
@@ -145,7 +145,7 @@ def test_a_machine_that_joins_between_two_looks_is_alive(logs: Logs) -> None:
 def test_the_time_is_now_unless_somebody_says_otherwise(logs: Logs) -> None:
     """Without a time a look is of now, so a log of long ago is a dead machine's."""
     logs.write("m", [logs.beat(0)])
-    logs.tree.put_sign("STOP")
+    logs.tree.controls.put_sign("STOP")
     view = logs.observer().look()
     assert (view.alive(), view.crawl, view.signs) == ([], "c1", ("STOP",))
     assert view.free_bytes > 0

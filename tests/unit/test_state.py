@@ -96,7 +96,7 @@ def test_states_of_logs(tmp_path: Path) -> None:
     logs.write("a", [logs.beat(1)])
     assert state_of(logs.observer().look(logs.at(2))) == "running"
     logs.write("a", [logs.bye(3, pages=1, finished=True)])
-    logs.tree.put_sign("STOP")
+    logs.tree.controls.put_sign("STOP")
     assert state_of(logs.observer().look(logs.at(4))) == "finished"
     logs.write("b", [logs.beat(5)])
     assert state_of(logs.observer().look(logs.at(6))) == "stopping"
@@ -109,7 +109,7 @@ def test_all_who_tell_it_agree(tmp_path: Path, case: str, expected: str) -> None
     logs = Logs(tmp_path / "tree")
     if case != "none":
         logs.write("a", [logs.beat(1), *([logs.bye(2, pages=1, finished=True)] if case == "finished" else [])])
-    logs.tree.put_sign("STOP")
+    logs.tree.controls.put_sign("STOP")
     snapshot = logs.observer().look()
     machines = doctor.Machines(logs.tree)
     list(machines.watch(0.001, lambda text: None))

@@ -75,7 +75,7 @@ def test_situations(logs: Logs, machines: dict, signs: list, word: str) -> None:
         }[kind]
         logs.write(name, [line])
     for sign in signs:
-        logs.tree.put_sign(sign)
+        logs.tree.controls.put_sign(sign)
     view = logs.observer().look(logs.at(100))
     assert state_of(view) == status.as_json(view)["state"] == word
     assert printed(view).startswith(f"{word}: {state_of(view).meaning}")
@@ -119,7 +119,7 @@ def test_what_the_table_says(logs: Logs) -> None:
     }
     logs.write("m-1-aa", [logs.beat(40, pages=1214, **now), logs.beat(50, **one, **worse, **now)])
     logs.write("m-2-bb", [logs.beat(50, state="no network", settings_at="never")])
-    logs.tree.put_sign("PAUSE.x.example")
+    logs.tree.controls.put_sign("PAUSE.x.example")
     view = logs.observer().look(logs.at(51))
     facts = status.facts(view)
     assert facts.pop("disk").endswith(" free")
@@ -163,7 +163,7 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     """An edit that is not taken up, settings that are wrong, and the dead among the living are remarked on."""
     logs.write("m", [logs.beat(99, settings="0" * 8)])
     logs.write("dead", [logs.beat(1)])
-    logs.tree.put_sign("STOP")
+    logs.tree.controls.put_sign("STOP")
     dead = "1 dead: the others take over what they held, and nothing is lost"
     resume = "to go on:  fscrawl resume --root R"
     observer = logs.observer()

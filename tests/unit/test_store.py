@@ -12,7 +12,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, RecordError, TreeBusyError, TreeError
-from fscrawl.storage.atomic import claim, publish, temporary_owner
+from fscrawl.storage.atomic import claim, publish, read_file, temporary_owner
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create, state_of
 
@@ -53,7 +53,7 @@ def fault(monkeypatch):
                 real(*args)
             raise OSError(code, os.strerror(code))
 
-        monkeypatch.setattr(store.os, function, faulty)
+        monkeypatch.setattr(os, function, faulty)
 
     return fault
 
@@ -109,7 +109,7 @@ def test_short_file(tmp_path, monkeypatch, action):
     """A file that came out shorter than what was written is never published."""
     real = os.stat
     monkeypatch.setattr(
-        store.os,
+        os,
         "stat",
         lambda path, **options: SimpleNamespace(st_size=0) if str(path).endswith(".tmp") else real(path, **options),
     )
@@ -121,7 +121,7 @@ def test_short_file(tmp_path, monkeypatch, action):
 def test_short_writes(tmp_path, monkeypatch):
     """A write that takes only a part is gone on with."""
     real = os.write
-    monkeypatch.setattr(store.os, "write", lambda descriptor, data: real(descriptor, data[:3]))
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:3]))
     publish(tmp_path / "file", b"0123456789", "m")
     assert (tmp_path / "file").read_bytes() == b"0123456789"
 
@@ -129,7 +129,7 @@ def test_short_writes(tmp_path, monkeypatch):
 def test_fsync(tmp_path, monkeypatch):
     """A file is flushed to the disk before it has its name, and then the name, if that is asked for."""
     flushed = []
-    monkeypatch.setattr(store.os, "fsync", lambda descriptor: flushed.append(names(tmp_path)))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(names(tmp_path)))
     publish(tmp_path / "a", b"", "m")
     publish(tmp_path / "b", b"", "m", fsync=True)
     assert len(flushed) == 2
@@ -145,7 +145,7 @@ def test_lost_reply(tmp_path, monkeypatch):
         real(source, target)
         raise FileExistsError(errno.EEXIST, "File exists")
 
-    monkeypatch.setattr(store.os, "link", link)
+    monkeypatch.setattr(os, "link", link)
     assert claim(tmp_path / "file", b"mine", "m")
     assert names(tmp_path) == ["file"]
 
@@ -266,10 +266,10 @@ def test_unreadable(tree, fault):
 
 def test_remove(tree, fault):
     """Removing what is gone is fine; what cannot be removed is a TreeError."""
-    store.remove(f"{tree.root}/nothing")
+    tree.files.remove("nothing")
     fault("unlink", errno.EROFS)
     with pytest.raises(TreeError, match="read-only"):
-        store.remove(f"{tree.root}/seeds.txt")
+        tree.files.remove("seeds.txt")
 
 
 def test_states(tmp_path):
@@ -317,9 +317,9 @@ def test_kept_settings(root, tmp_path):
 def test_settings_being_replaced(tree):
     """Settings that are gone for the moment of an edit are None."""
     (tree.root / "crawl.toml").write_text("[crawl]\n")
-    assert tree.settings_text_if_there() == "[crawl]\n"
+    assert tree.controls.settings_if_there() == "[crawl]\n"
     (tree.root / "crawl.toml").unlink()
-    assert tree.settings_text_if_there() is None
+    assert tree.controls.settings_if_there() is None
 
 
 @pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":1}', b"\0" * 50])
@@ -353,7 +353,7 @@ def test_create_below_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("function", ["mkdir", "link"])
-@pytest.mark.parametrize("since", [1, 2, 3, 4])
+@pytest.mark.parametrize("since", [1, 2, 3, 4, 5])
 def test_create_cleans_up(tmp_path, fault, function, since):
     """A tree that cannot be made leaves nothing, whichever step fails."""
     fault(function, errno.ENOSPC, since=since)
@@ -377,7 +377,7 @@ def test_seeds_that_cannot_be_added(tree, fault, function):
     """Seeds that could not be written whole are a TreeError."""
     fault(function, errno.ENOSPC, within="seeds.txt" if function == "open" else "")
     with pytest.raises(TreeError, match=r"seeds[.]txt: the disk is full"):
-        tree.add_seeds(["http://a.example/"])
+        tree.controls.add_seeds(["http://a.example/"])
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_temporary_owner(name, owner):
 def test_temporaries_are_named_as_documented(tree, monkeypatch):
     """What publish writes is what `temporary_owner` reads, and no two temporaries share a name."""
     seen = []
-    monkeypatch.setattr(store.os, "rename", lambda source, target: seen.append(Path(source).name))
+    monkeypatch.setattr(os, "rename", lambda source, target: seen.append(Path(source).name))
     for _ in range(2):
         publish(tree.root / "a.b.example.json", b"", tree.machine)
     assert [temporary_owner(name) for name in seen] == ["m-1-aa", "m-1-aa"]
@@ -419,10 +419,8 @@ def test_link_whose_reply_is_lost(tmp_path, monkeypatch):
 
     written = []
     write = os.write
-    monkeypatch.setattr(
-        store.os, "write", lambda fd, data: written.append((tmp_path / "a").exists()) or write(fd, data)
-    )
-    monkeypatch.setattr(store.os, "link", link)
+    monkeypatch.setattr(os, "write", lambda fd, data: written.append((tmp_path / "a").exists()) or write(fd, data))
+    monkeypatch.setattr(os, "link", link)
     assert claim(tmp_path / "a", b"mine", "m")
     assert (len(tries), written, names(tmp_path)) == (2, [False], ["a"])
 
@@ -433,7 +431,7 @@ def test_link_that_another_machine_was_first_with(tmp_path, monkeypatch):
     def link(source, target):
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(store.os, "link", link)
+    monkeypatch.setattr(os, "link", link)
     with pytest.raises(TreeError, match="not permitted"):
         claim(tmp_path / "a", b"mine", "m")
     (tmp_path / "a").write_bytes(b"theirs")
@@ -452,7 +450,7 @@ def test_directory_that_another_machine_made(tmp_path, monkeypatch):
             real(path, *rest)
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(store.os, "mkdir", mkdir)
+    monkeypatch.setattr(os, "mkdir", mkdir)
     tree.put_page(HOST, PAGE, b"body")
     assert tree.is_done(HOST, KEY)
     with pytest.raises(TreeError, match="not permitted"):
@@ -468,7 +466,7 @@ def test_rename_whose_reply_is_lost(tmp_path, monkeypatch, code):
         real(source, target)
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(store.os, "rename", rename)
+    monkeypatch.setattr(os, "rename", rename)
     publish(tmp_path / "a", b"mine", "m")
     assert (names(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"mine")
 
@@ -482,7 +480,7 @@ def test_rename_that_was_not_made(tmp_path, monkeypatch, there):
 
     if there:
         (tmp_path / "a").write_bytes(there)
-    monkeypatch.setattr(store.os, "rename", rename)
+    monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(TreeError, match="is the share mounted"):
         publish(tmp_path / "a", b"mine", "m")
     assert names(tmp_path) == (["a"] if there else [])
@@ -496,7 +494,7 @@ def test_directory_that_cannot_be_synced(tmp_path, monkeypatch, code, fatal):
         if Path(f"/proc/self/fd/{descriptor}").is_dir():
             raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(store.os, "fsync", fsync)
+    monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(TreeError) if fatal else contextlib.nullcontext():
         publish(tmp_path / "a", b"mine", "m", fsync=True)
     assert (tmp_path / "a").read_bytes() == b"mine"
@@ -516,7 +514,7 @@ def test_a_passing_fault_is_waited_out(tmp_path, monkeypatch):
             return real(*args, **options)
 
         with monkeypatch.context() as patched:
-            patched.setattr(store.os, function, once)
+            patched.setattr(os, function, once)
             publish(str(tmp_path / function), b"data", "m", fsync=True)
         assert failed, function
         assert (tmp_path / function).read_bytes() == b"data"
@@ -528,7 +526,7 @@ def test_directories_are_synced(tmp_path, monkeypatch):
     create(tmp_path / "root", RECORD, "", "")
     tree = Tree(tmp_path / "root", "m", fsync=True)
     done = []
-    monkeypatch.setattr(store.os, "fsync", lambda fd: done.append(str(Path(f"/proc/self/fd/{fd}").readlink())))
+    monkeypatch.setattr(os, "fsync", lambda fd: done.append(str(Path(f"/proc/self/fd/{fd}").readlink())))
     root = tmp_path / "root"
     tree._put("htmls", HOST, KEY, b"body")
     tree._put("links", HOST, KEY, b"record")
@@ -547,7 +545,7 @@ def test_create_spares_another_machines_tree(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
         real(source, target)
 
-    monkeypatch.setattr(store.os, "link", link)
+    monkeypatch.setattr(os, "link", link)
     with pytest.raises(TreeError):
         create(tmp_path / "root", RECORD, "", "")
     assert {"crawl.toml", "seeds.txt", "tree.json"} <= set(names(tmp_path / "root"))
@@ -557,8 +555,8 @@ def test_read_of_a_file_that_grew(tmp_path, monkeypatch):
     """A file that is longer than its size says (an old attribute, an append meanwhile) is read to its end."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
-    monkeypatch.setattr(store.os, "fstat", lambda descriptor: SimpleNamespace(st_size=10))
-    assert store.read_file(str(path)) == b"x" * 100
+    monkeypatch.setattr(os, "fstat", lambda descriptor: SimpleNamespace(st_size=10))
+    assert read_file(str(path)) == b"x" * 100
 
 
 def test_stale_when_closed(tree, fault):

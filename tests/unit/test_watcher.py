@@ -13,7 +13,7 @@ from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import TreeBusyError
 from fscrawl.storage.records import TreeRecord
-from fscrawl.store import Tree, create
+from fscrawl.store import Controls, Tree, create
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
@@ -125,8 +125,8 @@ def test_gone_for_a_moment(desk, monkeypatch):
     def stale(*_):
         raise TreeBusyError("stale file handle")
 
-    monkeypatch.setattr(Tree, "settings_text_if_there", stale)
-    monkeypatch.setattr(Tree, "seeds_text", stale)
+    monkeypatch.setattr(Controls, "settings_if_there", stale)
+    monkeypatch.setattr(Controls, "seeds", stale)
     assert not desk.watch.settings_edited(2)
     assert desk.watch.new_seeds() == []
 

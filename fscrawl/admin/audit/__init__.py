@@ -27,7 +27,7 @@ from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.store import Tree
 
 __all__ = ["EXAMPLES", "KINDS", "Report", "audit"]

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
 from fscrawl.errors import RecordError, TreeBusyError
+from fscrawl.storage.layout import ERRS, HTMLS, KEY_PATTERN, LINKS, ROBOTS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
-from fscrawl.store import MACHINERY, Tree
+from fscrawl.store import Tree
 
 _BUSY_S = 0.1
 _TRIES = 4
 
-KEY = re.compile(r"[0-9a-f]{24}\Z")
 _BEGINNING = re.compile(
-    rb'\{"url":("(?:[^"\\]|\\.)*"),"key":"[0-9a-f]{24}","depth":(\d{1,9}),"referrer":"((?:[0-9a-f]{24})?)"'
+    rf'\{{"url":("(?:[^"\\]|\\.)*"),"key":"{KEY_PATTERN}","depth":(\d{{1,9}}),"referrer":"((?:{KEY_PATTERN})?)"'.encode()
 )
 
 Checked = tuple[PageRecord | None, Finding | None]
@@ -32,35 +32,31 @@ class Checker:
         self._tree = tree
         self._sleep = sleep
 
-    def place(self, room: str, host: str, key: str) -> str:
-        """Give the path of a page's file from the root."""
-        return self._tree.path_of(room, host, key).removeprefix(f"{self._tree.root}/")
-
     def page(self, host: str, key: str, *, has_body: bool) -> Checked:
         """Check a record and its body. What seems wrong is read again: it may just have been replaced."""
         record, finding = self._page(host, key, has_body=has_body)
         return self._page(host, key, has_body=has_body) if finding is not None else (record, None)
 
     def _page(self, host: str, key: str, *, has_body: bool) -> Checked:
-        place = self.place("links", host, key)
-        data = self._read(place)
+        path = self._tree.tree_path(LINKS, host, key)
+        data = self._read(path)
         if data is None:
             return None, None  # removed meanwhile
         try:
             record = PageRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("torn_records", place, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
         again = (host, key, *_to_fetch(record))
         if record.key != key or not belongs(record.url, host, key):
-            return record, Finding("misplaced_records", place, f"it is of {record.url}", *again)
-        html = self.place("htmls", host, key)
+            return record, Finding("misplaced_records", path, f"it is of {record.url}", *again)
+        html = self._tree.tree_path(HTMLS, host, key)
         if not record.sha256:
             return record, Finding("unexpected_bodies", html, "", host, key) if has_body else None
         body = self._read(html)
         if body is None:
-            return record, Finding("missing_bodies", place, record.url, *again)
+            return record, Finding("missing_bodies", path, record.url, *again)
         if len(body) != record.bytes:
-            return record, Finding("damaged_bodies", html, f"{len(body)} bytes in place of {record.bytes}", *again)
+            return record, Finding("damaged_bodies", html, f"{len(body)} bytes in path of {record.bytes}", *again)
         if hashlib.sha256(body).hexdigest() != record.sha256:
             return record, Finding("damaged_bodies", html, "its SHA-256 is another", *again)
         return record, None
@@ -68,53 +64,53 @@ class Checker:
     def record(self, host: str, key: str) -> PageRecord | None:
         """Read a record without its body; None if it cannot be read."""
         try:
-            return PageRecord.from_json(self._read(self.place("links", host, key)) or b"")
+            return PageRecord.from_json(self._read(self._tree.tree_path(LINKS, host, key)) or b"")
         except RecordError:
             return None
 
     def error(self, host: str, key: str) -> Checked:
         """Check a failure."""
-        place = self.place("errs", host, key)
-        data = self._read(place)
+        path = self._tree.tree_path(ERRS, host, key)
+        data = self._read(path)
         if data is None:
             return None, None  # stored meanwhile
         try:
             record = ErrorRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("damaged_errors", place, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
         if record.key != key or not belongs(record.url, host, key):
             again = (host, key, *_to_fetch(record))
-            return None, Finding("damaged_errors", place, f"it is of {record.url}", *again)
+            return None, Finding("damaged_errors", path, f"it is of {record.url}", *again)
         return None, None
 
     def robots(self, name: str) -> Checked:
         """Check a robots.txt, by its file's name."""
-        place = f"{MACHINERY}/robots/{name}"
-        data = self._read(place)
+        path = f"{ROBOTS}/{name}"
+        data = self._read(path)
         if data is not None:
             try:
                 RobotsRecord.from_json(data)
             except RecordError as error:
-                return None, Finding("torn_robots", place, str(error), name.removesuffix(".json"))
+                return None, Finding("torn_robots", path, str(error), name.removesuffix(".json"))
         return None, None
 
     def is_there(self, url: str) -> bool:
         """Ask by name whether a URL is stored or failed."""
         host, key = urls.host(url), urls.key(url)
-        return self._tree.is_done(host, key) or self._read(self.place("errs", host, key)) is not None
+        return self._tree.is_done(host, key) or self._read(self._tree.tree_path(ERRS, host, key)) is not None
 
-    def _read(self, place: str) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         """Read a file, again if the file system hiccups, as NFS does while a file is being replaced."""
         for _ in range(1, _TRIES):
             try:
-                return self._tree.read(place)
+                return self._tree.files.read(path)
             except TreeBusyError:
                 self._sleep(_BUSY_S)
-        return self._tree.read(place)
+        return self._tree.files.read(path)
 
 
 def belongs(url: str, host: str, key: str) -> bool:
-    """Tell whether a URL's files stand at this place."""
+    """Tell whether a URL's files stand at this path."""
     try:
         return (urls.host(url), urls.key(url)) == (host, key)
     except UnicodeError:  # a lone surrogate, by somebody's hand
@@ -125,11 +121,11 @@ def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
     """Give a record's URL, depth and referrer as a feed takes them; no URL if it is none."""
     if urls.normalise(record.url) != record.url or record.depth < 0:
         return "", 0, ""
-    return record.url, record.depth, record.referrer if KEY.match(record.referrer) else ""
+    return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 
 
 def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
-    """Read what a torn record begins with: URL, depth and referrer, if the URL is the one of its place."""
+    """Read what a torn record begins with: URL, depth and referrer, if the URL is the one of its path."""
     match = _BEGINNING.match(data)
     if match is None:
         return "", 0, ""

@@ -10,9 +10,11 @@ from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner, fingerprint
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.feed import Found, Reader, Writer
-from fscrawl.fleet.logs import Machinery, Yard
+from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.seen import SeenSet
-from fscrawl.store import MACHINERY, Tree
+from fscrawl.storage.layout import HTMLS, LINKS, probe_path
+from fscrawl.storage.probe_directory import ProbeDirectory
+from fscrawl.store import Tree
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors")
 _ALONE = ("orphan_bodies", "torn_robots")  # mended only while no machine is live
@@ -97,7 +99,7 @@ class Repair:
 
     def _feed(self, url: str, depth: int, referrer: str) -> None:
         if not self._fed.add(fingerprint(url)):
-            return  # a page in the wrong place is lost in its own, too
+            return  # a page in the wrong path is lost in its own, too
         self._writer.add(Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url))
         self._report.put_back += 1
         if self._report.put_back % _FLUSH_EVERY == 0:
@@ -132,15 +134,16 @@ class Repair:
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
             if self._is_still(finding):
-                self._tree.set_aside(finding.place)  # removed it would be gone for good; left it would count as done
+                # No URL is known. Removed, the page would be lost; left as it is, it would count as done.
+                self._tree.files.set_aside(finding.path)
             return False
         if self._is_still(finding):
             if finding.kind in PAGES:
                 # The body first: a machine that begins just now takes the page for stored until both are gone.
-                self._tree.remove(self._scanner.check.place("htmls", finding.host, finding.key))
-                self._tree.remove(self._scanner.check.place("links", finding.host, finding.key))
+                self._tree.files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
+                self._tree.files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
             else:
-                self._tree.remove(finding.place)
+                self._tree.files.remove(finding.path)
         elif finding.kind == "set_aside":
             return False  # nothing has led to its URL again
         return True
@@ -152,7 +155,7 @@ class Repair:
         if finding.kind == "set_aside":
             return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
         if finding.kind == "torn_robots":
-            return check.robots(finding.place.rpartition("/")[2])[1] is not None
+            return check.robots(finding.path.rpartition("/")[2])[1] is not None
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
@@ -162,19 +165,19 @@ class Repair:
     def _remove_temporaries(self) -> None:
         report = self._report
         dead = left = 0
-        for place, owner in self._scanner.temporaries:
+        for path, owner in self._scanner.temporaries:
             if not self._liveness.is_dead(owner):
                 left += 1
                 continue
             dead += 1
             if dead > report.found["dead_temporaries"]:  # the watch has shown it
-                report.add("dead_temporaries", f"{place}: of {owner}")
+                report.add("dead_temporaries", f"{path}: of {owner}")
             report.mended["dead_temporaries"] += 1
-            if place.startswith(f"{MACHINERY}/{Yard.PREFIX}"):
-                yard = Yard(self._tree, owner)
-                yard.clear(yard.names())
+            if path == probe_path(owner):
+                directory = ProbeDirectory(self._tree.files, owner)
+                directory.clear(directory.names())
             else:
-                self._tree.remove(place)
+                self._tree.files.remove(path)
         report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporaries of machines that are at work: {left}")

@@ -11,13 +11,13 @@ from fscrawl.util.terminal import plain
 
 KINDS = {
     "torn_records": "records that cannot be read",
-    "misplaced_records": "records that stand in another URL's place",
+    "misplaced_records": "records that stand in another URL's path",
     "missing_bodies": "records whose body is missing",
     "damaged_bodies": "bodies that are not what their record says",
     "unexpected_bodies": "bodies of records that say they have none",
     "orphan_bodies": "bodies without a record",
     "errors_beside_pages": "failures of pages that are stored",
-    "damaged_errors": "failures that cannot be read, or stand in another URL's place",
+    "damaged_errors": "failures that cannot be read, or stand in another URL's path",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
     "dead_temporaries": "temporaries of dead machines",
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     """Something wrong. `url`, `depth`, `referrer`: of what is to be fetched (again); "" if nothing tells the URL."""
 
     kind: str
-    place: str
+    path: str
     detail: str = ""
     host: str = ""
     key: str = ""

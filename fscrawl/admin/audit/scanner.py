@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,28 +11,34 @@ from functools import partial
 from typing import Self
 
 from fscrawl import urls
-from fscrawl.admin.audit.check import KEY, Checked, Checker
+from fscrawl.admin.audit.check import Checked, Checker
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.feed import Reader
-from fscrawl.fleet.logs import Machinery, Yard
+from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.atomic import temporary_owner
+from fscrawl.storage.layout import (
+    ERRS,
+    FILE_PATTERNS,
+    HTMLS,
+    LINKS,
+    MACHINERY,
+    PAGE_ROOMS,
+    PROBE,
+    ROBOTS,
+    TORN,
+    is_fan_out,
+    key_before,
+    suffix_of,
+)
 from fscrawl.storage.records import PageRecord
-from fscrawl.store import MACHINERY, TORN, Tree
+from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
-_ROOMS = ("htmls", "links", "errs")  # in this order: a page that is stored meanwhile has its body first
-_MACHINERY_FILES = {
-    "machines": re.compile(r"[^.].*\.log\Z"),
-    "leases": re.compile(r"\d+\.\d+\Z"),
-    "feed": re.compile(r"[^.].*\.log\Z"),
-    "robots": re.compile(r"[^.].*\.json\Z"),
-}
-_FAN = re.compile(r"[0-9a-f]{2}\Z")
 _OF_A_CLIENT = (".nfs", ".fuse_hidden")  # what network file systems keep for an open handle
 _CHECKED_MEMORY = 200_000  # links that need not be looked up again: the navigation of a site
 _FLEET_FLUSH_S = 2.0  # within this a live machine has written what it found
@@ -68,7 +73,7 @@ class Scanner:
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
         self._scope = Scope(settings.crawl, seeds)
-        self._feeds = Reader(Machinery(tree), tree.machine)
+        self._feeds = Reader(Logs(tree), tree.machine)
         self._done = SeenSet()  # stored or failed
         self._waiting = SeenSet()
         self._lost = SeenSet()
@@ -85,7 +90,7 @@ class Scanner:
 
     def run(self) -> None:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
-            hosts = {host for room in _ROOMS for host in self._sort(room)[1]}
+            hosts = {host for room in PAGE_ROOMS for host in self._sort(room)[1]}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
             self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
@@ -107,7 +112,7 @@ class Scanner:
                 self._follow(record)
 
     def _find(self, finding: Finding) -> None:
-        self.report.add(finding.kind, finding.place + (f": {finding.detail}" if finding.detail else ""))
+        self.report.add(finding.kind, finding.path + (f": {finding.detail}" if finding.detail else ""))
         self.findings.add(finding)
 
     def _count(self, record: PageRecord) -> None:
@@ -127,7 +132,7 @@ class Scanner:
     # -- what is there to be linked to
 
     def _learn_done(self, pool: ThreadPoolExecutor) -> int:
-        jobs = (partial(self._tree.keys, room, host) for room in ("links", "errs") for host in self._hosts)
+        jobs = (partial(self._tree.keys, room, host) for room in (LINKS, ERRS) for host in self._hosts)
         files = 0
         for keys in in_turn(pool, jobs):
             files += len(keys)
@@ -146,26 +151,26 @@ class Scanner:
 
     # -- the files of pages
 
-    def _sort(self, place: str, suffix: str = "", start: str = "") -> tuple[set[str], list[str]]:
+    def _sort(self, path: str, suffix: str = "", start: str = "") -> tuple[set[str], list[str]]:
         """List a directory: the keys of its files `<start…><suffix>`, and its directories; note what else is there."""
         keys, directories = set(), []
-        for name, kind in self._tree.entries(place):
+        for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
                 directories.append(name)
-            elif kind == "file" and suffix and _is_page_file(name, suffix) and name.startswith(start):
-                keys.add(name.removesuffix(suffix))
+            elif kind == "file" and suffix and (key := key_before(name, suffix)) and key.startswith(start):
+                keys.add(key)
             else:
-                self._note_odd(place, name)
+                self._note_odd(path, name)
         return keys, directories
 
-    def _note_odd(self, place: str, name: str) -> None:
+    def _note_odd(self, path: str, name: str) -> None:
         owner = temporary_owner(name)
         if owner is not None:
-            self.temporaries.add((f"{place}/{name}", owner))
-        elif _is_page_file(name, f".json{TORN}"):
-            self._find(Finding("set_aside", f"{place}/{name}", "", place.split("/")[1], name.partition(".")[0]))
+            self.temporaries.add((f"{path}/{name}", owner))
+        elif key := key_before(name, f".json{TORN}"):
+            self._find(Finding("set_aside", f"{path}/{name}", "", path.split("/")[1], key))
         elif not name.startswith(_OF_A_CLIENT):
-            self._find(Finding("strays", f"{place}/{name}"))
+            self._find(Finding("strays", f"{path}/{name}"))
 
     def _checks(self) -> Iterator[Callable[[], Checked]]:
         for host in self._hosts:
@@ -174,16 +179,16 @@ class Scanner:
 
     def _fans(self, host: str) -> list[str]:
         fans = set()
-        for room in _ROOMS:
+        for room in PAGE_ROOMS:
             for name in self._sort(f"{room}/{host}")[1]:
-                if _FAN.match(name):
+                if is_fan_out(name):
                     fans.add(name)
                 else:
                     self._note_odd(f"{room}/{host}", name)
         return sorted(fans)
 
     def _checks_of(self, host: str, fan: str) -> Iterator[Callable[[], Checked]]:
-        bodies, records, failures = (self._keys(room, host, fan) for room in _ROOMS)
+        bodies, records, failures = (self._keys(room, host, fan) for room in PAGE_ROOMS)
         for key in sorted(bodies - records):
             self._maybe_orphans.add((host, key))
         for key in sorted(records):
@@ -191,21 +196,21 @@ class Scanner:
         for key in sorted(failures):
             self.report.errors += 1
             if key in records:
-                self._find(Finding("errors_beside_pages", self.check.place("errs", host, key), "", host, key))
+                self._find(Finding("errors_beside_pages", self._tree.tree_path(ERRS, host, key), "", host, key))
             else:
                 yield partial(self.check.error, host, key)
 
     def _keys(self, room: str, host: str, fan: str) -> set[str]:
-        place = f"{room}/{host}/{fan}".rstrip("/")
-        keys, directories = self._sort(place, ".html" if room == "htmls" else ".json", fan)
+        path = f"{room}/{host}/{fan}".rstrip("/")
+        keys, directories = self._sort(path, suffix_of(room), fan)
         for name in directories:
-            self._note_odd(place, name)
+            self._note_odd(path, name)
         return keys
 
     def records(self) -> Iterator[PageRecord]:
         """Read all records again, without their bodies."""
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
-            keys = ((host, key) for host in self._hosts for key in self._tree.keys("links", host))
+            keys = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
             for record in in_turn(pool, (partial(self.check.record, host, key) for host, key in keys)):
                 if record is not None:
                     yield record
@@ -238,17 +243,17 @@ class Scanner:
     # -- the machinery
 
     def _look_at_machinery(self) -> Iterator[Callable[[], Checked]]:
-        for place in (".", MACHINERY):
-            for name, _ in self._tree.entries(place):
+        for path in (".", MACHINERY):
+            for name, _ in self._tree.files.entries(path):
                 if temporary_owner(name) is not None:
-                    self._note_odd(place, name)
-                elif name.startswith(Yard.PREFIX) and place == MACHINERY:
-                    self.temporaries.add((f"{place}/{name}", name.removeprefix(Yard.PREFIX)))
-        for room, files in _MACHINERY_FILES.items():
-            for name, kind in self._tree.entries(f"{MACHINERY}/{room}"):
+                    self._note_odd(path, name)
+                elif name.startswith(PROBE) and path == MACHINERY:
+                    self.temporaries.add((f"{path}/{name}", name.removeprefix(PROBE)))
+        for room, files in FILE_PATTERNS.items():
+            for name, kind in self._tree.files.entries(room):
                 if kind != "file" or not files.match(name):
-                    self._note_odd(f"{MACHINERY}/{room}", name)
-                elif room == "robots":
+                    self._note_odd(room, name)
+                elif room == ROBOTS:
                     self.report.robots += 1
                     yield partial(self.check.robots, name)
 
@@ -266,10 +271,10 @@ class Scanner:
                 self._find(Finding("lost_urls", url, "", urls.host(url), urls.key(url), url, depth, referrer))
         for host, key in self._maybe_orphans:
             if not self._tree.is_done(host, key):
-                self._find(Finding("orphan_bodies", self.check.place("htmls", host, key), "", host, key))
-        for place, owner in self.temporaries:
+                self._find(Finding("orphan_bodies", self._tree.tree_path(HTMLS, host, key), "", host, key))
+        for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
-                self.report.add("dead_temporaries", f"{place}: of {owner}")
+                self.report.add("dead_temporaries", f"{path}: of {owner}")
             else:
                 self.doubtful += not self._liveness.is_seen(owner)
         if self.doubtful:
@@ -281,7 +286,3 @@ class Scanner:
 def fingerprint(url: str) -> int:
     """Give what is remembered of a URL, and of what cannot be one, too."""
     return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])
-
-
-def _is_page_file(name: str, suffix: str) -> bool:
-    return name.endswith(suffix) and KEY.match(name.removesuffix(suffix)) is not None

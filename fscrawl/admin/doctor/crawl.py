@@ -20,9 +20,10 @@ from fscrawl.engine.machine import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
+from fscrawl.storage.layout import PAGE_ROOMS
 from fscrawl.store import PAUSE, STOP, Tree
 
 _GLANCE_S = 0.25
@@ -57,7 +58,7 @@ def user_agent(chosen: Settings) -> Iterator[Said]:
 
 
 def signs(tree: Tree) -> Iterator[Said]:
-    for name in sorted(tree.signs()):
+    for name in sorted(tree.controls.signs()):
         what = "no machine may run" if name == STOP else "nothing is fetched"
         what = what if name in (STOP, PAUSE) else f"nothing is fetched of {name.removeprefix(f'{PAUSE}.')}"
         yield Said(WARNING, f"{name} is in the root: {what}", f"to go on:  fscrawl resume --root {tree.root}")
@@ -150,7 +151,7 @@ class Machines:
 
     def temporaries(self) -> Iterator[Said]:
         """Look for what dead machines left half-written: beside the settings, in the machinery, and on some hosts."""
-        hosts = sorted({host for room in ("htmls", "links", "errs") for host in self._tree.hosts(room)})
+        hosts = sorted({host for room in PAGE_ROOMS for host in self._tree.hosts(room)})
         found = self._tree.machinery_temporaries()
         for host in hosts[:_MOST_HOSTS]:
             found += self._tree.all_temporaries(host)

@@ -37,6 +37,7 @@ from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
+from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 
 _STATIC = Path(__file__).parent / "static"
@@ -164,7 +165,7 @@ class Dashboard:
 
     def _pages(self, request: Request) -> Response:
         given = request.query_params
-        room = {"pages": "links", "failures": "errs"}.get(given.get("room", "pages"))
+        room = {"pages": LINKS, "failures": ERRS}.get(given.get("room", "pages"))
         if room is None:
             raise UsageError("room: it takes pages or failures")
         self._latest.check()
@@ -271,7 +272,7 @@ def _host(host: str) -> str:
 
 
 def _place(host: str, key: str) -> tuple[str, str]:
-    if not pages.KEY.match(key):
+    if not is_key(key):
         raise HTTPException(404, "there is no such page")
     return _host(host), key
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from fscrawl import urls
 from fscrawl.errors import TreeError
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 
 PAGE_ROWS = 50
@@ -167,7 +168,7 @@ class Hosts:
         if self._clock() - self._listed_at < _NAMES_LIVE_S:
             return
         self._check()
-        names = sorted({*self._tree.hosts("links"), *self._tree.hosts("errs")})
+        names = sorted({*self._tree.hosts(LINKS), *self._tree.hosts(ERRS)})
         self._names, self._trouble, self._listed_at = names, None, self._clock()
 
     def _check(self) -> None:
@@ -177,7 +178,7 @@ class Hosts:
     def _count(self) -> None:
         name = self._next()
         if name is not None:
-            records, failures = len(self._tree.keys("links", name)), len(self._tree.keys("errs", name))
+            records, failures = len(self._tree.keys(LINKS, name)), len(self._tree.keys(ERRS, name))
             if not records and not failures:
                 self._check()
             self._counts[name] = Count(records, failures, self._clock())

@@ -18,12 +18,12 @@ from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.parse import links, text
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.storage.layout import is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
 WAYS = ("page", "text", "source")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
-KEY = re.compile(r"[0-9a-f]{24}\Z")
 _LIKE_A_HOST = re.compile(r"[^\s/?#]+\.[^\s/?#]+|localhost|\[[0-9a-fA-F:.]+\]")
 _HREF = re.compile(r"(hr)(ef)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
 _FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
@@ -91,7 +91,7 @@ def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
         "error": whole(error),
         "damages": damages,
         "has_body": record is not None and bool(record.sha256),
-        "referrer": _referrer(tree, host, known.referrer) if known and KEY.match(known.referrer) else None,
+        "referrer": _referrer(tree, host, known.referrer) if known and is_key(known.referrer) else None,
     }
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from fscrawl.errors import RecordError
 from fscrawl.monitor.dashboard.pages import brief
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
@@ -38,7 +39,7 @@ Kind = type[PageRecord] | type[ErrorRecord]
 def links_in(tree: Tree, url: str, host: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
     """Search for pages that link to `url` (a normal form): those of its own `host` first, then all others."""
     needle = json.dumps(url, ensure_ascii=False).encode()
-    hosts = [host, *(name for name in tree.hosts("links") if name != host)]
+    hosts = [host, *(name for name in tree.hosts(LINKS) if name != host)]
 
     def how(record: PageRecord) -> str | None:
         return None if record.url == url else _how(record, url)
@@ -76,7 +77,7 @@ def _search(
 ) -> Iterator[Event]:
     began = told = clock()
     looked = found = at_host = 0
-    for number, data in _files(tree, "links", hosts):
+    for number, data in _files(tree, LINKS, hosts):
         at_host, looked, now = number, looked + (data is not None), clock()
         record = _record(PageRecord, data) if data is not None and may_be(data) else None
         reason = how(record) if isinstance(record, PageRecord) else None
@@ -105,7 +106,7 @@ def _files(tree: Tree, room: str, hosts: Iterable[str]) -> Generator[tuple[int, 
 
 
 def _read(tree: Tree, room: str, host: str, key: str) -> bytes | None:
-    return tree.read(tree.path_of(room, host, key).removeprefix(f"{tree.root}/"))
+    return tree.files.read(tree.tree_path(room, host, key))
 
 
 def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
@@ -119,7 +120,7 @@ def page_of(tree: Tree, host: str, room: str, page: int) -> Event:
     """Give fifty records of a host, or failures (`room` "links", "errs"), in the order of their keys."""
     keys = sorted(tree.keys(room, host))
     chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
-    kind: Kind = PageRecord if room == "links" else ErrorRecord
+    kind: Kind = PageRecord if room == LINKS else ErrorRecord
     with ThreadPoolExecutor(READERS, thread_name_prefix="page") as pool:
         read = list(in_turn(pool, (partial(_read, tree, room, host, key) for key in chosen)))
     records = [record for data in read if (record := _record(kind, data)) is not None]
@@ -135,17 +136,17 @@ def page_of(tree: Tree, host: str, room: str, page: int) -> Event:
 def examples(tree: Tree, chance: random.Random | None = None) -> Event:
     """Give some failures of each class, out of a few hundred files of hosts chosen at random."""
     chance = chance or random.Random()
-    hosts = tree.hosts("errs")
+    hosts = tree.hosts(ERRS)
     hosts = chance.sample(hosts, min(len(hosts), _SAMPLE_HOSTS))
     share = max(20, _SAMPLE_FILES // max(1, len(hosts)))
     found: dict[str, list[Event]] = {}
     looked = 0
     with ThreadPoolExecutor(READERS, thread_name_prefix="examples") as pool:
         for host in hosts:
-            keys = tree.keys("errs", host)
+            keys = tree.keys(ERRS, host)
             chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
             looked += len(chosen)
-            for data in in_turn(pool, [partial(_read, tree, "errs", host, key) for key in chosen]):
+            for data in in_turn(pool, [partial(_read, tree, ERRS, host, key) for key in chosen]):
                 record = _record(ErrorRecord, data)
                 if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
                     found[record.class_].append(brief(record))

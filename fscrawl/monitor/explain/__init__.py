@@ -12,24 +12,22 @@ name are read, unless `inlinks` asks for all. `noindex` is no reason: such pages
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, place_of, record_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
+from fscrawl.storage.layout import ERRS, LINKS, PAGE_ROOMS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
 __all__ = ["Explanation", "explain"]
 
-KEY = re.compile(r"[0-9a-f]{24}\Z")
-_ROOMS = ("htmls", "links", "errs")
 _MOST_HOPS = 20  # a browser's patience with redirects
 _MOST_LINES = 100
 
@@ -77,7 +75,7 @@ class _Inquiry:
 
     def _name(self) -> None:
         it = self._it
-        if KEY.match(it.asked):
+        if is_key(it.asked):
             it.key = it.asked
             self._find_url()
             return
@@ -93,7 +91,7 @@ class _Inquiry:
     def _find_url(self) -> None:
         """Find whose key it is: a file's name tells the host, a feed or the seeds have the URL."""
         it = self._it
-        for room in _ROOMS[1:]:
+        for room in PAGE_ROOMS[1:]:
             it.host = host_of(self._tree, it.key, room) or it.host
         if it.host:
             return  # its record says the rest
@@ -110,16 +108,16 @@ class _Inquiry:
     def _read_files(self) -> None:
         it = self._it
         it.shard = self._shard() if it.host else -1
-        for room in _ROOMS if it.host else ():
+        for room in PAGE_ROOMS if it.host else ():
             place = place_of(self._tree, room, it.host, it.key)
-            data = self._tree.read(place)
+            data = self._tree.files.read(place)
             if data is None:
                 continue
             it.files[place] = len(data)
             try:
-                if room == "links":
+                if room == LINKS:
                     it.page = PageRecord.from_json(data)
-                elif room == "errs":
+                elif room == ERRS:
                     it.error = ErrorRecord.from_json(data)
             except RecordError as error:
                 self._torn(place, error)
@@ -156,7 +154,7 @@ class _Inquiry:
             it.found_on = self._url_of(record.referrer)
 
     def _url_of(self, referrer: str) -> str | None:
-        found = record_of(self._tree, referrer, self._it.host) if KEY.match(referrer) else None
+        found = record_of(self._tree, referrer, self._it.host) if is_key(referrer) else None
         return found.url if found else None
 
     # -- who discovered it

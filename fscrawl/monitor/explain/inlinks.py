@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from fscrawl.errors import RecordError
+from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import SITEMAP, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
@@ -31,13 +32,13 @@ class Inlink(NamedTuple):
 
 def place_of(tree: Tree, room: str, host: str, key: str) -> str:
     """Give the path of a page's file from the root."""
-    return tree.path_of(room, host, key).removeprefix(f"{tree.root}/")
+    return tree.tree_path(room, host, key)
 
 
 def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
     """Find the host that has a file of this key in `room`; `first` is asked first. None if there is none."""
     others = (host for host in sorted(tree.hosts(room)) if host != first)
-    if first and tree.read(place_of(tree, room, first, key)) is not None:
+    if first and tree.files.read(place_of(tree, room, first, key)) is not None:
         return first
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
         asked = in_turn(pool, (partial(_has, tree, room, host, key) for host in others))
@@ -45,13 +46,13 @@ def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
 
 
 def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
-    return host if tree.read(place_of(tree, room, host, key)) is not None else None
+    return host if tree.files.read(place_of(tree, room, host, key)) is not None else None
 
 
 def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
     """Find the record of a key, on `first` or another host; None if it is not stored, or torn."""
-    host = host_of(tree, key, "links", first)
-    return None if host is None else _record(tree.read(place_of(tree, "links", host, key)))
+    host = host_of(tree, key, LINKS, first)
+    return None if host is None else _record(tree.files.read(place_of(tree, LINKS, host, key)))
 
 
 def _record(data: bytes | None) -> PageRecord | None:
@@ -63,10 +64,10 @@ def _record(data: bytes | None) -> PageRecord | None:
 
 def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
     """Give the stored pages that name a normal form, by reading all link files; `bar`: show one on standard error."""
-    hosts = sorted(tree.hosts("links"))
+    hosts = sorted(tree.hosts(LINKS))
     quoted = f'"{url}"'.encode()  # a normal form is ASCII, and no character of it is escaped in JSON
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
-        names = [(host, key) for host in hosts for key in tree.keys("links", host)]
+        names = [(host, key) for host in hosts for key in tree.keys(LINKS, host)]
         jobs = (partial(_read, tree, host, key, quoted) for host, key in names)
         for record in _with_bar(in_turn(pool, jobs), len(names), bar=bar):
             how = None if record is None or record.url == url else how_it_names(record, url)
@@ -75,7 +76,7 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
 
 
 def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
-    data = tree.read(place_of(tree, "links", host, key))
+    data = tree.files.read(place_of(tree, LINKS, host, key))
     return _record(data) if data is not None and quoted in data else None  # most need no parsing
 
 

@@ -13,9 +13,9 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.monitor.explain.facts import Explanation, Reason
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.politeness.robots import Rules
+from fscrawl.storage.layout import HTMLS, PAGE_ROOMS
 from fscrawl.store import PAUSE, STOP, Tree
 
-_ROOMS = ("htmls", "links", "errs")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # of a.example:80 it is none
 _PORT = re.compile(r"_(\d+)\Z")
 
@@ -80,12 +80,12 @@ class Why:
     def _counts(self, url: str) -> Iterator[Reason]:
         crawl, tree, host = self._settings.crawl, self._tree, self._it.host
         most = crawl.max_pages_per_host
-        if most is not None and len(tree.keys("htmls", host)) >= most:
+        if most is not None and len(tree.keys(HTMLS, host)) >= most:
             yield Reason("max_pages_per_host", f"crawl.max_pages_per_host = {most}: {host} has as many")
         most = crawl.max_pages
-        if most is not None and sum(len(tree.keys("htmls", each)) for each in tree.hosts("htmls")) >= most:
+        if most is not None and sum(len(tree.keys(HTMLS, each)) for each in tree.hosts(HTMLS)) >= most:
             yield Reason("max_pages", f"crawl.max_pages = {most}: the tree has as many")
-        hosts = {each for room in _ROOMS for each in tree.hosts(room)}
+        hosts = {each for room in PAGE_ROOMS for each in tree.hosts(room)}
         site = urls.site(urls.hostname(url))
         of_site = sum(urls.site(_PORT.sub("", each)) == site for each in hosts)
         if host not in hosts and of_site >= crawl.max_hosts_per_domain:

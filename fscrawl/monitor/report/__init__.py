@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from fscrawl.errors import RecordError, TreeError
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.report.page import Report, render
 from fscrawl.monitor.report.timeline import timeline_of
 from fscrawl.monitor.report.totals import Duplicate, Fact, fact_of, totals_of

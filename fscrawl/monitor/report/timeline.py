@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from fscrawl.fleet.beat import Goodbye, Hello, Line, parse_lines
-from fscrawl.fleet.logs import Machinery
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.report.svg import Point
 from fscrawl.monitor.snapshot import MachineStatus
 

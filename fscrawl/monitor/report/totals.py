@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
@@ -222,7 +223,7 @@ def _count(counter: Counter[str], name: str) -> None:
 
 def totals_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Totals:
     """Read all records of a tree. `bar(n)`: n more have been read. TreeError if the tree cannot be read."""
-    totals = Totals(names=sorted(tree.hosts("links")))
+    totals = Totals(names=sorted(tree.hosts(LINKS)))
     with ThreadPoolExecutor(READERS, thread_name_prefix="report") as pool:
 
         def read(room: str, host: str, get: Callable[[str, str], T]) -> Iterator[T]:
@@ -235,10 +236,10 @@ def totals_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], obje
                 yield from (each for each in found if not isinstance(each, str))
 
         for number, host in enumerate(totals.names):
-            for fact in read("links", host, lambda host, key: fact_of(tree.page(host, key), key)):
+            for fact in read(LINKS, host, lambda host, key: fact_of(tree.page(host, key), key)):
                 totals.count(host, number, fact)
-        for host in sorted(tree.hosts("errs")):
-            for failure in read("errs", host, lambda host, key: failure_of(tree.error(host, key))):
+        for host in sorted(tree.hosts(ERRS)):
+            for failure in read(ERRS, host, lambda host, key: failure_of(tree.error(host, key))):
                 totals.count_failure(host, failure)
     return totals
 

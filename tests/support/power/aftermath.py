@@ -91,8 +91,8 @@ def repair(root: Path) -> Report:
 
 def _audit(root: Path, *, repair: bool) -> Report:
     tree = store.Tree(root, heartbeat.new_machine_id())
-    seeds = read_seeds(tree.seeds_text(), "seeds.txt", lambda _: None)
-    return audit(tree, settings.parse(tree.settings_text()), seeds, repair=repair)
+    seeds = read_seeds(tree.controls.seeds(), "seeds.txt", lambda _: None)
+    return audit(tree, settings.parse(tree.controls.settings()), seeds, repair=repair)
 
 
 def _start(recording: Recording, root: Path) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fscrawl.fleet.logs import Lease
+from fscrawl.fleet.leases import Lease
 from fscrawl.fleet.ownership import Fleet, wanted_of
 
 BEAT_S, DEAD_AFTER_S, ROUND_S = 10.0, 60.0, 5.0

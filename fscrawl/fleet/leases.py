@@ -1,0 +1,63 @@
+"""Leases: files that say which machine holds which shard.
+
+Vocabulary:
+  shard     a part of all URLs, by number
+  epoch     counts the holders of a shard; the highest one holds
+  lease     the file `<shard>.<epoch>`; it names its holder, and is never changed
+
+Promise: of any number of machines that claim one epoch of a shard, exactly one is told that it has it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from fscrawl.fleet.logs import Logs
+from fscrawl.storage.layout import LEASES, lease_of, lease_path
+from fscrawl.store import Tree
+
+
+class Lease(NamedTuple):
+    """Machine `holder` holds `shard`; "" if the claim cannot be read."""
+
+    shard: int
+    epoch: int
+    holder: str
+
+
+class Leases:
+    """One process's view of the leases of a tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._files = tree.files
+
+    def leases(self) -> list[tuple[int, int]]:
+        """List the (shard, epoch) of every lease."""
+        return [lease for name in self._files.names(LEASES) if (lease := lease_of(name)) is not None]
+
+    def lease(self, shard: int, epoch: int) -> Lease:
+        """Read who holds an epoch; no machine does if the lease is missing or torn."""
+        data = self._files.read(lease_path(shard, epoch)) or b""
+        try:
+            return Lease(shard, epoch, str(json.loads(data)["holder"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return Lease(shard, epoch, "")
+
+    def has_lease(self, shard: int, epoch: int) -> bool:
+        """Ask by name whether an epoch has been claimed."""
+        return self._files.exists(lease_path(shard, epoch))
+
+    def claim_lease(self, shard: int, epoch: int, holder: str) -> bool:
+        """Claim an epoch in the name of `holder`; tell whether this call won it."""
+        claim = {"holder": holder, "by": self._files.machine, "nonce": os.urandom(8).hex()}
+        return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\n")
+
+    def drop_lease(self, shard: int, epoch: int) -> None:
+        """Remove an epoch that another one has followed long ago."""
+        self._files.remove(lease_path(shard, epoch))
+
+
+class Machinery(Logs, Leases):
+    """Logs and leases together: what a machine needs to take part in a crawl."""

@@ -1,0 +1,88 @@
+"""Logs: files that only grow, with one writer and any number of readers.
+
+Vocabulary:
+  log         whole lines; the writer adds some with one write and one fsync
+  tail        a log's whole lines from an offset
+
+Promise: a reader gets a prefix of what the writer wrote, in whole lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from fscrawl.storage.atomic import close_read, sync_directory, write_all
+from fscrawl.storage.retrying import BRIEF, Retrying
+
+_READ_BYTES = 4 * 1024 * 1024
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+
+
+class Log:
+    """The writing end of a log.
+
+    size    bytes in the file, as this writer knows: whole lines, and what a failed append may have left
+    """
+
+    def __init__(self, path: str, retrying: Retrying = BRIEF) -> None:
+        self.size = 0
+        self._path = path
+        self._retrying = retrying
+        self._descriptor: int | None = None
+        retrying(path, lambda: self._open(os.O_CREAT))
+        retrying(path, lambda: sync_directory(os.path.dirname(path)))  # what is flushed to a file needs its name
+
+    def _open(self, flags: int) -> int:
+        descriptor = os.open(self._path, _APPEND | flags, 0o666)
+        self.size = os.fstat(descriptor).st_size
+        self._descriptor = descriptor
+        return descriptor
+
+    def append(self, data: bytes, retrying: Retrying | None = None) -> None:
+        """Write whole lines, so that other machines see them. On NFS that takes an fsync.
+
+        A call that fails may have written all of them, or half. It is made again, and writes them on new lines.
+        """
+        (retrying or self._retrying)(self._path, lambda: self._append_once(data))
+
+    def _append_once(self, data: bytes) -> None:
+        descriptor = self._descriptor
+        if descriptor is None:
+            descriptor = self._open(0)
+            data = b"\n" + data
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        except OSError:
+            self.close()
+            raise
+        self.size += len(data)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):  # what was appended is on the tree; the rest is written again
+                os.close(self._descriptor)
+            self._descriptor = None
+
+
+def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
+    """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or the file is missing.
+
+    The file is opened and asked for its size each time. A handle that is kept open shows another machine's lines
+    20 s late on sshfs, and later on NFS; a new one shows them at once.
+    """
+    data = retrying.find(path, lambda: _read_from(path, offset, most or _READ_BYTES), b"")
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _read_from(path: str, offset: int, most: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        wanted = min(os.fstat(descriptor).st_size - offset, most)
+        data = os.pread(descriptor, wanted, offset) if wanted > 0 else b""
+        while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
+            data += more
+        return data
+    finally:
+        close_read(descriptor)

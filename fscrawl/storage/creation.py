@@ -1,0 +1,137 @@
+"""What stands at a root, and how a tree is made there by many machines that start at the same moment.
+
+Vocabulary:
+  creator     a machine that has found no tree, and may make one
+  election    `.creation.<n>`: the creator that claims this file makes the tree, and the others wait for it
+
+Replicated GlusterFS breaks directories for good that several clients make at one instant. So one creator makes them
+all. It may be killed meanwhile: when there is no tree after a while, the next number is elected in the same way. Who
+completes a tree removes the files of all elections.
+
+Promise: `tree.json` is written last, so a directory that has it is a whole tree. A creator that fails removes what it
+has made, unless there is a tree by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.storage.atomic import claim, make_directory, remove, sync_directory
+from fscrawl.storage.layout import CREATION, MACHINERY, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
+from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.retrying import BRIEF, Retrying
+
+_README = """\
+The machinery of a crawl by fscrawl. Deleting this directory loses no page and no link:
+the crawl finds its way again from ../links. Nothing in here needs to be edited;
+what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
+
+  tree.json   format, crawl id, number of shards; written once
+  machines/   one log per machine, a JSON line each heartbeat
+  leases/     which machine owns which shard; the highest epoch holds
+  feed/       URLs as machines discovered them
+  robots/     robots.txt of each host as fetched
+"""
+
+_OTHERS_TAKE_S = 2.0  # to make a tree
+_WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
+
+
+def state_of(root: Path) -> str:
+    """Give what stands at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
+
+    def look() -> str:
+        if not root.exists():
+            return "nothing"
+        if not root.is_dir():
+            raise NotATreeError(f"{root}: it is a file; the root of a crawl is a directory")
+        names = os.listdir(root)
+        if MACHINERY in names and (root / TREE_RECORD).exists():
+            return "tree"
+        return "seeds" if SEEDS in names else "directory"
+
+    return BRIEF(root, look)
+
+
+def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:
+    """Make a tree, or wait until another machine has made it. Settings and seeds that are there already stay."""
+    made: list[Path] = []
+    try:
+        _make_directory(root, made)
+        if not _is_elected(root, machine, made):
+            return
+        for room in ROOMS:
+            _make_directory(root / room, made)
+        for name, text in (
+            (README, _README),
+            (SETTINGS, settings),
+            (SEEDS, seeds),
+            (TREE_RECORD, record.to_json().decode()),
+        ):
+            if claim(root / name, text.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
+                made.append(root / name)
+        BRIEF(root, lambda: sync_directory(str(root.parent)))
+    except TreeError:
+        if _may_be_a_tree(root):  # another machine has made its tree of what is here
+            raise
+        _remove(made)
+        raise
+    with contextlib.suppress(TreeError):  # the tree is whole, and what is left of elections does no harm
+        for number in _elections(root):
+            remove(str(_election(root, number)), _WITH_OTHERS)
+
+
+def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
+    """Tell whether this machine is to make the tree; if not, another one has made it.
+
+    A claim also succeeds where the file holds the same bytes, since a reply may be lost. So each claim has its own.
+    """
+    number = max(_elections(root), default=0)
+    while number == 0 or not _wait_for_tree(root):
+        number += 1
+        mine = os.urandom(8).hex().encode()
+        if claim(_election(root, number), mine, machine, retrying=_WITH_OTHERS):
+            made.append(_election(root, number))
+            return True
+    return False
+
+
+def _elections(root: Path) -> list[int]:
+    """List the numbers of the elections so far."""
+    names = BRIEF(root, lambda: os.listdir(root))
+    numbers = (name.removeprefix(f"{CREATION}.") for name in names if name.startswith(f"{CREATION}."))
+    return [int(number) for number in numbers if number.isdecimal()]
+
+
+def _election(root: Path, number: int) -> Path:
+    return root / f"{CREATION}.{number}"
+
+
+def _wait_for_tree(root: Path) -> bool:
+    """Wait for a while until another machine has made the tree; tell whether it has."""
+    until = time.monotonic() + _OTHERS_TAKE_S
+    while not (there := _may_be_a_tree(root)) and time.monotonic() < until:
+        time.sleep(_OTHERS_TAKE_S / 50)
+    return there
+
+
+def _may_be_a_tree(root: Path) -> bool:
+    try:
+        return BRIEF.find(root, lambda: os.stat(root / TREE_RECORD), None) is not None
+    except TreeError:
+        return True
+
+
+def _make_directory(path: Path, made: list[Path]) -> None:
+    if _WITH_OTHERS(path, lambda: make_directory(str(path))):
+        made.append(path)
+
+
+def _remove(made: list[Path]) -> None:
+    for path in reversed(made):
+        with contextlib.suppress(OSError):
+            path.rmdir() if path.is_dir() else path.unlink()

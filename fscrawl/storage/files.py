@@ -1,0 +1,162 @@
+"""The files of one tree, by their paths. Knows nothing of pages.
+
+Vocabulary:
+  path        relative to the tree's root, as `layout` makes it, or put together of names that were listed
+  missing     a file or directory that is not there; it may have been removed a moment ago
+
+Promise: a call that fails for a reason that may pass is made again, within the limits of `retrying`. What leaves here
+is a TreeError with the path and the advice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from fscrawl.storage.append_log import Log, tail
+from fscrawl.storage.atomic import (
+    claim,
+    make_directory,
+    publish,
+    read_file,
+    remove,
+    sync_directory,
+    temporary_owner,
+    translated,
+    write_all,
+)
+from fscrawl.storage.layout import TORN
+from fscrawl.storage.retrying import BRIEF, Retrying
+
+_INSTANT_S = 0.02
+
+
+class TreeFiles:
+    """One process's access to the files below a root; cheap to make, safe to share between threads.
+
+    machine     whose name the temporaries have
+    fsync       whether what is published must be on the disk, too
+    retrying    how long a call is made again
+    """
+
+    def __init__(self, root: Path, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
+        self.root = root
+        self.machine = machine
+        self.fsync = fsync
+        self.retrying = retrying
+        self._prefix = f"{root}/"
+
+    def absolute(self, path: str) -> str:
+        return f"{self._prefix}{path}"
+
+    # -- reading
+
+    def exists(self, path: str) -> bool:
+        """Ask by name whether a file is there."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: os.stat(path), None) is not None
+
+    def read(self, path: str) -> bytes | None:
+        """Read a file; None if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: read_file(path), None)
+
+    def get(self, path: str) -> bytes:
+        """Read a file that should be there. sshfs misses a name for an instant while it is being replaced."""
+        data = self.read(path)
+        if data is not None:
+            return data
+        time.sleep(_INSTANT_S)
+        path = f"{self._prefix}{path}"
+        return self.retrying(path, lambda: read_file(path))
+
+    def tail(self, path: str, offset: int, most: int | None = None) -> bytes:
+        """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is missing."""
+        return tail(f"{self._prefix}{path}", offset, most, self.retrying)
+
+    def size(self, path: str) -> int:
+        """Give the size of a file; 0 if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: os.stat(path).st_size, 0)
+
+    def names(self, path: str = "") -> list[str]:
+        """List the names in a directory; none if it is missing."""
+        path = f"{self._prefix}{path}" if path else str(self.root)
+        return self.retrying.find(path, lambda: os.listdir(path), [])
+
+    def entries(self, path: str) -> list[tuple[str, str]]:
+        """List a directory with kinds: (name, "file" | "directory" | "other"); none if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: _scan(path), [])
+
+    def temporaries(self, directories: Iterable[str]) -> list[tuple[str, str]]:
+        """List the temporaries in some directories: (path, machine that was writing it)."""
+        named = [
+            (f"{directory}/{name}" if directory else name, temporary_owner(name))
+            for directory in directories
+            for name in self.names(directory)
+        ]
+        return [(path, owner) for path, owner in named if owner is not None]
+
+    def free_bytes(self) -> int:
+        """Tell what is free on the file system for users other than root."""
+        found = self.retrying(self.root, lambda: os.statvfs(self.root))
+        return found.f_bavail * found.f_frsize
+
+    # -- writing
+
+    def publish(self, path: str, data: bytes) -> None:
+        """Make a file appear whole; an existing one is replaced. Its directory must exist."""
+        publish(f"{self._prefix}{path}", data, self.machine, fsync=self.fsync, retrying=self.retrying)
+
+    def claim(self, path: str, data: bytes) -> bool:
+        """Make a file appear if no other machine was first; tell whether it now holds `data`."""
+        return claim(f"{self._prefix}{path}", data, self.machine, retrying=self.retrying)
+
+    def log(self, path: str) -> Log:
+        """Open a log for appending; it is made if it is missing."""
+        return Log(f"{self._prefix}{path}", self.retrying)
+
+    def append_line(self, path: str, data: bytes) -> None:
+        """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""
+        path = f"{self._prefix}{path}"
+        with translated(path):
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                write_all(descriptor, data)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory if it is missing. The one above it must exist."""
+        path = f"{self._prefix}{path}"
+
+        def make_once() -> None:
+            make_directory(path)
+            if self.fsync:
+                sync_directory(os.path.dirname(path))
+
+        self.retrying(path, make_once)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; it may be missing."""
+        remove(f"{self._prefix}{path}", self.retrying)
+
+    def set_aside(self, path: str) -> None:
+        """Rename a page's file to `<name>.torn`, so that it counts as no page any more; it may be missing."""
+        path = f"{self._prefix}{path}"
+        self.retrying.find(path, lambda: os.rename(path, path + TORN), None)
+
+
+def _scan(path: str) -> list[tuple[str, str]]:
+    with os.scandir(path) as found:
+        return [(entry.name, _kind(entry)) for entry in found]
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_file():
+        return "file"
+    return "directory" if entry.is_dir() else "other"
