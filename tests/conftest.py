@@ -16,8 +16,10 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))  # for `from tests.support.web import Web` and `from demo.server import Server`
 
+from tests.support import effort  # noqa: E402
 from tests.support.fixtures import mount, names, place, root  # noqa: E402, F401 (fixtures, for all folders)
 
+effort.set_profile()
 # half an hour of guests: not even as a skip, which in CI would be a test that has been lost
 collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["system/nfs/test_nfs_all.py"]
 

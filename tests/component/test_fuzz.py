@@ -20,13 +20,14 @@ from fscrawl.parse.fields import parse
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.storage.records import PageRecord
 from fscrawl.urls import Joiner
+from tests.support.effort import tries
 from tests.support.fuzz.campaign import fixed, inputs
 from tests.support.fuzz.judge import GROWTH_BYTES, held_bytes, judge
 from tests.support.fuzz.mutator import repeated
 from tests.support.fuzz.target import Target
 from tests.support.fuzz.targets import TARGETS
 
-INPUTS = 150
+INPUTS = tries(150)
 STRICT = 0.2  # five seconds where one is allowed: coverage is measured, and the machine is busy
 URL = "http://a.example/"
 
@@ -38,7 +39,7 @@ def test_fixed_budget(target):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=400, derandomize=True)
+@settings(deadline=None, max_examples=tries(400), derandomize=True)
 def test_fragments(data):
     """Short rows of fragments, of which hypothesis finds the shortest that fails, break no promise either."""
     target = data.draw(st.sampled_from(list(TARGETS.values())))
@@ -49,12 +50,12 @@ def test_fragments(data):
 
 @pytest.mark.parametrize("name", ["links", "text", "fields", "robots", "sitemaps", "bodies", "records", "cookies"])
 def test_no_growth(name):
-    """Four hundred inputs more leave no more memory in use than four hundred before them, but for some MiB."""
+    """Twice as many inputs more leave no more memory in use than those before them, but for some MiB."""
     rows = inputs(TARGETS[name], Random(name))
-    for row in islice(rows, 200):
+    for row in islice(rows, tries(200)):
         judge(TARGETS[name], row)
     before = held_bytes()
-    for row in islice(rows, 400):
+    for row in islice(rows, tries(400)):
         judge(TARGETS[name], row)
     assert held_bytes() - before < GROWTH_BYTES
 

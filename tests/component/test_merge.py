@@ -18,6 +18,7 @@ from fscrawl import cli, merge, urls
 from fscrawl.dataset import dataset_dir, warc
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.crawling import Running, lines_of
+from tests.support.effort import some
 from tests.support.trees import ALL, Grown, Made, check, contents, inline, stamps
 
 A, B, C = "http://a.example/", "http://a.example/b", "http://b.example/c"
@@ -1059,7 +1060,7 @@ def test_read_only(tree: Grown, mount: Callable[[str], Path], fscrawl: Callable[
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("kilobytes", [8, 60, 200, 600, 1400])
+@pytest.mark.parametrize("kilobytes", some(200, 8, 60, 600, 1400))
 def test_full_disk(
     tree: Grown, mount: Callable[[str], Path], tmp_path: Path, kilobytes: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

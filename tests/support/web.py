@@ -80,3 +80,26 @@ def linked_site(n_pages: int, links_per_page: int, *, body_bytes: int = 0) -> Pa
     answers["/"] = answers["/0"]
     missing = Response(404, {"Content-Type": "text/plain"}, b"no such page\n")
     return lambda request: answers.get(request.path, missing)
+
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+def site(answers: dict[str, str | Response]) -> Pages:
+    """Serve these pages (or answers) by path, on every host; anything else is a 404."""
+
+    def serve(request: Request) -> Response:
+        answer = answers.get(request.path, Response(404, {"Content-Type": "text/plain"}))
+        return Response(200, HTML, answer.encode()) if isinstance(answer, str) else answer
+
+    return serve
+
+
+def slowly(pages_: Pages, delay_s: float) -> Pages:
+    """Serve the same, each page after a delay."""
+
+    def serve(request: Request) -> Response:
+        answer = pages_(request)
+        return Response(answer.status, answer.headers, answer.body, 0.0 if request.path == "/robots.txt" else delay_s)
+
+    return serve

@@ -1,17 +1,20 @@
-"""What the unit tests share: faults are waited for only as long as a test needs, and no disk is waited for."""
+"""What the unit tests share: no disk is waited for, faults are waited out in a moment, and no test takes long."""
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis.internal import charmap
 
 from fscrawl.fleet import heartbeat
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage import creation, retrying
+from tests.support import effort
 from tests.support.frontiers import chosen
 
 _LIMIT_S = 0.05
@@ -41,3 +44,26 @@ def make_frontier() -> Iterator[Callable[..., Frontier]]:
     yield make
     for frontier in made:
         frontier.close()
+
+
+LIMIT_CPU_S = 0.5
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> None:
+    """Compute once what would else be the first test's cost: hypothesis's table of Unicode takes up to a second."""
+    charmap.charmap()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a unit test that takes over half a second.
+
+    It is the processor time of this process and not the time on the wall, so that a busy machine fails no test. With
+    FSCRAWL_TESTS=all, which tries five times as much and measures coverage, there is no limit.
+    """
+    before = time.process_time()
+    yield
+    took_s = time.process_time() - before
+    if took_s > LIMIT_CPU_S and not effort.FULL:
+        pytest.fail(f"a unit test that takes {took_s:.2f} s of processor time, and not {LIMIT_CPU_S} s at most")

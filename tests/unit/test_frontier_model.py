@@ -13,6 +13,7 @@ from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, RobotsTask
+from tests.support.effort import tries
 
 
 class FrontierModel(RuleBasedStateMachine):
@@ -171,5 +172,5 @@ class FrontierModel(RuleBasedStateMachine):
 
 TestFrontierModel = FrontierModel.TestCase
 TestFrontierModel.settings = tuned(
-    deadline=None, max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+    deadline=None, max_examples=tries(100), stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )

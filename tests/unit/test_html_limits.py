@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from fscrawl.parse.html_limits import limit_html
@@ -37,12 +38,12 @@ def test_crowds_in_quotes_are_found():
     assert len(limit_html(page)) < 100
 
 
-def test_time_is_linear():
-    """Unbalanced quotes and brackets by the megabyte take less than a second."""
-    for part in (b'<a "', b"<a '\"<", b"<", b"<a ", b"<a ''", b"\"<a '", b"<!--<a "):
-        began = time.process_time()
-        limit_html(part * (2_000_000 // len(part)))
-        assert time.process_time() - began < 2, part
+@pytest.mark.parametrize("part", [b'<a "', b"<a '\"<", b"<", b"<a ", b"<a ''", b"\"<a '", b"<!--<a "])
+def test_time_is_linear(part):
+    """Two megabytes of unbalanced quotes and brackets take less than two seconds."""
+    began = time.process_time()
+    limit_html(part * (2_000_000 // len(part)))
+    assert time.process_time() - began < 2
 
 
 def test_deep_nesting_is_flattened():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fscrawl.errors import SettingsError
 from fscrawl.parse.fields import TYPES, parse
+from tests.support.effort import tries
 
 SELECTORS = (
     *('css = "p"', 'css = "::text"', 'css = "*"', 'css = "p::text, b::text"', 'css = "::attr(a)"', 'css = "template"'),
@@ -51,7 +52,7 @@ markup = st.lists(
     | st.binary(max_size=4),
     max_size=20,
 ).map(b"".join)
-fast = tuned(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+fast = tuned(deadline=None, max_examples=tries(300), suppress_health_check=[HealthCheck.too_slow])
 
 
 def is_of(kind, value):

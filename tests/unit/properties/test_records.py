@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from tests.support.effort import tries
 
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
 strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -29,7 +30,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strings, inner, max_size=3),
     max_leaves=6,
 )
-fast = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+fast = settings(deadline=None, max_examples=tries(100), suppress_health_check=[HealthCheck.too_slow])
 
 
 def records(kind):
@@ -50,7 +51,7 @@ def test_round_trip(kind, data):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=tries(25), suppress_health_check=[HealthCheck.too_slow])
 def test_torn(kind, data):
     """Every beginning of a file that lacks more than the newline is a RecordError, and so is one padded with zeros."""
     written = data.draw(records(kind)).to_json()

@@ -9,6 +9,7 @@ from protego import Protego
 
 from fscrawl.politeness.robots import Rules
 from fscrawl.urls import normalise
+from tests.support.effort import tries
 
 AGENT = "fscrawl/1.0"
 SITE = "http://a.example"
@@ -60,7 +61,7 @@ def matches(pattern, path):
 
 
 @given(texts, pages, st.sampled_from([AGENT, "x", ""]) | st.text(max_size=6))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_always_an_answer(text, path, agent):
     """Every text gives an answer for every page, and its line where that is no; a finite delay; and its sitemaps."""
     url = normalise(SITE + path)
@@ -74,7 +75,7 @@ def test_always_an_answer(text, path, agent):
 
 
 @given(rules, paths)
-@settings(deadline=None, max_examples=700)
+@settings(deadline=None, max_examples=tries(700))
 def test_longest_match(rules, path):
     """The longest pattern that matches decides, Allow in a tie, and nothing is forbidden where none matches."""
     # A "$" within a pattern is a literal one, which is written as its escape and matches no path here.
@@ -83,7 +84,7 @@ def test_longest_match(rules, path):
 
 
 @given(rules, paths)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_as_protego(rules, path):
     """Where a file is one group of plain rules, Protego gives the same answer."""
     plain = [(field, pattern) for field, pattern in rules if "$" not in pattern]
@@ -91,7 +92,7 @@ def test_as_protego(rules, path):
 
 
 @given(rules, paths, st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_other_lines(rules, path, data):
     """Lines of other kinds change no answer wherever they stand (RFC 9309 2.2.4)."""
     text = file([("User-agent", "fscrawl"), *rules])
@@ -101,7 +102,7 @@ def test_other_lines(rules, path, data):
 
 
 @given(st.text("abz09-._~é:@!&'(),;=[]|", max_size=6), st.text("ab~é=", max_size=3), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_escapes(text, more, data):
     """A character and its escape are one, in rules and in URLs, but for those that divide URLs."""
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fscrawl.config.settings import Settings, names, parse, render
 from fscrawl.errors import SettingsError
+from tests.support.effort import tries
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 lines = st.text("abc XYZ/.;=\"'#[]{}\\~", min_size=1, max_size=20).filter(str.strip)
@@ -51,7 +52,7 @@ VALUES = {
     "store.patience": st.floats(0.0, 1e6),
     "store.fanout": st.sampled_from([0, 1]),
 }
-fast = tuned(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+fast = tuned(deadline=None, max_examples=tries(200), suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -85,7 +86,7 @@ TOML = st.sampled_from(
 
 @pytest.mark.parametrize("name", names())
 @given(value=TOML)
-@tuned(deadline=None, max_examples=30)
+@tuned(deadline=None, max_examples=tries(30))
 def test_any_value(name, value):
     """Any value of any setting is taken, and survives being written, or is refused in one line that names the key."""
     section, _, key = name.partition(".")

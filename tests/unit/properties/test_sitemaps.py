@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import normalise
+from tests.support.effort import tries
 
 BASE = "http://a.example/sitemap.xml"
 
@@ -27,7 +28,7 @@ references = st.lists(
 
 
 @given(soup, st.sampled_from([bytes, gzip.compress]), st.integers(0, 3), st.integers(0, 200))
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=tries(600))
 def test_any_bytes(body, pack, max_urls, max_bytes):
     """Any bytes give normal forms, each once, at most as many as wanted; and less read is a beginning of more read."""
     every = read(pack(body), BASE)
@@ -43,14 +44,14 @@ def test_any_bytes(body, pack, max_urls, max_bytes):
 
 
 @given(soup.map(gzip.compress), st.integers(0, 200), st.binary(max_size=3))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_damaged_gzip(body, position, damage):
     """Damage to gzip raises nothing."""
     assert isinstance(read(body[:position] + damage + body[position + len(damage) :], BASE), Sitemap)
 
 
 @given(references, st.sampled_from(["utf-8", "utf-16", "gb18030"]), st.sampled_from([bytes, gzip.compress]))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300))
 def test_as_written(references, encoding, pack):
     """What is written as a urlset, in any encoding, gzipped or not, is read as it was."""
     locs = "".join(f"<url><loc>{escape(reference)}</loc></url>" for reference in references)
@@ -60,7 +61,7 @@ def test_as_written(references, encoding, pack):
 
 
 @given(st.lists(st.integers(0, 99)), st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=tries(100))
 def test_text_and_xml(numbers, end):
     """A list of URLs is the same as text and as XML."""
     urls = [f"http://a.example/{number}" for number in numbers]

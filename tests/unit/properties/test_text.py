@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fscrawl.parse.text import main_content, read, visible
+from tests.support.effort import tries
 
 TAGS = [
     *(
@@ -50,7 +51,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @given(pages)
-@settings(max_examples=500)
+@settings(max_examples=tries(500))
 def test_clean(page):
     """Any bytes give a text that can be written, with no control characters but newline and tab."""
     got = read(page)
@@ -105,7 +106,7 @@ def test_case_of_tags(page, random):
 
 
 @given(pages)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 def test_main_content(page):
     """Any bytes have a main content that can be written, without control characters but newline and tab."""
     text = main_content(page)

@@ -10,6 +10,7 @@ from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.scope import Scope
 from fscrawl.urls import Joiner, normalise
+from tests.support.effort import tries
 
 ROOT = "/tree"
 NASTY_HOSTS = [
@@ -109,7 +110,7 @@ bases = (
     texts.map(normalise).filter(bool)
     | st.builds("http://a.example/{}".format, st.text("ab/?.:@", max_size=12)).map(normalise).filter(bool)
 )  # fmt: skip
-fast = settings(deadline=None, max_examples=400)
+fast = settings(deadline=None, max_examples=tries(400))
 
 
 @given(texts | references)
@@ -158,7 +159,7 @@ def test_nasty_hosts():
 
 
 @given(bases, references, st.booleans())
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=tries(1000))
 @example("http://a.example/x/y.html?z", "http:?q", False)
 @example("http://a.example/x/y.html?z", "h\tttp: ", False)
 @example("http://a.example/x?a/b", "", False)

@@ -34,6 +34,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from fscrawl.fleet.leases import Lease
 from fscrawl.fleet.ownership import Fleet, wanted_of
+from tests.support.effort import tries
 
 BEAT_S, DEAD_AFTER_S, ROUND_S = 10.0, 60.0, 5.0
 LEASE_S = DEAD_AFTER_S / 2
@@ -455,7 +456,7 @@ class Leases(RuleBasedStateMachine):
 
 TestLeases = Leases.TestCase
 TestLeases.settings = settings(
-    max_examples=2000 if FUZZ else 200,
+    max_examples=2000 if FUZZ else tries(200),
     stateful_step_count=60 if FUZZ else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
