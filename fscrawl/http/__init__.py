@@ -1,1 +1,1 @@
-"""One HTTP exchange within limits: connection, answer, body, cookies."""
+"""One HTTP exchange within limits: its connection, answer, body and cookies."""

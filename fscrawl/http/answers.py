@@ -1,11 +1,11 @@
-"""What comes of an exchange: an answer, or a failure that has a class. Pure: it opens nothing.
+"""The result of an exchange: an answer, or a failure with a class. Pure: no disk, no socket.
 
 Vocabulary:
   Fetched   an answer, whatever its status
   Failed    no usable answer: its class (see CLASSES), one line of text, and whether another try may help
-  causes    the errors behind an error: requests and urllib3 wrap what the operating system and OpenSSL raised
+  causes    the errors behind an error: requests and urllib3 wrap those of the operating system and of OpenSSL
 
-Promise: every error of theirs has a class, and its message is one line of at most 500 characters.
+Promise: `failure` finds a class for every error, and its message is one line of at most 500 characters.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ import urllib3
 from fscrawl.http.bodies import CodingError, TooLargeError
 
 CLASSES = {
-    "dns": "the host name does not resolve",
+    "dns": "the host name cannot be resolved",
     "connect": "the connection was refused, reset or cut off",
-    "tls": "the certificate or the handshake is no good",
+    "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
-    "protocol": "what came is not HTTP",
-    "too-large": "the body is larger than fetch.max_bytes, or the head than any should be",
-    "decode": "the body does not decode as its Content-Encoding says",
-    "blocked-address": "the name leads to a private, loopback or link-local address (see fetch.allow_addresses)",
-    "proxy": "no proxy can be used now: they fail, rest, or are used up",
-    "http-4xx": "the server says that the request is at fault",
-    "http-5xx": "the server says that it is at fault",
+    "protocol": "the answer is not valid HTTP",
+    "too-large": "the body is larger than fetch.max_bytes, or the head of the answer is too large",
+    "decode": "the body cannot be decoded as its Content-Encoding says",
+    "blocked-address": "the host has a private, loopback or link-local address (see fetch.allow_addresses)",
+    "proxy": "no proxy can be used now: all of them fail, rest or are used up",
+    "http-4xx": "the server says that the request is wrong (status 400 to 499)",
+    "http-5xx": "the server says that it failed (status 500 to 599)",
     "robots": "robots.txt does not allow it",
-    "internal": "a defect of fscrawl, or of a library it uses; the message names it",
-    "worker-died": "the process that worked on it died, twice",
+    "internal": "a defect of fscrawl or of a library; the message names it",
+    "worker-died": "the worker process died twice while it worked on this page",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`headers`: names in lower case. `body` is None when it was not wanted (see `Fetcher.get`), or of a 304.
+    """`headers`: names in lower case. `body`: None if it was not wanted (see `Fetcher.get`), and for a 304.
 
-    `began`: monotonic time when the head of the answer was there. `elapsed_s`: from the request to the body's end.
+    `began`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
+    body.
     """
 
     status: int
@@ -53,6 +54,8 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """`retry`: another try may help. `status`, `headers`: of an answer, if there was one."""
+
     class_: str
     message: str
     retry: bool
@@ -61,19 +64,19 @@ class Failed:
 
 
 class BlockedAddressError(OSError):
-    """The guard refused every address of a host."""
+    """No address of the host is permitted."""
 
 
 class ProxyFailedError(OSError):
-    """The proxy could not be reached, or did not let us in."""
+    """The proxy could not be reached, or did not accept us."""
 
 
 def failure(error: BaseException) -> Failed:
-    """Find the cause that says most in a chain of requests' and urllib3's wrappers."""
+    """Translate an error of requests, urllib3 or the operating system, by the most specific of its causes."""
     causes = _causes(error)
-    for wanted, class_, retry in _MEANING:
+    for kinds, class_, retry in _MEANING:
         for cause in causes:
-            if isinstance(cause, wanted):
+            if isinstance(cause, kinds):
                 return Failed(class_, _one_line(cause), retry=retry)
     return Failed("connect", _one_line(error), retry=True)
 
@@ -89,6 +92,7 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
+# From the most specific to the most general: types of errors, the class of the failure, whether another try may help.
 _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, bool], ...] = (
     (TooLargeError, "too-large", False),
     (BlockedAddressError, "blocked-address", False),

@@ -1,13 +1,13 @@
-"""The body of an answer, received and decoded within its limit.
+"""The body of an answer: reading and decoding it within a limit.
 
 Vocabulary:
-  coding    a content coding (gzip, deflate, br, zstd); several lie one upon the other, the last one outermost
-  piece     at most some 100 KB of a body; a coding takes pieces in and gives pieces out, however far they inflate
-  part      a gzip member or a zstd frame: a body may be several, one after the other
+  coding    a content coding (gzip, deflate, br, zstd). A body may have several; the last one in the header is outermost
+  piece     at most some 100 KB of a body. A coding reads pieces and yields pieces, however far they inflate
+  part      a gzip member or a zstd frame. A body may consist of several, one after the other
 
-Promise: no more than `max_bytes` is received, comes out of any coding, or is held; beside it some pieces, and the
-window of the coding, 16 MiB at most. urllib3's own decoders bound what they give, but neither what they hold back
-(an endless deflate stream without output, layers of codings) nor what they have read.
+Promise: at most `max_bytes` are received, come out of any coding, or are held in memory; in addition some pieces, and
+the window of the coding, at most 16 MiB. The decoders of urllib3 limit their output, but not what they keep (an endless
+deflate stream without output, layers of codings) nor what they have read.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ else:
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE = 65536
-_DRAIN_BYTES = 65536  # a body this small is read to keep the connection, though nobody wants it
+_DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
 _MAX_CODINGS = 5
-_MAX_PARTS = 1000  # each costs a new decoder; a body of nothing but empty ones would keep the processor busy
-_WINDOW_LOG = 23  # 8 MiB, what RFC 9659 allows; zstd itself would take 128
+_MAX_PARTS = 1000  # each needs a new decoder; a body of empty parts would keep the processor busy
+_WINDOW_LOG = 23  # 8 MiB, which RFC 9659 allows; zstd itself would accept 128 MiB
 
 
 class TooLargeError(Exception):
-    """More came, or came out of a coding, than is allowed."""
+    """More was received, or came out of a coding, than is allowed."""
 
 
 class CodingError(ValueError):
-    """The body is not in the coding that its header names, or that coding is unknown."""
+    """The body does not have the coding that its header names, or the coding is unknown."""
 
 
 class CutShortError(ValueError):
-    """The body ended in the middle of its coding."""
+    """The body ended before its coding did."""
 
 
 def content_length(headers: dict[str, str]) -> int | None:
-    """Give the announced length, None where none is; `headers` has names in lower case.
+    """Return the length in the header, or None if there is none. `headers`: names in lower case.
 
     >>> content_length({"content-length": "12"}), content_length({"content-length": "-1"}), content_length({})
     (12, None, None)
@@ -60,7 +60,7 @@ def content_length(headers: dict[str, str]) -> int | None:
 
 
 def codings(headers: dict[str, str]) -> list[str]:
-    """Give the codings to undo, the outermost first. CodingError if one is unknown.
+    """Return the codings to undo, the outermost first. CodingError if one is unknown.
 
     >>> codings({"content-encoding": "gzip, identity, BR"})
     ['br', 'gzip']
@@ -71,30 +71,30 @@ def codings(headers: dict[str, str]) -> list[str]:
     if unknown:
         raise CodingError(f"the content coding {unknown[0][:40]!a} is unknown")
     if len(names) > _MAX_CODINGS:
-        raise CodingError(f"there are {len(names)} content codings, one upon the other")
+        raise CodingError(f"the body has {len(names)} content codings, more than {_MAX_CODINGS}")
     return names[::-1]
 
 
-def read_prefix(raw: Any, headers: dict[str, str], most: int) -> bytes:
-    """Read the first `most` bytes of a body, which may go on for ever: then its connection is not used again."""
+def read_prefix(raw: Any, headers: dict[str, str], max_bytes: int) -> bytes:
+    """Read the first `max_bytes` of a body. If it is longer, its connection is closed: the body may never end."""
     pieces: Iterable[bytes] = raw.stream(_PIECE, decode_content=False)
     for name in codings(headers):
         pieces = _decoded(pieces, name)
     body = io.BytesIO()
     for piece in pieces:
         body.write(piece)
-        if body.tell() > most:
+        if body.tell() > max_bytes:
             raw.close()
             break
     else:
         raw.release_conn()
-    return body.getvalue()[:most]
+    return body.getvalue()[:max_bytes]
 
 
 def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) -> bytes:
-    """Read the body of `raw`, urllib3's response, and give its connection back.
+    """Read the body of `raw`, a response of urllib3, and give its connection back.
 
-    TooLargeError, CodingError, CutShortError, or what urllib3 raises.
+    Raises TooLargeError, CodingError, CutShortError, or an error of urllib3.
     """
     if status == 204 or status < 200:
         skip_body(raw, status, headers)
@@ -104,15 +104,15 @@ def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) ->
         raise urllib3.exceptions.ProtocolError(f"the transfer coding {transfer[:40]!a} is unknown")
     length = None if transfer else content_length(headers)
     if length is not None and length > max_bytes:
-        raise TooLargeError(f"Content-Length is {length}, the limit {max_bytes} bytes")
-    if length is not None and "content-encoding" not in headers:  # nothing can inflate: one read, no copies
+        raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes (fetch.max_bytes)")
+    if length is not None and "content-encoding" not in headers:  # it cannot inflate: one read, no copies
         whole: bytes = raw.read(decode_content=False)
         raw.release_conn()
         return whole
     pieces = _limited(raw.stream(_PIECE, decode_content=False), max_bytes)
     for name in codings(headers):
         pieces = _limited(_decoded(pieces, name), max_bytes)
-    body = io.BytesIO()  # grows in place and gives its buffer away: no second copy, as of a list that is joined
+    body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
     for piece in pieces:
         body.write(piece)
     raw.release_conn()
@@ -120,7 +120,7 @@ def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) ->
 
 
 def skip_body(raw: Any, status: int, headers: dict[str, str]) -> None:
-    """Keep the connection if what is left is small, else close it."""
+    """Do not use a body. Read it if it is small, to keep the connection; else close the connection."""
     length = 0 if status in (204, 304) else content_length(headers)
     if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
         raw.drain_conn()
@@ -134,15 +134,15 @@ def _limited(pieces: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
     for piece in pieces:
         total += len(piece)
         if total > max_bytes:
-            raise TooLargeError(f"the body is over the limit of {max_bytes} bytes")
+            raise TooLargeError(f"the body is larger than the limit of {max_bytes} bytes (fetch.max_bytes)")
         yield piece
 
 
-# Decoders: `feed` takes a piece and gives pieces; what lies behind the coding's end is `unused`.
+# Decoders: `feed` takes a piece and yields decoded pieces. `unused` is the input behind the end of the coding.
 
 
 class _Inflater:
-    """gzip or deflate; the latter with zlib's header, as it should be, or without, as many send it."""
+    """gzip or deflate. Deflate should have a header of zlib, but many servers send it without."""
 
     errors = zlib.error
     wbits = 31
@@ -154,7 +154,7 @@ class _Inflater:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         full = True
-        while (data or full) and not self.ended:  # a full piece may have left output behind, with no input left
+        while (data or full) and not self.ended:  # after a full piece there may be more output, even without input
             piece = self._zlib.decompress(data, _PIECE)
             data, full, self.ended = self._zlib.unconsumed_tail, len(piece) == _PIECE, self._zlib.eof
             yield piece
@@ -168,7 +168,7 @@ class _Deflate(_Inflater):
 class _Brotli:
     errors = brotli.error
 
-    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - its siblings look at it
+    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - the other decoders need it
         self._brotli = brotli.Decompressor()
         self.ended = False
         self.unused = b""
@@ -179,13 +179,13 @@ class _Brotli:
             data, self.ended = b"", self._brotli.is_finished()
             yield piece
             if len(piece) < _PIECE and self._brotli.can_accept_more_data():
-                return  # after a full piece there may be more to come, though it would take further input
+                return  # after a full piece there may be more output, although it would accept more input
 
 
 class _Zstd:
     errors = zstd.ZstdError
 
-    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - its siblings look at it
+    def __init__(self, first: bytes) -> None:  # noqa: ARG002 - the other decoders need it
         self._zstd = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG})
         self.ended = False
         self.unused = b""
@@ -210,13 +210,13 @@ _DECODERS: dict[str, type[_Inflater | _Brotli | _Zstd]] = {
 
 
 class _Stream:
-    """One coding of a body, which may be several parts. What comes behind them is passed over, as browsers do."""
+    """One coding of a body, which may have several parts. Bytes behind the last part are ignored, as in browsers."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._part: _Inflater | _Brotli | _Zstd | None = None
         self._parts = 0
-        self._given = False  # the present part has given something
+        self._has_output = False  # of the present part
         self._over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -226,10 +226,10 @@ class _Stream:
                 continue
             try:
                 for piece in self._part.feed(data):
-                    self._given = self._given or bool(piece)
+                    self._has_output = self._has_output or bool(piece)
                     yield piece
             except self._part.errors as error:
-                if self._parts == 1 or self._given:
+                if self._parts == 1 or self._has_output:
                     raise CodingError(f"{self._name}: {error}") from error
                 self._over = True
             data = self._part.unused
@@ -238,15 +238,15 @@ class _Stream:
         if self._parts and self._name in ("deflate", "br"):
             self._over = True
             return
-        self._part, self._given = _DECODERS[self._name](data), False
+        self._part, self._has_output = _DECODERS[self._name](data), False
         self._parts += 1
         if self._parts > _MAX_PARTS:
-            raise CodingError(f"the body is more than {_MAX_PARTS} {self._name} streams in a row")
+            raise CodingError(f"the body has more than {_MAX_PARTS} {self._name} streams in a row")
 
     def finish(self) -> None:
         unfinished = self._part is not None and not self._part.ended
-        if unfinished and (self._parts == 1 or self._given):
-            raise CutShortError(f"the body ended before its {self._name} did")
+        if unfinished and (self._parts == 1 or self._has_output):
+            raise CutShortError(f"the body ended in the middle of its {self._name} coding")
 
 
 def _decoded(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:

@@ -1,11 +1,12 @@
-"""Cookies of one process, in memory. Pure: what came and what the time is are given, and nothing is written.
+"""Cookies of one process, in memory. Pure: headers and the time are arguments, and nothing is written.
 
 Vocabulary:
-  site      the registrable domain (see `urls`): cookies of one never reach another, whatever their Domain says
-  jar       the cookies of the sites met lately, by RFC 6265 with the additions of browsers (RFC 6265bis)
+  site      the registrable domain (see `urls`). Cookies of one site are never sent to another, whatever their Domain is
+  jar       the cookies of the sites used last, by RFC 6265 with the additions of browsers (RFC 6265bis)
 
-Promise: `header` costs one look-up while no cookie is set; a site holds at most 50 cookies and 8 KiB, the jar 1,000
-sites (those unused for longest go), so a hostile site can spoil its own cookies only. Safe from several threads.
+Promise: while no cookie is set, `header` costs one look-up. A site has at most 50 cookies and 8 KiB, the jar at most
+1,000 sites, of which it drops those unused for the longest time. So a hostile site can spoil only its own cookies.
+Safe to use from several threads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from fscrawl.http.dates import parse_date
 
 MAX_SITES = 1000
 MAX_PER_SITE = 50
-MAX_SITE_BYTES = 8192  # what servers take as a request's head
+MAX_SITE_BYTES = 8192  # what servers accept as the head of a request
 
 _SPACE = " \t"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -33,7 +34,7 @@ _Key = tuple[str, str, str]  # domain, path, name
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """`domain`: whose it is; with `host_only` of that host alone. `expires`: seconds since 1970, None for never."""
+    """`host_only`: sent to the host `domain`, not to hosts below it. `expires`: seconds since 1970, None for never."""
 
     name: str
     value: str
@@ -49,14 +50,14 @@ class Cookie:
 
 
 class Jar:
-    """Learns cookies from answers and gives them with requests."""
+    """Takes cookies from answers and returns them for requests."""
 
     def __init__(self) -> None:
         self._sites: OrderedDict[str, dict[_Key, Cookie]] = OrderedDict()
         self._lock = threading.Lock()
 
     def header(self, url: str, now: float) -> str | None:
-        """Give the Cookie header for a normal form, None if there is nothing to send. `now`: seconds since 1970.
+        """Return the Cookie header for a normal form, None if there is nothing to send. `now`: seconds since 1970.
 
         >>> jar = Jar()
         >>> jar.learn("http://a.example/", ["id=7; Path=/shop"], 0.0)
@@ -73,11 +74,11 @@ class Jar:
                 return None
             self._sites.move_to_end(site)
             fitting = [cookie for cookie in held.values() if _goes_to(cookie, url, host, now)]
-        fitting.sort(key=lambda cookie: -len(cookie.path))  # stable: the oldest first among equals (RFC 6265 5.4)
+        fitting.sort(key=lambda cookie: -len(cookie.path))  # stable: among equals the oldest comes first (RFC 6265 5.4)
         return "; ".join([f"{each.name}={each.value}" if each.name else each.value for each in fitting]) or None
 
     def learn(self, url: str, lines: Iterable[str], now: float) -> None:
-        """Take the Set-Cookie lines of an answer to `url` in; what a site may not set is passed over."""
+        """Take in the Set-Cookie lines of an answer to `url`. Cookies that it may not set are ignored."""
         host = urls.hostname(url)
         site = urls.site(host)
         with self._lock:
@@ -91,13 +92,13 @@ class Jar:
         key = (cookie.domain, cookie.path, cookie.name)
         old = held.get(key)
         if old is not None and old.secure and not trusted:
-            return  # whoever is on the wire must not replace what came over TLS
+            return  # an attacker on the network must not replace a cookie that came over TLS
         if cookie.expires is not None and cookie.expires <= now:
-            held.pop(key, None)  # that is how a site deletes one
+            held.pop(key, None)  # this is how a site deletes a cookie
             if not held:
                 self._sites.pop(site, None)
             return
-        held[key] = cookie  # a replaced one keeps its place, as its time of creation must
+        held[key] = cookie  # a replaced cookie keeps its place, since it keeps its time of creation
         _shrink(held, now)
         self._sites[site] = held
         self._sites.move_to_end(site)
@@ -106,7 +107,7 @@ class Jar:
 
 
 def _shrink(held: dict[_Key, Cookie], now: float) -> None:
-    """Hold a site to its limits: what has expired goes first, then the oldest."""
+    """Keep a site within its limits: drop expired cookies first, then the oldest."""
     if len(held) <= MAX_PER_SITE and sum(cookie.size_bytes for cookie in held.values()) <= MAX_SITE_BYTES:
         return
     for key in [key for key, cookie in held.items() if cookie.expires is not None and cookie.expires <= now]:
@@ -134,7 +135,7 @@ def _path(url: str) -> str:
 
 
 def read(line: str, url: str, now: float) -> Cookie | None:
-    """Read a Set-Cookie line as an answer to `url` may send it; None if it may not, or it is none.
+    """Read a Set-Cookie line of an answer to `url`. None if it is not a cookie, or `url` may not set it.
 
     >>> read("a=1; Domain=example.co.uk; Max-Age=60", "http://www.example.co.uk/", 1000.0).expires
     1060.0
@@ -157,13 +158,13 @@ def read(line: str, url: str, now: float) -> Cookie | None:
     if domain is None or (secure and not url.startswith("https:")):
         return None
     host_only = not attributes.get("domain")
-    if not _keeps_its_word(name, host_only=host_only, secure=secure, path=path):
+    if not _keeps_prefix(name, host_only=host_only, secure=secure, path=path):
         return None
     return Cookie(name, value, domain, own_path, host_only, secure, _expires(attributes, now))
 
 
 def _attributes(rest: str) -> dict[str, str]:
-    """Give the attributes, names in lower case; of repeated ones the last counts."""
+    """Return the attributes, names in lower case. Of repeated attributes the last counts."""
     found = {}
     for part in rest.split(";")[:30]:
         name, _, value = part.partition("=")
@@ -171,17 +172,17 @@ def _attributes(rest: str) -> dict[str, str]:
     return found
 
 
-def _domain(wanted: str, host: str) -> str | None:
-    """Give the domain a cookie is for; None if `host` may not speak for it: another's, or a public suffix."""
-    wanted = wanted.removeprefix(".").lower()
-    if not wanted or wanted == host:
+def _domain(named: str, host: str) -> str | None:
+    """Return the domain of a cookie. None if `host` may not set it: for a foreign domain or a public suffix."""
+    named = named.removeprefix(".").lower()
+    if not named or named == host:
         return host
-    within = host.endswith("." + wanted) and not _ADDRESS.fullmatch(host)
-    return wanted if within and urls.site(wanted) == urls.site(host) else None
+    within = host.endswith("." + named) and not _ADDRESS.fullmatch(host)
+    return named if within and urls.site(named) == urls.site(host) else None
 
 
-def _keeps_its_word(name: str, *, host_only: bool, secure: bool, path: str) -> bool:
-    """Tell whether a name that promises (RFC 6265bis 4.1.3) is kept: __Secure-, __Host-."""
+def _keeps_prefix(name: str, *, host_only: bool, secure: bool, path: str) -> bool:
+    """Return whether the cookie has what a prefix of its name promises: __Secure-, __Host- (RFC 6265bis 4.1.3)."""
     promise = name.lower()
     if promise.startswith("__host-"):
         return secure and host_only and path == "/"
@@ -189,7 +190,7 @@ def _keeps_its_word(name: str, *, host_only: bool, secure: bool, path: str) -> b
 
 
 def _expires(attributes: dict[str, str], now: float) -> float | None:
-    """Max-Age counts more than Expires; one that cannot be read counts not at all."""
+    """Return when a cookie expires. Max-Age comes before Expires; a value that cannot be read is ignored."""
     age = attributes.get("max-age", "")
     if _WHOLE_NUMBER.match(age):
         return now + int(age) if int(age) > 0 else 0.0

@@ -1,10 +1,10 @@
-"""Dates as HTTP headers write them. Pure: no disk, no socket, no clock of its own.
+"""Dates and pauses in HTTP headers. Pure: no disk, no socket, and the time is an argument.
 
 Vocabulary:
-  date      seconds since 1970 in UTC; HTTP writes it in three forms (RFC 9110 5.6.7), and cookies in a dozen
-  pause     what a Retry-After asks for, in seconds from `now`
+  date      seconds since 1970 in UTC. HTTP has three forms of it (RFC 9110 5.6.7), cookies a dozen
+  pause     how long a Retry-After asks to wait, in seconds from `now`
 
-Promise: whatever stands in a header, the answer is a number or None, and nothing is raised.
+Promise: any text gives a number or None; nothing is raised.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import calendar
 import re
 
-MAX_PAUSE_S = 1e9  # some thirty years: as good as never, and still a number that a clock can be set by
+MAX_PAUSE_S = 1e9  # some thirty years: practically never, but still small enough for a clock
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# RFC 6265 5.1.1: what stands between the parts does not matter, nor does their order.
+# RFC 6265 5.1.1: neither the characters between the parts nor their order matter.
 _TOKENS = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
 _DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
@@ -24,7 +24,7 @@ _SECONDS = re.compile(r"([0-9]+)(?:\.[0-9]*)?\s*(?:,|\Z)")
 
 
 def parse_date(text: str) -> float | None:
-    """Give the date that a header names, None where it names none (https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
+    """Read a date; None if the text has none (https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
 
     >>> parse_date("Sun, 06 Nov 1994 08:49:37 GMT"), parse_date("Sunday, 06-Nov-94 08:49:37 GMT")
     (784111777.0, 784111777.0)
@@ -47,7 +47,7 @@ def parse_date(text: str) -> float | None:
 
 
 def _full_year(year: int) -> int:
-    """Give the year that two digits mean.
+    """Return the year that two digits mean.
 
     >>> _full_year(94), _full_year(26), _full_year(1994)
     (1994, 2026, 1994)
@@ -58,12 +58,12 @@ def _full_year(year: int) -> int:
 def _seconds(year: int, month: int, day: int, clock: tuple[int, ...]) -> float | None:
     hour, minute, second = clock
     if year < 1601 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
-        return None  # a leap second is one
+        return None  # second 60 is a leap second
     return float(calendar.timegm((year, month, day, hour, minute, second)))
 
 
 def retry_after_s(value: str, now: float) -> float:
-    """Give the seconds that a Retry-After asks to wait, from 0 to 1e9; 0 where it says nothing one can read.
+    """Return how many seconds a Retry-After asks to wait, from 0 to 1e9; 0 if it cannot be read.
 
     `now`: seconds since 1970, by the wall clock.
 

@@ -1,1 +1,1 @@
-"""How a host wants to be asked: robots.txt, delays, and whether the host or our own network is down."""
+"""How a host wants to be asked: robots.txt, its cache, delays, and whether a host or our own network is down."""

@@ -1,19 +1,20 @@
-"""Is it the hosts that answer nothing, or is it this machine: a dead resolver, an unplugged cable? Pure.
+"""Are the hosts down, or this machine's own network: a dead resolver, an unplugged cable? Pure.
 
 Vocabulary:
-  silence   failures without an answer, of many hosts, and no answer from any: for a second, or with a proven host among
-            them
-  proven    a host that answered before; if it does so again, the network is there
-  outage    a silence in which a proven host is silent, too: the machine fetches nothing but a probe now and then
+  silence   many hosts fail to answer, and no host answers: for a second, or with a proven host among the silent ones
+  proven    a host that answered before. If it answers again, the network works
+  outage    the time after a silence has begun: the machine fetches nothing but a probe now and then
+  probe     a request to one host, to see whether the network works again
 
-A failure tells of the network only if nobody answered for the latter half of the time that it took: hosts that are dead
-run into their timeouts all at once, beside a hundred that answer. (Not for all of it: what was asked just before the
-network went had answers of others beside it, and its failures are the first to tell.)
+A failure counts only if no host answered during the second half of the time that it took. Otherwise hosts that are down
+would count: many of them reach their timeouts at the same moment, while a hundred others answer. It is not the whole of
+the time, because requests that were sent just before the network failed still had answers of other hosts beside them,
+and they are the first to fail.
 
-Promise: failures during an outage are nobody's: what failed is tried again as if it had not been. An outage ends with
-the first answer; where no host ever answered it ends after a minute, for then the hosts may well be dead. One that
-ends before a proven host was silent was a false alarm, however slow the answer to its probes, and the next takes twice
-as many failures: so dead hosts are given up at last.
+Promise: failures during an outage are not held against any host; the requests are repeated as if they had not been
+sent. An outage ends with the first answer. If no host has ever answered, it ends after a minute, because then the hosts
+may really be down. If an outage ends before a proven host was silent, it was a false alarm, however slow the answers to
+its probes are: the next one needs twice as many failures. So hosts that are down are given up in the end.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-_HOSTS = 5  # silent ones, at least
-_FAILURES = 10  # at least, in a row
-_SILENCE_S = 1.0  # without an answer, at least, if all that are silent may have been dead before
-_PROVEN = 8  # hosts remembered
+_HOSTS = 5  # so many hosts must be silent
+_FAILURES = 10  # so many failures in a row
+_SILENCE_S = 1.0  # so long without an answer, unless a proven host is silent
+_PROVEN = 8  # so many proven hosts are remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
-_UNPROVEN_S = 60.0
+_UNPROVEN_S = 60.0  # an outage ends after this time if no host has ever answered
 
 
 class Outage:
@@ -37,16 +38,16 @@ class Outage:
         self._proven: deque[tuple[str, str]] = deque(maxlen=_PROVEN)  # host, a URL of it
         self._silent: dict[str, str] = {}
         self._failures = 0
-        self._doubts = 1  # grows with false alarms
+        self._caution = 1  # multiplies the limits; grows with false alarms
         self._since: float | None = None
         self._next_probe = 0.0
-        self._is_confirmed = False  # a proven host is silent, too
+        self._is_confirmed = False  # a proven host is silent in this outage
         self._pause_s = _FIRST_PAUSE_S
         self._answered_at: float | None = None
 
     @property
     def is_on(self) -> bool:
-        """Nothing but probes should be fetched."""
+        """There is an outage: fetch nothing but probes."""
         return self._since is not None
 
     @property
@@ -55,27 +56,27 @@ class Outage:
         return list(self._silent)
 
     def answered(self, host: str, url: str, at: float) -> bool:
-        """A host answered; tell whether that ends an outage. `at`: when (monotonic time)."""
+        """Take in an answer; return whether it ends an outage. `at`: monotonic time."""
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
         if not self._proven or self._proven[-1][0] != host:
             self._proven.append((host, url))
         was_on = self.is_on
-        if was_on and not self._is_confirmed:  # the network was there all the time
-            self._doubts *= 2
-        elif self._failures >= _FAILURES * self._doubts and not was_on:
-            self._doubts += 1
-        self._over()
+        if was_on and not self._is_confirmed:  # a false alarm
+            self._caution *= 2
+        elif self._failures >= _FAILURES * self._caution and not was_on:
+            self._caution += 1
+        self._reset()
         return was_on
 
     def unanswered(self, host: str, url: str, since: float, now: float) -> bool:
-        """A host did not answer; tell whether that begins an outage. `since`: when it was asked (monotonic time)."""
+        """Take in a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""
         if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
             return False
         self._failures += 1
         self._silent[host] = url
         if self.is_on and any(host == name for name, _ in self._proven):
             self._is_confirmed = True
-        if self.is_on or self._failures < _FAILURES * self._doubts or len(self._silent) < _HOSTS * self._doubts:
+        if self.is_on or self._failures < _FAILURES * self._caution or len(self._silent) < _HOSTS * self._caution:
             return False
         if self._answered_at is not None and now - self._answered_at < _SILENCE_S and not self._is_proven_silent():
             return False
@@ -86,15 +87,15 @@ class Outage:
         return any(host in self._silent for host, _ in self._proven)
 
     def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> tuple[str, str] | None:  # noqa: ARG005
-        """Give a host, and a URL of it, to ask for its robots.txt, if it is time to.
+        """Return a host and a URL of it, if it is time for a probe. The probe asks for robots.txt.
 
-        `may_ask`: whether a host that answers may be asked now; where none may for a while, it is a silent one.
+        `may_ask`: whether a proven host may be asked now. If none may for a while, a silent host is asked.
         """
         if self._since is None or now < self._next_probe:
             return None
         if self._answered_at is None and now - self._since > _UNPROVEN_S:
-            self._doubts += 10
-            self._over()
+            self._caution += 10
+            self._reset()
             return None
         target = next((each for each in reversed(self._proven) if may_ask(each[0])), None)
         if target is None:
@@ -108,7 +109,7 @@ class Outage:
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         return target
 
-    def _over(self) -> None:
+    def _reset(self) -> None:
         self._silent = {}
         self._failures = 0
         self._since = None

@@ -1,16 +1,17 @@
-"""robots.txt text → what it allows, how fast, and its sitemaps. Pure: no disk, no socket. By RFC 9309.
+"""The text of a robots.txt → which URLs it allows, how fast, and its sitemaps, by RFC 9309. Pure: no disk, no socket.
 
 Vocabulary:
-  product token  the letters, "_" and "-" by which a crawler begins its User-Agent header and a group its name
-  group          consecutive user-agent lines and the rules after them; those that name one token are one
+  product token  the letters, "_" and "-" at the beginning of a crawler's User-Agent header, and of a group's name
+  group          consecutive user-agent lines and the rules after them. All groups for one token count as one
   rule           an Allow or Disallow line with a path pattern: `*` is anything, a final `$` is the end
-  folded         how paths and patterns are compared: a character and its escape are one, but for `/`, `?`, `%`, `#`;
-                 a literal `*` or `$` is escaped
+  folded         the form in which paths and patterns are compared: a character equals its escape, except `/`, `?`, `%`
+                 and `#`; a literal `*` or `$` is escaped
 
-Promise: any text is read, in time in proportion to it, and the longest rule that matches decides, Allow in a tie. One
-match takes at worst time in proportion to the pattern times the URL, whatever the wildcards. The lines are read here,
-because Protego begins a new group at an unknown line, compares agents by parts of names and does not tell the line that
-decides; what a group asks for beside its rules is still Protego's to read.
+Promise: any text is read, in time in proportion to its length. The longest rule that matches decides; Allow wins a tie.
+One match takes at most time in proportion to the pattern times the URL, whatever the wildcards.
+
+The lines are read here and not by Protego: it begins a new group at an unknown line, compares parts of agents' names,
+and does not say which line decides. It still reads Crawl-delay and Request-rate.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from urllib.parse import quote
 
 from protego import Protego
 
-MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB are read, what follows is ignored
-VALID_S = 24 * 3600.0  # RFC 9309 2.4: no longer without asking again
+MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB must be read; the rest is ignored
+VALID_S = 24 * 3600.0  # RFC 9309 2.4: then it must be asked for again
 
-_LONG_S = 10**9  # a hostile file may name more seconds than a float can hold
+_LONG_S = 10**9  # a hostile file may ask for more seconds than a float can hold
 _TOKEN = re.compile(r"[a-zA-Z_-]*")
 # With the misspellings and the missing colon that Google and Protego understand.
 _LINE = re.compile(
@@ -37,10 +38,10 @@ _LINE = re.compile(
 
 
 class Rules:
-    """What one robots.txt says to one crawler."""
+    """The rules of one robots.txt for one crawler."""
 
     def __init__(self, text: str, user_agent: str) -> None:
-        """`user_agent`: the header that is sent; its product token (the letters before the slash) chooses the group.
+        """`user_agent`: the header of the crawler. Its product token (the letters before the slash) selects the group.
 
         >>> Rules("User-agent: *\\nDisallow: /private", "fscrawl/1.0").allows("http://a.example/private/x")
         False
@@ -49,19 +50,19 @@ class Rules:
         """
         group, self._sitemaps = _read(text, _token(user_agent))
         self._delay_s = _delay_s(group.requests)
-        # Most files forbid nothing: then no page is looked up.
+        # Most files forbid nothing: then no URL needs to be matched.
         rules = group.rules if any(not rule.allow for rule in group.rules) else []
         self._rules = tuple(sorted(rules, key=lambda rule: (rule.octets, rule.allow), reverse=True))
-        # All plain prefixes are ruled out by one call: most pages meet none.
+        # One call excludes all plain prefixes: most URLs begin with none of them.
         self._prefixes = tuple(rule.first for rule in self._rules if rule.is_prefix)
         self._others = tuple(rule for rule in self._rules if not rule.is_prefix)
 
     def allows(self, url: str) -> bool:
-        """Tell whether a normal form may be fetched."""
+        """Return whether a normal form may be fetched."""
         return not self._rules or self.forbidding_line(url) is None
 
     def forbidding_line(self, url: str) -> str | None:
-        """Give the line that forbids a normal form, without comment and surrounding blanks; None if it is allowed.
+        """Return the line that forbids a normal form, without comment and surrounding spaces; None if it is allowed.
 
         >>> rules = Rules("User-agent: *\\nDisallow: /private # ours\\nAllow: /private/press", "fscrawl/1.0")
         >>> rules.forbidding_line("http://a.example/private/x")
@@ -81,7 +82,7 @@ class Rules:
 
     @property
     def delay_s(self) -> float:
-        """Seconds between requests by Crawl-delay and Request-rate, the longer of the two; 0 where there is neither.
+        """Seconds between requests: the longer one of Crawl-delay and Request-rate, or 0.
 
         >>> Rules("User-agent: *\\nCrawl-delay: 2.5", "fscrawl").delay_s
         2.5
@@ -106,7 +107,7 @@ class _Group:
 
 
 def _token(name: str) -> str:
-    """Give the product token a name begins with, in lower case.
+    """Return the product token at the beginning of a name, in lower case.
 
     >>> _token("FsCrawl/1.0 (+http://a.example/)"), _token("*"), _token("1bot")
     ('fscrawl', '*', '')
@@ -118,7 +119,7 @@ def _token(name: str) -> str:
 
 @dataclass(slots=True)
 class _Run:
-    """User-agent lines that follow each other, as far as they name one of the groups looked for."""
+    """Consecutive user-agent lines, as far as they name one of the `wanted` groups."""
 
     wanted: frozenset[str]
     names: set[str] = field(default_factory=set)
@@ -136,34 +137,34 @@ class _Run:
 
 
 def _read(text: str, token: str) -> tuple[_Group, tuple[str, ...]]:
-    """Give the group for a product token, else the one for all, and the sitemaps of the whole file.
+    """Return the group for a product token, or else the group for all, and the sitemaps of the whole file.
 
-    Only a rule ends the user-agent lines for which rules hold (RFC 9309 2.2.4), an empty rule too; but who writes a
-    delay between them means it for those before.
+    Only a rule ends a run of user-agent lines, even an empty rule (RFC 9309 2.2.4). But a delay between such lines is
+    meant for the lines before it. So there are two runs: one for rules, one for delays.
     """
     groups = {"*": _Group()}
     wanted = frozenset({"*", token} - {""})
-    ruled, asked = _Run(wanted), _Run(wanted)
+    rule_run, delay_run = _Run(wanted), _Run(wanted)
     sitemaps: list[str] = []
     for line, kind, value in _lines(text):
         if kind == "agent":
-            ruled.add(_token(value))
-            asked.add(_token(value))
-            groups.update({name: _Group() for name in ruled.names - groups.keys()})
+            rule_run.add(_token(value))
+            delay_run.add(_token(value))
+            groups.update({name: _Group() for name in rule_run.names - groups.keys()})
         elif kind == "sitemap":
             sitemaps += [value] if value else []
         elif kind == "request":
-            for name in asked.close():
+            for name in delay_run.close():
                 groups[name].requests.append(line)
         else:
-            asked.close()
-            for name in ruled.close():
+            delay_run.close()
+            for name in rule_run.close():
                 groups[name].rules += _rules(line, value, allow=kind == "allow")
     return groups.get(token, groups["*"]), tuple(sitemaps)
 
 
 def _lines(text: str) -> Iterator[tuple[str, str, str]]:
-    """Give each line that says something, what kind it is of, and its value.
+    """Return each line that has a meaning, with its kind and its value.
 
     >>> list(_lines("DISALLOW : /a # b\\nx: y"))
     [('DISALLOW : /a', 'disallow', '/a')]
@@ -188,7 +189,7 @@ def _delay_s(lines: list[str]) -> float:
 
 
 class _Rule(NamedTuple):
-    """A folded pattern, cut at its wildcards. `last` is None where there is none, and then `middle` is empty."""
+    """A folded pattern, cut at its wildcards. Without wildcards, `last` is None and `middle` is empty."""
 
     line: str
     allow: bool
@@ -203,7 +204,7 @@ class _Rule(NamedTuple):
         return self.last is None and not self.anchored
 
     def matches(self, path: str) -> bool:
-        """Tell whether a folded path matches: each part is sought once, from where the one before ended."""
+        """Return whether a folded path matches. Each part is searched once, from the end of the part before."""
         if not path.startswith(self.first):
             return False
         if self.last is None:
@@ -220,14 +221,14 @@ class _Rule(NamedTuple):
 
 
 def _rules(line: str, pattern: str, *, allow: bool) -> Iterator[_Rule]:
-    """Give the rules that a line makes: none, one, or one for each spelling of its pattern."""
-    if not pattern.startswith(("/", "*")):  # no path begins so
+    """Return the rules of a line: none, one, or one for each spelling of its pattern."""
+    if not pattern.startswith(("/", "*")):  # it cannot match any path
         return
     anchored = pattern.endswith("$")
     folded = _IN_RULE.sub(_fold, pattern.removesuffix("$"))
     for spelling in _spellings(folded):
         yield _rule(line, spelling, len(folded) + anchored, allow=allow, anchored=anchored)
-    if allow and not anchored and folded.endswith("/index.html"):  # as Google does: the directory is that page
+    if allow and not anchored and folded.endswith("/index.html"):  # as Google does: the directory is the same page
         directory = folded.removesuffix("index.html")
         yield _rule(line, directory, len(directory) + 1, allow=True, anchored=True)
 
@@ -242,12 +243,12 @@ _WILDCARDS = re.compile(r"\*+")
 _ESCAPE = "%[0-9a-fA-F]{2}"
 _IN_RULE = re.compile(_ESCAPE + r"|[^\x21-\x7e]+|\$")
 _IN_URL = re.compile(_ESCAPE + r"|[*$]")
-# "/*%2F" must not forbid whatever has a directory, nor "/*%3F" whatever has a query; "%2541" is not "%41".
+# "/*%2F" must not forbid all URLs with a directory, nor "/*%3F" all URLs with a query; "%2541" is not "%41".
 _KEPT_ESCAPED = frozenset("%*$/?#")
 
 
 def _fold(found: re.Match[str]) -> str:
-    """Write an escape, or characters that need one, in their one way.
+    """Return the folded form of an escape, or of characters that need one.
 
     >>> _IN_RULE.sub(_fold, "/%7ea%2a*é$%e9")
     '/~a%2A*%C3%A9%24%E9'
@@ -260,7 +261,7 @@ def _fold(found: re.Match[str]) -> str:
 
 
 def _spellings(folded: str) -> set[str]:
-    """Give a folded pattern with its query as it is, all unescaped, and all escaped: RFC 9309 2.2.2 has them as one.
+    """Return a folded pattern with its query as it is, unescaped and escaped. By RFC 9309 2.2.2 they are the same.
 
     >>> sorted(_spellings("/a?b=c/d"))
     ['/a?b=c%2Fd', '/a?b=c/d']

@@ -1,7 +1,8 @@
-"""What a host's robots.txt says to this crawler: from memory, the tree, or the host itself.
+"""The robots.txt rules of hosts: from memory, from the tree, or from the host itself.
 
-RFC 9309 2.3.1: what is found rules; a 4xx allows everything; where it cannot be had (5xx, nobody answers) nothing may
-be fetched for now, and it is asked for again. No answer is used for longer than a day.
+By RFC 9309 2.3.1, a robots.txt that is found counts, and a status 4xx allows everything. If it cannot be fetched (5xx,
+or no answer), nothing of the host may be fetched for now, and it is asked for later. No answer is used for more than a
+day.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fscrawl.store import Tree
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HOPS = 5  # RFC 9309 2.3.1.2
-_KEPT = 4096  # hosts whose rules are kept parsed
+_KEPT = 4096  # so many hosts' rules are kept in memory, parsed
 
 
 class RobotsLookup(NamedTuple):
@@ -54,12 +55,12 @@ class RobotsCache:
 
     def _remember(self, host: str, rules: Rules, for_s: float = VALID_S) -> Rules:
         if len(self._known) >= _KEPT:
-            self._known = {}  # they can be read again
+            self._known = {}  # they can be read from the tree again
         self._known[host] = rules, time.monotonic() + for_s
         return rules
 
     def _from_tree(self, host: str) -> Rules | None:
-        """Read what is stored, if it is not a day old. The clock is compared only with what a person would notice."""
+        """Read the stored file if it is less than a day old. A clock that is wrong by minutes does no harm here."""
         record = self._tree.robots(host)
         if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
             return None
@@ -73,19 +74,19 @@ class RobotsCache:
         now = timestamp(time.time())
         answer = follow(self._fetcher, url, MAX_BYTES)
         if isinstance(answer, Failed):
-            if answer.class_ in ("too-large", "decode"):  # it is there, and says nothing that can be read
+            if answer.class_ in ("too-large", "decode"):  # the file exists, but cannot be read
                 return RobotsRecord(url, now, 200, "")
-            return Failed(answer.class_, f"robots.txt could not be had: {answer.message}", retry=answer.retry)
+            return Failed(answer.class_, f"robots.txt could not be fetched: {answer.message}", retry=answer.retry)
         if answer.status >= 500 or answer.status == 429:
             class_ = "http-5xx" if answer.status >= 500 else "http-4xx"
-            message = f"robots.txt could not be had: the server answered {answer.status}"
+            message = f"robots.txt could not be fetched: the server answered {answer.status}"
             return Failed(class_, message, retry=True, status=answer.status, headers=answer.headers)
         text = (answer.body or b"")[:MAX_BYTES].decode("utf-8", "replace")
         return RobotsRecord(url, now, answer.status, text)
 
 
 def follow(fetcher: Fetcher, url: str, max_prefix_bytes: int | None = None) -> Fetched | Failed:
-    """Fetch with redirects followed, as robots.txt (whose `beginning` counts) and sitemaps want it."""
+    """Fetch a robots.txt or a sitemap, and follow redirects. `max_prefix_bytes`: read no more of the body."""
     for _ in range(_HOPS):
         answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
@@ -97,7 +98,7 @@ def follow(fetcher: Fetcher, url: str, max_prefix_bytes: int | None = None) -> F
     return fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
 
 
-def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - what Fetcher.get asks
+def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - the signature of WantsBody
     return 200 <= status < 300
 
 

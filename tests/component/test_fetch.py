@@ -24,7 +24,7 @@ import requests.adapters
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.http import fetch
+from fscrawl.http import connections
 from fscrawl.http.fetch import Failed, Fetched
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, head, ok
 from tests.support.web import Request, Response, Web
@@ -582,7 +582,7 @@ def test_loopback_is_blocked(make: Make, host: str) -> None:
 @pytest.mark.parametrize("host", ["[::1]", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]"])
 def test_private_address_is_blocked(make: Make, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No connection to a private, link-local or metadata address is even begun."""
-    monkeypatch.setattr(fetch._Socket, "connect", lambda *_: pytest.fail("it connects"))
+    monkeypatch.setattr(connections._Socket, "connect", lambda *_: pytest.fail("it connects"))
     answer = failed(make(allow_private_addresses=False).get(f"http://{host}/"))
     assert (answer.class_, answer.retry) == ("blocked-address", False)
 
@@ -595,7 +595,7 @@ class _Resolver:
         self.asked: list[str] = []
         self.connected: list[str] = []
         monkeypatch.setattr(socket, "getaddrinfo", self.getaddrinfo)
-        monkeypatch.setattr(fetch._Socket, "connect", lambda _, address: self.connect(address))
+        monkeypatch.setattr(connections._Socket, "connect", lambda _, address: self.connect(address))
 
     def getaddrinfo(self, host: str, port: int, **_: object) -> list[Any]:
         self.asked.append(host)

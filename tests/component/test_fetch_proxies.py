@@ -127,7 +127,7 @@ def test_failing_proxy(make: Make, scheme: str, trouble: str) -> None:
         fetcher = make(proxies=(f"http://me:hunter2@{HOST}:{port}",))
         first, second = (failed(fetcher.get(f"{scheme}://page.example/")) for _ in range(2))
     assert (first.class_, first.retry, second.class_, second.retry) == ("proxy", True, "proxy", True)
-    assert "rests" in second.message
+    assert "rest after failures" in second.message
     assert "hunter2" not in first.message
     assert "bWU6" not in first.message
 

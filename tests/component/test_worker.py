@@ -385,7 +385,7 @@ def test_failing_robots(work: Work, root: Path, status: int) -> None:
         assert [what(opened(worker, web.url(HOST), n)) for n in (1, 2, 3)] == [FailedForNow] * 3
         outcome = worker.do(task(web.url(HOST), attempt=3))
         assert (what(outcome), outcome.status) == (FailedForGood, status)
-    assert "robots.txt could not be had" in errors(root)[web.url(HOST)].message
+    assert "robots.txt could not be fetched" in errors(root)[web.url(HOST)].message
     assert web.count(path="/") == 0
     assert list((root / ".fscrawl" / "robots").iterdir()) == []
 

@@ -92,7 +92,7 @@ def test_rules_that_cannot_be_had(learn, tree, status, class_):
     failure = learn(fetched(status, **{"retry-after": "7"})).rules
     assert (failure.class_, failure.status, failure.retry) == (class_, status, True)
     assert failure.headers == {"retry-after": "7"}
-    assert failure.message == f"robots.txt could not be had: the server answered {status}"
+    assert failure.message == f"robots.txt could not be fetched: the server answered {status}"
     assert tree.robots(HOST) is None
 
 
@@ -101,7 +101,7 @@ def test_host_that_cannot_be_reached(learn, tree, class_, retry):
     """Without an answer nothing may be fetched for now, and the failure says whether it may pass."""
     found = learn(Failed(class_, "why", retry))
     assert isinstance(found.rules, Failed)
-    assert found.rules == Failed(class_, "robots.txt could not be had: why", retry)
+    assert found.rules == Failed(class_, "robots.txt could not be fetched: why", retry)
     assert tree.robots(HOST) is None
 
 

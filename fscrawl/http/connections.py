@@ -1,0 +1,240 @@
+"""Connections to hosts, direct or through a proxy: the only file that opens sockets to the web.
+
+Vocabulary:
+  exchange    one request and its answer; a thread works on one exchange at a time
+  deadline    monotonic time at which the whole exchange must be over: name, connection, TLS, head and body together
+  allowance   how many bytes may still be received: of the head, then of the body with the overhead of its chunks
+  guard       decides about each address after the name has been resolved and before the socket connects. So a name that
+              resolves to another address the next time cannot get around it
+
+Promise: no read waits beyond the deadline or goes beyond the allowance, and no socket connects to an address that the
+guard refuses. Only the system's resolver may take longer.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from http.client import HTTPResponse
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util.ssl_ import create_urllib3_context
+
+from fscrawl.config import credentials
+from fscrawl.config.proxies import Proxy
+from fscrawl.errors import SettingsError
+from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
+from fscrawl.http.bodies import TooLargeError
+
+HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
+
+_KEPT_HOSTS = 256  # a worker keeps the connections of so many hosts open
+_MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
+
+
+class _Exchange(threading.local):
+    """What the connection of this thread must know of its exchange."""
+
+    deadline = float("inf")
+    allowance_bytes = HEAD_BYTES
+    target = ""  # path and query as they are sent
+
+
+exchange = _Exchange()
+
+
+def _remaining_s() -> float:
+    left = exchange.deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("the exchange took longer than fetch.timeout")
+    return left
+
+
+class _LimitedReads:
+    """A socket whose reads keep to the deadline and the allowance of the exchange."""
+
+    def recv_into(self: Any, *args: Any) -> int:
+        self.settimeout(_remaining_s())
+        received: int = super().recv_into(*args)  # type: ignore[misc]
+        exchange.allowance_bytes -= received
+        if exchange.allowance_bytes < 0:
+            raise TooLargeError("the server sent more than fetch.max_bytes, or a head of more than 256 KiB")
+        return received
+
+
+class _Socket(_LimitedReads, socket.socket):
+    pass
+
+
+class _TlsSocket(_LimitedReads, ssl.SSLSocket):
+    pass
+
+
+class _Response(HTTPResponse):
+    """Skips all informational answers. http.client skips 100 only, and takes 103 for the final answer."""
+
+    def begin(self) -> None:
+        super().begin()
+        for _ in range(_MAX_INFORMATIONAL):
+            if not 100 <= self.status < 200 or self.status == 101:
+                return
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+        raise urllib3.exceptions.ProtocolError("the server sent too many informational (1xx) answers")
+
+
+class _DirectConnection(HTTPConnection):
+    """Resolves, guards and connects itself, so that the address checked is the address connected to."""
+
+    response_class = _Response
+    permits: Callable[[str], bool]
+    via: Proxy  # of the connections through a proxy
+
+    def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
+        """Send the normal form. urllib3 has quoted `url` by other rules (RFC 3986)."""
+        super().request(method, exchange.target or url, *args, **more)
+
+    def _new_conn(self) -> socket.socket:
+        try:
+            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise urllib3.exceptions.NameResolutionError(self.host, self, socket.gaierror(str(error))) from error
+        permitted = [entry for entry in found if self.permits(str(entry[4][0]))]
+        if not permitted:
+            raise BlockedAddressError(f"{self.host} has the address {found[0][4][0]}, which is not public")
+        return self._connect_to_one_of(permitted)
+
+    def _connect_to_one_of(self, found: list[Any]) -> socket.socket:
+        for family, kind, protocol, _, address in found[:-1]:
+            try:
+                return self._connect(_Socket(family, kind, protocol), address)
+            except OSError:
+                continue  # the host has another address
+        family, kind, protocol, _, address = found[-1]
+        return self._connect(_Socket(family, kind, protocol), address)
+
+    def _connect(self, sock: socket.socket, address: Any) -> socket.socket:
+        try:
+            sock.settimeout(min(float(self.timeout or _remaining_s()), _remaining_s()))
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+
+class _HttpProxyConnection(_DirectConnection):
+    """Connects to an HTTP proxy. urllib3 sends it whole URLs for http pages, and asks for tunnels to https hosts."""
+
+    def _new_conn(self) -> socket.socket:
+        try:
+            return super()._new_conn()
+        except (OSError, urllib3.exceptions.HTTPError) as error:
+            raise ProxyFailedError(f"{self.via.address} cannot be reached: {error}") from error
+
+    def _tunnel(self) -> None:
+        try:
+            super()._tunnel()
+        except OSError as error:
+            refused = re.search(r"Tunnel connection failed: ([0-9]{3})", str(error))
+            if refused is None:
+                raise
+            if refused[1] == "407":
+                raise ProxyFailedError(f"{self.via.address} asks for another user and password") from error
+            raise ConnectionError(f"{self.via.address} opened no tunnel to the host: status {refused[1]}") from error
+
+
+class _SocksProxyConnection(_DirectConnection):
+    """Connects to the host through a SOCKS proxy, which resolves the name."""
+
+    def _new_conn(self) -> socket.socket:
+        socks = import_socks()
+        sock = type("SocksSocket", (_LimitedReads, socks.socksocket), {})()
+        sock.set_proxy(socks.SOCKS5, self.via.host, self.via.port, True, self.via.user, self.via.password or None)
+        try:
+            return self._connect(sock, (self._dns_host, self.port))
+        except OSError as error:
+            if isinstance(getattr(error, "socket_err", error), socks.SOCKS5Error):  # the proxy works, the host does not
+                raise ConnectionError(f"{self.via.address} cannot connect to the host: {error}") from error
+            raise ProxyFailedError(f"{self.via.address} cannot be used: {error}") from error
+
+
+def import_socks() -> Any:
+    """Import PySocks, which only SOCKS proxies need. SettingsError if it is not installed."""
+    try:
+        import socks  # type: ignore[import-untyped]  # noqa: PLC0415
+    except ImportError:
+        raise SettingsError("fetch.proxies: socks5h:// needs PySocks; install it: pip install PySocks") from None
+    return socks
+
+
+def tls_context(ca_file: str | None) -> ssl.SSLContext:
+    """Make the TLS context of all connections. It reads the certificate authorities once, not for each connection."""
+    context = create_urllib3_context()
+    context.sslsocket_class = _TlsSocket
+    path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
+    try:
+        context.load_verify_locations(path)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
+    return context
+
+
+class Adapter(HTTPAdapter):
+    """requests' adapter, direct or through one proxy. It keeps a pool of connections for each host."""
+
+    def __init__(
+        self, permits: Callable[[str], bool], context: ssl.SSLContext, per_host: int, via: Proxy | None = None
+    ) -> None:
+        """`permits`: the guard; `per_host`: connections kept for one host; `via`: None to connect directly."""
+        self._permits = permits
+        self._context = context
+        self._via = via
+        super().__init__(pool_connections=_KEPT_HOSTS, pool_maxsize=per_host)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+        self.poolmanager: Any = self._manager(
+            num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
+        )
+        connection = self._connection_class()
+        attributes = {"permits": staticmethod(self._permits), "via": self._via}
+        plain, tls = type("Plain", (connection,), attributes), type("Tls", (connection, HTTPSConnection), attributes)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+        }
+
+    def _connection_class(self) -> type[_DirectConnection]:
+        if self._via is None:
+            return _DirectConnection
+        return _HttpProxyConnection if self._via.scheme == "http" else _SocksProxyConnection
+
+    def _manager(self, **options: Any) -> urllib3.PoolManager:
+        via = self._via
+        if via is None or via.scheme != "http":
+            return urllib3.PoolManager(**options)
+        login = {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
+        return urllib3.ProxyManager(via.address, proxy_headers=login, **options)
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:  # noqa: ARG002 - requests' signature
+        """Return what is asked for: the path; or the whole URL, if an HTTP proxy answers without a tunnel."""
+        url = request.url or ""
+        exchange.target = url if self.forwards(url) else url[url.find("/", 8) :]
+        return exchange.target
+
+    def forwards(self, url: str) -> bool:
+        """Return whether the proxy itself answers, not the host through a tunnel."""
+        return self._via is not None and self._via.scheme == "http" and url.startswith("http:")
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Do nothing: the TLS context of the pool already has the authorities and requires certificates."""
