@@ -17,7 +17,7 @@ import pytest
 from fscrawl.admin import dashboard_control as control
 from fscrawl.errors import TreeBusyError, TreeError, UsageError
 from fscrawl.monitor.dashboard import pages, scan
-from fscrawl.monitor.dashboard.app import Dashboard
+from fscrawl.monitor.dashboard.app import _FILES, Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
 from fscrawl.monitor.dashboard.hosts import Hosts, Query
 from fscrawl.monitor.dashboard.latest import Latest
@@ -73,7 +73,7 @@ def key(grown: Grown, url: str) -> str:
 # -- the page and the state
 
 
-@pytest.mark.parametrize("path", ["/", "/dashboard.css", "/dashboard.js"])
+@pytest.mark.parametrize("path", _FILES)
 def test_static_files(ask: Ask, path: str) -> None:
     """The page, its style and its script come from here, name nothing outside, and fit a policy without exceptions."""
     answer = ask(path)

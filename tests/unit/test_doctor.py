@@ -9,8 +9,8 @@ import pytest
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor
-from fscrawl.admin.doctor import crawl, here, mounts, place
-from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said, gib
+from fscrawl.admin.doctor import crawl, directory, mounts, this_machine
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
 from fscrawl.config import settings
 from fscrawl.config.settings import FetchSettings, apply
 from fscrawl.errors import TreeError
@@ -82,7 +82,7 @@ def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
     """Without a tree the directory that will hold it is tried out, whether it exists or only the one above it."""
     for root in (tmp_path, tmp_path / "new"):
         said, _ = examine(root)
-        assert says(said, OK, "as they should be")
+        assert says(said, OK, "the file system does what a tree needs")
         assert says(said, OK, f"there is no tree at {root} yet")
         assert PROBLEM not in levels(said)
         assert list(tmp_path.iterdir()) == []
@@ -91,13 +91,15 @@ def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
 def test_a_missing_directory_is_a_problem(tmp_path):
     """A path of which not even the directory above exists is a problem, and nothing more is looked at."""
     said, _ = examine(tmp_path / "no" / "tree")
-    assert said[-1] == Said(PROBLEM, f"{tmp_path}/no is not there", "is the share mounted, and the path right?")
+    assert said[-1] == CheckResult(
+        PROBLEM, f"{tmp_path}/no does not exist", "check that the share is mounted, and the path"
+    )
 
 
 def test_a_file_in_place_of_a_directory_is_a_problem(tmp_path):
     """A root that is a file is a problem."""
     (tmp_path / "file").touch()
-    assert says(examine(tmp_path / "file")[0], PROBLEM, "is not there")
+    assert says(examine(tmp_path / "file")[0], PROBLEM, "does not exist")
 
 
 def test_a_tree_of_a_later_format_is_a_problem(tree):
@@ -112,7 +114,9 @@ def test_a_file_system_that_does_not_answer_is_told(tree, monkeypatch):
     """While a call on the tree hangs, it is said what is waited for."""
     said_so = threading.Event()
     monkeypatch.setattr(doctor, "_HUNG_S", 0.0)
-    monkeypatch.setattr(doctor.place, "room", lambda directory: iter([Said(OK, str(said_so.wait(20)))]))
+    monkeypatch.setattr(
+        doctor.directory, "free_space", lambda directory: iter([CheckResult(OK, str(said_so.wait(20)))])
+    )
     said = list(doctor.examine(tree.root, 1, 1, lambda text: said_so.set() if "still waiting" in text else None))
     assert says(said, OK, "True")
 
@@ -122,15 +126,15 @@ def test_seeds_are_looked_at(tree, tmp_path):
     (tree.root / "seeds.txt").write_text("".join(f"nothing{n}\n" for n in range(12)))
     said, _ = examine(tree.root)
     assert says(said, WARNING, "seeds.txt:1: not an http or https URL")
-    assert says(said, WARNING, "and 2 more like that")
-    assert says(said, PROBLEM, "there is no URL in")
+    assert says(said, WARNING, "and 2 more like this")
+    assert says(said, PROBLEM, "has no URL")
     (tree.root / "seeds.txt").unlink()
-    assert not says(examine(tree.root)[0], PROBLEM, "no URL")
+    assert not says(examine(tree.root)[0], PROBLEM, "has no URL")
 
 
 def test_the_command_ends_with_1_where_there_is_a_problem(tree, tmp_path, capsys, monkeypatch):
     """Exit code 0 without a problem, 1 with one; each check is a line, or with --json an object."""
-    monkeypatch.setattr(doctor.here, "names", lambda *_: iter(()))
+    monkeypatch.setattr(doctor.this_machine, "names", lambda *_: iter(()))
     assert cli.main(["doctor", "--root", str(tree.root), "--workers", "1"]) == 0
     assert capsys.readouterr().out.startswith("ok: Python 3")
     assert cli.main(["doctor", "--root", str(tmp_path / "a/b"), "--json"]) == 1
@@ -158,9 +162,9 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
         ("fuse.sshfs", OK, "20 s old"),
         ("fuse.glusterfs", OK, "replicated"),
         ("ext4", OK, "a local disk"),
-        ("tmpfs", WARNING, "gone after a restart"),
+        ("tmpfs", WARNING, "lost at a restart"),
         ("vfat", PROBLEM, "no hard links"),
-        ("9p", WARNING, "has not been measured"),
+        ("9p", WARNING, "has not been tested"),
     ],
 )
 def test_a_mount_is_judged_by_its_kind(kind, level, text):
@@ -194,9 +198,9 @@ def test_the_innermost_mount_counts():
 
 def test_a_mount_that_cannot_be_seen_is_a_warning(tmp_path):
     """Without /proc, or without a line for the path, that is said."""
-    assert levels(place.mount(tmp_path, tmp_path / "nothing")) == [WARNING]
+    assert levels(directory.mount(tmp_path, tmp_path / "nothing")) == [WARNING]
     (tmp_path / "empty").touch()
-    assert levels(place.mount(tmp_path, tmp_path / "empty")) == [WARNING]
+    assert levels(directory.mount(tmp_path, tmp_path / "empty")) == [WARNING]
 
 
 def test_what_a_crawl_tries_out_is_tried_out(tree, monkeypatch):
@@ -205,25 +209,25 @@ def test_what_a_crawl_tries_out_is_tried_out(tree, monkeypatch):
     def probe(tree, warn):
         warn("odd")
 
-    monkeypatch.setattr(place, "probe", probe)
-    assert list(place.try_out(tree, tree.root)) == [Said(WARNING, "odd")]
+    monkeypatch.setattr(directory, "probe", probe)
+    assert list(directory.try_out(tree, tree.root)) == [CheckResult(WARNING, "odd")]
 
     def refuse(tree, warn):
         raise TreeError("no hard links")
 
-    monkeypatch.setattr(place, "probe", refuse)
-    assert list(place.try_out(tree, tree.root)) == [Said(PROBLEM, "no hard links")]
+    monkeypatch.setattr(directory, "probe", refuse)
+    assert list(directory.try_out(tree, tree.root)) == [CheckResult(PROBLEM, "no hard links")]
 
 
 def test_a_directory_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
     """Where no directory or no file can be made that is a problem, and nothing is left behind."""
-    assert levels(place.try_out(None, tmp_path / "gone")) == [PROBLEM]
+    assert levels(directory.try_out(None, tmp_path / "gone")) == [PROBLEM]
 
     def full(*_):
         raise TreeError("the disk is full")
 
     monkeypatch.setattr(store, "create", full)
-    assert list(place.try_out(None, tmp_path)) == [Said(PROBLEM, "the disk is full")]
+    assert list(directory.try_out(None, tmp_path)) == [CheckResult(PROBLEM, "the disk is full")]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -234,13 +238,13 @@ def test_room_is_judged(tmp_path, monkeypatch):
         f_frsize, f_bavail, f_files, f_favail = 4096, 1 << 20, 0, 0
 
     monkeypatch.setattr(os, "statvfs", lambda path: Disk)
-    assert levels(place.room(tmp_path)) == [OK]
+    assert levels(directory.free_space(tmp_path)) == [OK]
     Disk.f_files, Disk.f_favail, Disk.f_bavail = 10**6, 5, 10
-    assert levels(place.room(tmp_path)) == [WARNING, WARNING]
+    assert levels(directory.free_space(tmp_path)) == [WARNING, WARNING]
     Disk.f_favail = Disk.f_bavail = 0
-    assert levels(place.room(tmp_path)) == [PROBLEM, PROBLEM]
+    assert levels(directory.free_space(tmp_path)) == [PROBLEM, PROBLEM]
     monkeypatch.undo()
-    assert levels(place.room(tmp_path / "gone")) == [PROBLEM]
+    assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
 
 
 # -- this machine
@@ -248,49 +252,49 @@ def test_room_is_judged(tmp_path, monkeypatch):
 
 def test_a_newer_python_is_told(monkeypatch):
     """A Python that is newer than those tested with is told, and no problem."""
-    monkeypatch.setattr(here, "_NEWEST_TESTED", (3, 0))
-    [said] = here.python()
+    monkeypatch.setattr(this_machine, "_NEWEST_TESTED", (3, 0))
+    [said] = this_machine.python()
     assert (said.level, "not been tested" in said.what) == (OK, True)
 
 
 def test_optional_packages_are_named():
     """Extras that are there are named, and for each other one how to get it."""
-    said = list(here.packages(lambda name: name in here.EXTRAS["merge"]))
-    assert said[0] == Said(OK, "optional packages: merge")
+    said = list(this_machine.packages(lambda name: name in this_machine.EXTRAS["merge"]))
+    assert said[0] == CheckResult(OK, "optional packages: merge")
     assert says(said, OK, "pip install 'fscrawl[dask]'")
-    assert next(here.packages(lambda name: None)).what == "optional packages: none"
+    assert next(this_machine.packages(lambda name: None)).what == "optional packages: none"
 
 
 def test_too_few_open_files_are_a_problem(monkeypatch):
     """A limit below what a worker or the parent may need is a problem that says which; no limit is none."""
     limit = [1024]
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit[0], limit[0]))
-    assert levels(here.open_files(4, 8)) == [OK]
-    assert levels(here.open_files(4, 100)) == [PROBLEM]
-    assert levels(here.open_files(4, 8, per_host=4)) == [PROBLEM]
-    [said] = here.open_files(200, 8)
+    assert levels(this_machine.open_files(4, 8)) == [OK]
+    assert levels(this_machine.open_files(4, 100)) == [PROBLEM]
+    assert levels(this_machine.open_files(4, 8, per_host=4)) == [PROBLEM]
+    [said] = this_machine.open_files(200, 8)
     assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1664")
     limit[0] = resource.RLIM_INFINITY
-    assert levels(here.open_files(10**6, 8)) == [OK]
+    assert levels(this_machine.open_files(10**6, 8)) == [OK]
 
 
 def test_memory_is_compared_with_the_workers(tmp_path, monkeypatch):
     """Less memory than the workers may need is a warning; a container's limit counts; no figure is no warning."""
     meminfo, group = tmp_path / "meminfo", tmp_path / "group"
-    assert here.available_bytes(meminfo, group) is None
+    assert this_machine.available_bytes(meminfo, group) is None
     meminfo.write_text("MemTotal: 9 kB\n")
-    assert here.available_bytes(meminfo, group) is None
+    assert this_machine.available_bytes(meminfo, group) is None
     meminfo.write_text("MemTotal: 9000000 kB\nMemAvailable: 1000000 kB\n")
-    assert here.available_bytes(meminfo, group) == 1_024_000_000
+    assert this_machine.available_bytes(meminfo, group) == 1_024_000_000
     group.mkdir()
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("7\n")
-    assert here.available_bytes(meminfo, group) == 1_024_000_000
+    assert this_machine.available_bytes(meminfo, group) == 1_024_000_000
     (group / "memory.max").write_text("1000\n")
-    assert here.available_bytes(meminfo, group) == 993
+    assert this_machine.available_bytes(meminfo, group) == 993
     for free, level in ((None, OK), (1 << 20, WARNING), (1 << 40, OK)):
-        monkeypatch.setattr(here, "available_bytes", lambda free=free: free)
-        assert levels(here.memory(4)) == [level]
+        monkeypatch.setattr(this_machine, "available_bytes", lambda free=free: free)
+        assert levels(this_machine.memory(4)) == [level]
     assert (gib(3 << 30), gib(1 << 20)) == ("3.0 GiB", "1 MiB")
 
 
@@ -304,34 +308,42 @@ def lookup(name):
 
 def test_names_are_resolved():
     """A host that does not resolve is a problem, one that leads to a private address too; addresses are not asked."""
-    names = ["good.example", "gone.example", "odd.example", "here.example", "[::1]", "127.0.0.1", "good.example"]
-    said = list(here.names(names, FetchSettings(), 20, lookup))
+    names = [
+        "good.example",
+        "gone.example",
+        "odd.example",
+        "here.example",
+        "[::1]",
+        "127.0.0.1",
+        "good.example",
+    ]
+    said = list(this_machine.names(names, FetchSettings(), 20, lookup))
     assert says(said, PROBLEM, "gone.example does not resolve: Name or service not known")
-    assert says(said, PROBLEM, "odd.example does not resolve: it is no host name")
-    assert says(said, PROBLEM, "here.example leads to 127.0.0.1, which is not public")
+    assert says(said, PROBLEM, "odd.example does not resolve: not a host name")
+    assert says(said, PROBLEM, "here.example has the address 127.0.0.1, which is not public")
     assert says(said, OK, "2 of 4 host names")
     assert len(said) == 4
-    assert list(here.names(["127.0.0.1"], FetchSettings(), 20, lookup)) == []
+    assert list(this_machine.names(["127.0.0.1"], FetchSettings(), 20, lookup)) == []
 
 
 def test_behind_a_proxy_names_need_not_resolve():
     """With proxies, which look names up themselves, it is only a warning; permitted networks are permitted."""
     fetch = FetchSettings(proxies=("http://p.example:1",), allow_addresses=("127.0.0.0/8",))
-    said = list(here.names(["gone.example", "here.example"], fetch, 20, lookup))
+    said = list(this_machine.names(["gone.example", "here.example"], fetch, 20, lookup))
     assert levels(said) == [WARNING, OK]
 
 
 def test_a_resolver_that_does_not_answer_is_not_waited_for():
     """A name for which no answer comes before the deadline is a problem, and nobody waits for its thread."""
     never = threading.Event()
-    said = list(here.names(["slow.example"], FetchSettings(), 0.0, lambda name: [str(never.wait(20))]))
+    said = list(this_machine.names(["slow.example"], FetchSettings(), 0.0, lambda name: [str(never.wait(20))]))
     never.set()
     assert says(said, PROBLEM, "slow.example does not resolve within 0 s")
 
 
 def test_the_resolver_is_asked_for_addresses():
     """An address needs no name server, and is its own address."""
-    assert here.addresses_of("127.0.0.1") == ["127.0.0.1"]
+    assert this_machine.addresses_of("127.0.0.1") == ["127.0.0.1"]
 
 
 # -- the crawl
@@ -365,7 +377,7 @@ def test_signs_are_warnings(tree):
         tree.controls.put_sign(name)
     assert [each.what for each in crawl.signs(tree)] == [
         "PAUSE is in the root: nothing is fetched",
-        "PAUSE.a.example is in the root: nothing is fetched of a.example",
+        "PAUSE.a.example is in the root: nothing is fetched from a.example",
         "STOP is in the root: no machine may run",
     ]
 
@@ -379,7 +391,7 @@ def watch(tree, then=lambda: None):
 def test_nobody_is_waited_for_where_nobody_is_at_work(tree):
     """Without a machine that may be alive nothing is waited for."""
     log(tree, "h-1-aa", {"hello": "h-1-aa", **ELSEWHERE}, {"bye": True})
-    assert watch(tree) == ([Said(OK, "no machine is at work")], [], 0.0)
+    assert watch(tree) == ([CheckResult(OK, "no machine is running")], [], 0.0)
 
 
 def test_two_beats_are_a_sign_of_life(tree):
@@ -392,7 +404,7 @@ def test_two_beats_are_a_sign_of_life(tree):
         log(tree, "h-2-bb", {"bye": True})
 
     said, told, waited = watch(tree, beat)
-    assert said == [Said(OK, "2 machines are at work, and their heartbeats are seen from here")]
+    assert said == [CheckResult(OK, "2 machines are running, and this machine sees their heartbeats")]
     assert (len(told), waited) == (1, 0.5)
 
 
@@ -402,15 +414,15 @@ def test_without_beats_it_depends_on_who_it_is(tree, monkeypatch):
     log(tree, "h-2-bb", facts_of(heartbeat.hello("h-2-bb")), {"beat": 1})
     said, _, waited = watch(tree)
     assert sorted(levels(said)) == [PROBLEM, WARNING]
-    assert says(said, WARNING, "no heartbeats of h-1-aa are seen within 3 s")
-    assert says(said, PROBLEM, "h-2-bb runs on this host and writes no heartbeats")
+    assert says(said, WARNING, "no heartbeats of h-1-aa within 3 s")
+    assert says(said, PROBLEM, "h-2-bb runs on this host but writes no heartbeats")
     assert waited >= 3.0
 
 
 def test_a_process_that_is_over_here_is_not_waited_for(tree):
     """A machine of this boot whose process runs no more is known to be dead."""
     log(tree, "h-1-aa", {**facts_of(heartbeat.hello("h-1-aa")), "start": "0"}, {"beat": 1})
-    assert watch(tree)[0] == [Said(OK, "no machine is at work")]
+    assert watch(tree)[0] == [CheckResult(OK, "no machine is running")]
 
 
 def test_names_that_collide_are_told(tree):
@@ -423,7 +435,7 @@ def test_names_that_collide_are_told(tree):
     log(tree, tree.machine, {"hello": tree.machine})
     said = list(crawl.Machines(tree).collisions())
     assert says(said, PROBLEM, "2 processes have written the log of h-1-aa")
-    assert says(said, WARNING, "2 machines are called other")
+    assert says(said, WARNING, "2 machines have the host name other")
     assert len(said) == 2
 
 
@@ -445,6 +457,6 @@ def test_what_the_dead_left_is_told(tree, monkeypatch):
 
 def test_of_much_of_the_same_some_is_told():
     """Of each level ten lines are told, and how many more there are."""
-    said = list(crawl.few([Said(WARNING, str(n)) for n in range(13)] + [Said(OK, "x")]))
+    said = list(crawl.limited([CheckResult(WARNING, str(n)) for n in range(13)] + [CheckResult(OK, "x")]))
     assert len(said) == 12
-    assert said[-1] == Said(WARNING, "and 3 more like that")
+    assert said[-1] == CheckResult(WARNING, "and 3 more like this")

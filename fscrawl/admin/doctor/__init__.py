@@ -1,11 +1,11 @@
-"""Is all here that a crawl needs? For a tree, or for the directory that will hold one.
+"""Checks of this machine, of a directory, and of the tree that is there or will be made there.
 
 Vocabulary:
-  check      looks at one thing, and says of it "ok", "warning" or "problem", and what to do
-  problem    a crawl would fail, or lose work; a warning is worth knowing
+  check      looks at one thing; its result is "ok", "warning" or "problem", and what to do
+  problem    a crawl would fail, or lose work; a warning is only worth knowing
 
-Promise: nothing is fetched and nothing of the crawl is changed. What is tried out is removed again. Where a file
-system does not answer, that is said while it is waited for.
+Promise: nothing is fetched, and the crawl is not changed. Files that a check makes are removed again. If the file
+system does not answer, the user is told while the check waits.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import crawl, here, place
-from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said
+from fscrawl.admin.doctor import crawl, directory, this_machine
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
@@ -25,79 +25,89 @@ from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.storage.atomic import translated
 from fscrawl.store import Tree
 
-__all__ = ["OK", "PROBLEM", "WARNING", "Said", "examine"]
+__all__ = ["OK", "PROBLEM", "WARNING", "CheckResult", "examine"]
 
 _HUNG_S = 10.0
 _RESOLVE_S = 10.0
 
 
 def examine(
-    root: Path, workers: int, threads: int, say: Callable[[str], None], lookup: here.Lookup = here.addresses_of
-) -> Iterator[Said]:
-    """Check this machine, the directory and, where there is one, the crawl; `say`: what is waited for.
+    root: Path,
+    workers: int,
+    threads: int,
+    warn: Callable[[str], None],
+    lookup: this_machine.Lookup = this_machine.addresses_of,
+) -> Iterator[CheckResult]:
+    """Check this machine, the directory and, if there is a tree, the crawl.
 
-    `workers`, `threads`: as a crawl would be given them. `lookup`: gives a host name's addresses.
+    `workers`, `threads`: as for `fscrawl crawl`. `warn`: is told what the checks wait for.
+    `lookup`: gives the addresses of a host name.
     """
-    yield from here.python()
-    yield from here.packages()
-    yield from here.memory(workers)
-    waiting = threading.Timer(_HUNG_S, say, (f"still waiting for {root}: does the file system answer?",))
+    yield from this_machine.python()
+    yield from this_machine.packages()
+    yield from this_machine.memory(workers)
+    waiting = threading.Timer(_HUNG_S, warn, (f"still waiting for {root}; does the file system hang?",))
     waiting.daemon = True
     waiting.start()
     try:
-        yield from _directory(root, workers, threads, say, lookup, waiting)
+        yield from _directory(root, workers, threads, warn, lookup, waiting)
     except TreeError as error:
-        yield Said(PROBLEM, str(error))
+        yield CheckResult(PROBLEM, str(error))
     finally:
         waiting.cancel()
 
 
 def _directory(
-    root: Path, workers: int, threads: int, say: Callable[[str], None], lookup: here.Lookup, waiting: threading.Timer
-) -> Iterator[Said]:
-    directory = place.holder_of(root)
-    if not directory.is_dir():
-        yield Said(PROBLEM, f"{directory} is not there", "is the share mounted, and the path right?")
+    root: Path,
+    workers: int,
+    threads: int,
+    warn: Callable[[str], None],
+    lookup: this_machine.Lookup,
+    waiting: threading.Timer,
+) -> Iterator[CheckResult]:
+    holder = directory.holder_of(root)
+    if not holder.is_dir():
+        yield CheckResult(PROBLEM, f"{holder} does not exist", "check that the share is mounted, and the path")
         return
-    yield from place.mount(directory)
-    yield from place.room(directory)
+    yield from directory.mount(holder)
+    yield from directory.free_space(holder)
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
-    yield from place.try_out(tree, directory)
+    yield from directory.try_out(tree, holder)
     waiting.cancel()
     if tree is None:
-        yield Said(OK, f"there is no tree at {root} yet: the first crawl with seeds makes it")
-    chosen, said = _settings(root)
-    yield from said
-    yield from here.open_files(workers, threads, chosen.politeness.per_host)
+        yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
+    chosen, results = _settings(root)
+    yield from results
+    yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
     yield from _seeds(root, chosen, lookup)
     if tree is not None:
         yield from crawl.user_agent(chosen)
-        yield from _fleet(tree, chosen, say)
+        yield from _fleet(tree, chosen, warn)
 
 
-def _settings(root: Path) -> tuple[Settings, list[Said]]:
+def _settings(root: Path) -> tuple[Settings, list[CheckResult]]:
     text = store.kept_settings(root)
     return (Settings(), []) if text is None else crawl.read_settings(text, f"{root}/{settings.FILE}")
 
 
-def _seeds(root: Path, chosen: Settings, lookup: here.Lookup) -> Iterator[Said]:
-    """Look at `seeds.txt`, also one that waits for a tree to be made."""
+def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:
+    """Check `seeds.txt`, even if there is no tree yet."""
     path = root / store.SEEDS
     with translated(path):
         text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
-    yield from crawl.few(Said(WARNING, line) for line in bad)
+    yield from crawl.limited(CheckResult(WARNING, line) for line in bad)
     if text and not found:
-        yield Said(PROBLEM, f"there is no URL in {path}", "add one, in full, like https://example.org/")
-    yield from crawl.few(here.names(map(urls.hostname, found), chosen.fetch, _RESOLVE_S, lookup))
+        yield CheckResult(PROBLEM, f"{path} has no URL", "add a full URL, such as https://example.org/")
+    yield from crawl.limited(this_machine.names(map(urls.hostname, found), chosen.fetch, _RESOLVE_S, lookup))
 
 
-def _fleet(tree: Tree, chosen: Settings, say: Callable[[str], None]) -> Iterator[Said]:
+def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResult]:
     yield from crawl.signs(tree)
     machines = crawl.Machines(tree)
     yield from machines.collisions()
-    yield from crawl.few(machines.watch(chosen.fleet.beat, say))
+    yield from crawl.limited(machines.watch(chosen.fleet.beat, warn))
     yield from crawl.state(tree, chosen, machines)
     yield from machines.temporaries()

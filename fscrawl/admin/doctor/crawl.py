@@ -1,9 +1,8 @@
-"""The crawl that is there: its settings and signs, and the machines on it.
+"""Checks of a crawl: its settings and signs, and its machines.
 
 Vocabulary:
-  beats     lines of a heartbeat log; whether a machine lives is told by its log growing, as seen from here, and by
-            no clock
-  seen      it has beaten twice while we looked
+  seen      a machine whose log grew by two heartbeats while the check watched; clocks are not compared
+  silent    a machine without a goodbye whose log did not
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.settings import Settings
 from fscrawl.engine.machine import check_usable
@@ -28,44 +27,46 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 _GLANCE_S = 0.25
 _BEATS = 2
-_PATIENCE = 3  # beats, for two to be seen
-_MOST_HOSTS = 200  # whose directories are looked through for temporaries; the audit looks through all
+_LIMIT = 3  # times the heartbeat interval, to see two of them
+_MOST_HOSTS = 200  # hosts that are searched for half-written files; the audit searches all
 _MOST_TOLD = 10
 _HELLO_BYTES = 1 << 16
 
 
 def read_settings(
     text: str, where: str, check: Callable[[Settings], None] = check_usable
-) -> tuple[Settings, list[Said]]:
-    """Read settings, and say whether this machine can go by them; those that are wrong count as the defaults."""
+) -> tuple[Settings, list[CheckResult]]:
+    """Read settings, and check whether this machine can use them. Wrong settings count as the defaults."""
     try:
         chosen = settings.parse(text, where)
     except SettingsError as error:
-        return Settings(), [Said(PROBLEM, str(error))]
+        return Settings(), [CheckResult(PROBLEM, str(error))]
     try:
         check(chosen)
     except SettingsError as error:
-        return chosen, [Said(PROBLEM, str(error), "set it in the environment of this machine")]
-    return chosen, [Said(OK, f"{where} can be used here")]
+        return chosen, [CheckResult(PROBLEM, str(error), "set it in the environment of this machine")]
+    return chosen, [CheckResult(OK, f"this machine can use {where}")]
 
 
-def user_agent(chosen: Settings) -> Iterator[Said]:
+def user_agent(chosen: Settings) -> Iterator[CheckResult]:
     name = chosen.politeness.user_agent
     if name == settings.USER_AGENT or not ("@" in name or "://" in name):
-        yield Said(WARNING, f"politeness.user_agent names no address: {name}", "put one of yours into crawl.toml")
+        yield CheckResult(
+            WARNING, f"politeness.user_agent has no mail or web address: {name}", "put your address into crawl.toml"
+        )
     else:
-        yield Said(OK, f"politeness.user_agent is {name}")
+        yield CheckResult(OK, f"politeness.user_agent is {name}")
 
 
-def signs(tree: Tree) -> Iterator[Said]:
+def signs(tree: Tree) -> Iterator[CheckResult]:
     for name in sorted(tree.controls.signs()):
         what = "no machine may run" if name == STOP else "nothing is fetched"
-        what = what if name in (STOP, PAUSE) else f"nothing is fetched of {name.removeprefix(f'{PAUSE}.')}"
-        yield Said(WARNING, f"{name} is in the root: {what}", f"to go on:  fscrawl resume --root {tree.root}")
+        what = what if name in (STOP, PAUSE) else f"nothing is fetched from {name.removeprefix(f'{PAUSE}.')}"
+        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  fscrawl resume --root {tree.root}")
 
 
 class Machines:
-    """The machines that have a log on a tree, and no goodbye in it."""
+    """The machines of a tree, by their heartbeat logs."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -81,7 +82,7 @@ class Machines:
                 self._read(self._peers[name])
 
     def _read(self, peer: heartbeat.Peer) -> int:
-        """Take in what a log has grown by; tell how many beats that is."""
+        """Read what a log has grown by; give the number of new lines."""
         lines = 0
         while data := self._machinery.read_heartbeats(peer.machine, peer.offset):
             peer.take(data, 0.0)
@@ -89,52 +90,54 @@ class Machines:
         return lines
 
     def at_work(self) -> list[str]:
-        """Give the machines that may be alive: no goodbye, and, where that can be seen, their process runs."""
+        """Give the machines that may be alive: without a goodbye, and their process is not known to have ended."""
         return [peer.machine for peer in self._peers.values() if not _is_over(peer)]
 
     def watch(
         self,
         beat_s: float,
-        say: Callable[[str], None],
+        warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Iterator[Said]:
-        """Look whether the logs grow by two beats, as seen from here, within the time of three."""
+    ) -> Iterator[CheckResult]:
+        """Watch whether the logs grow by two heartbeats, for the time of three."""
         maybe = self.at_work()
         if not maybe:
-            yield Said(OK, "no machine is at work")
+            yield CheckResult(OK, "no machine is running")
             return
-        patience_s = _PATIENCE * beat_s
-        say(f"waiting for {_BEATS} heartbeats of {len(maybe)} machines, {patience_s:g} s at most")
-        beats, until = dict.fromkeys(maybe, 0), clock() + patience_s
+        limit_s = _LIMIT * beat_s
+        warn(f"waiting for {_BEATS} heartbeats of {len(maybe)} machines, for {limit_s:g} s at most")
+        beats, until = dict.fromkeys(maybe, 0), clock() + limit_s
         while clock() < until and any(self._is_awaited(name, beats[name]) for name in maybe):
             sleep(min(_GLANCE_S, beat_s / 4))
             for name in maybe:
                 beats[name] += self._read(self._peers[name])
-        yield from self._verdicts(beats, patience_s)
+        yield from self._verdicts(beats, limit_s)
 
     def _is_awaited(self, name: str, beats: int) -> bool:
         return beats < _BEATS and not self._peers[name].left
 
-    def _verdicts(self, beats: dict[str, int], patience_s: float) -> Iterator[Said]:
+    def _verdicts(self, beats: dict[str, int], limit_s: float) -> Iterator[CheckResult]:
         seen = [name for name, number in beats.items() if number >= _BEATS or self._peers[name].left]
         if seen:
-            yield Said(OK, f"{len(seen)} machines are at work, and their heartbeats are seen from here")
+            yield CheckResult(OK, f"{len(seen)} machines are running, and this machine sees their heartbeats")
         self.seen, self.silent = set(seen), beats.keys() - seen
         for name in sorted(self.silent):
             if heartbeat.runs_here(self._peers[name].greeting):
-                what = f"{name} runs on this host and writes no heartbeats"
-                yield Said(PROBLEM, what, "does its mount hang, or was it suspended?")
+                what = f"{name} runs on this host but writes no heartbeats"
+                yield CheckResult(PROBLEM, what, "its mount may hang, or the process is suspended")
             else:
-                what = f"no heartbeats of {name} are seen within {patience_s:g} s"
-                yield Said(WARNING, what, "it is dead, and will be taken over from; if it runs, look at its mount")
+                what = f"no heartbeats of {name} within {limit_s:g} s"
+                yield CheckResult(
+                    WARNING, what, "if it is dead, other machines take over its work; if it runs, check its mount"
+                )
 
-    def collisions(self) -> Iterator[Said]:
-        """Say where two processes write one log, and where two machines have one name."""
+    def collisions(self) -> Iterator[CheckResult]:
+        """Find logs with two writers, and machines with the same host name."""
         for name, hellos in self._hellos.items():
             if len(hellos) > 1:
                 what = f"{len(hellos)} processes have written the log of {name}"
-                yield Said(PROBLEM, what, "two machines drew one id: stop both, and start them again")
+                yield CheckResult(PROBLEM, what, "two machines have the same id; stop both and start them again")
         boots: defaultdict[str, set[str]] = defaultdict(set)
         here = heartbeat.hello("")
         for greeting in (here, *(self._peers[name].greeting for name in self.at_work())):
@@ -142,28 +145,28 @@ class Machines:
                 boots[greeting.host].add(greeting.boot)
         for host, found in sorted(boots.items()):
             if host and len(found) > 1:
-                what = f"{len(found)} machines are called {host}"
-                yield Said(
+                what = f"{len(found)} machines have the host name {host}"
+                yield CheckResult(
                     WARNING,
                     what,
-                    "give each a host name of its own: by it they tell whose half-written files are whose",
+                    "give each its own host name; it shows who owns a half-written file",
                 )
 
-    def temporaries(self) -> Iterator[Said]:
-        """Look for what dead machines left half-written: beside the settings, in the machinery, and on some hosts."""
+    def temporaries(self) -> Iterator[CheckResult]:
+        """Look for half-written files of dead machines: beside the settings, in .fscrawl, and on some hosts."""
         hosts = sorted({host for room in PAGE_ROOMS for host in self._tree.hosts(room)})
         found = self._tree.machinery_temporaries()
         for host in hosts[:_MOST_HOSTS]:
             found += self._tree.all_temporaries(host)
         dead = [path for path, owner in found if self._is_dead(owner)]
         if dead:
-            what = f"{len(dead)} files were left half-written by dead machines, e.g. {Path(dead[0]).name}"
-            yield Said(
+            what = f"{len(dead)} half-written files of dead machines, such as {Path(dead[0]).name}"
+            yield CheckResult(
                 WARNING, what, f"they do no harm; to remove them:  fscrawl audit --root {self._tree.root} --repair"
             )
         else:
             part = "" if len(hosts) <= _MOST_HOSTS else f" on the first {_MOST_HOSTS} hosts"
-            yield Said(OK, f"nothing was left half-written by dead machines{part}")
+            yield CheckResult(OK, f"no half-written files of dead machines{part}")
 
     def _is_dead(self, owner: str) -> bool:
         peer = self._peers.get(owner)
@@ -172,7 +175,7 @@ class Machines:
         return _is_over(peer)
 
 
-def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[Said]:
+def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[CheckResult]:
     """Say how the crawl is. Which machines are alive is taken from what `machines` has seen, not from clocks."""
     snapshot = Observer(tree, lambda: chosen).look()
     for machine in snapshot.machines:
@@ -181,7 +184,7 @@ def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[Said]:
         elif machine.name in machines.seen and not machine.left:
             machine.state = "alive"
     found = state_of(snapshot)
-    yield Said(OK, f"the crawl is {found}: {found.meaning}")
+    yield CheckResult(OK, f"the crawl is {found}: {found.meaning}")
 
 
 def _is_over(peer: heartbeat.Peer) -> bool:
@@ -192,13 +195,13 @@ def _hellos(data: bytes) -> list[Hello]:
     return [line for line in parse_lines(data) if isinstance(line, Hello)]
 
 
-def few(said: Iterable[Said]) -> Iterator[Said]:
-    """Give what was said, of each level only so much that it can be read."""
+def limited(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+    """Give at most ten results of each level, then the number of the others."""
     counts: dict[str, int] = {}
-    for each in said:
+    for each in results:
         counts[each.level] = counts.get(each.level, 0) + 1
         if counts[each.level] <= _MOST_TOLD:
             yield each
     for level, number in counts.items():
         if number > _MOST_TOLD:
-            yield Said(level, f"and {number - _MOST_TOLD} more like that")
+            yield CheckResult(level, f"and {number - _MOST_TOLD} more like this")

@@ -1,6 +1,6 @@
 """The dashboard's routes: what is asked for, and which room answers it.
 
-    GET  /, /dashboard.css, /dashboard.js   the page
+    GET  /, /dashboard.css, /<module>.js    the page, its style, and the modules of its script
     GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
     GET  /api/state, /api/hosts             the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
@@ -41,10 +41,11 @@ from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 
 _STATIC = Path(__file__).parent / "static"
+_SCRIPTS = ("dashboard", "charts", "elements", "format", "hosts", "overview", "pages", "server")
 _FILES = {
     "/": ("index.html", "text/html"),
     "/dashboard.css": ("dashboard.css", "text/css"),
-    "/dashboard.js": ("dashboard.js", "text/javascript"),
+    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
 _LOOKS_AT_A_TIME = 8  # threads of their own, so that those that hang at a page's file do not keep the state from coming
 _EVERY_S = 1.0

@@ -124,7 +124,7 @@ def test_finds_a_page_and_its_links(live: Served, open_page: Open) -> None:
     assert frame.locator("h1").count() == 0
     page.get_by_role("button", name="Search all records").click()
     page.locator("#pages-found tbody tr td.url a").first.wait_for()
-    page.get_by_text("that is all").wait_for()
+    page.get_by_text("the search is complete").wait_for()
     assert live.seed in page.locator("#pages-found tbody td.url a").all_inner_texts()  # type: ignore[attr-defined]
 
 
@@ -136,7 +136,7 @@ def test_part_of_a_url(live: Served, open_page: Open) -> None:
     page.fill("#pages-host", live.seed.split("/")[2])  # type: ignore[attr-defined]
     page.get_by_role("button", name="Find").click()
     page.locator("#pages-found tbody tr").first.wait_for()
-    page.get_by_text("that is all").wait_for()
+    page.get_by_text("the search is complete").wait_for()
 
 
 def test_control_in_the_page(live: Served, open_page: Open) -> None:

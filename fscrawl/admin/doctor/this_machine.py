@@ -1,4 +1,4 @@
-"""What this machine brings along: Python, packages, limits, memory, and names that resolve."""
+"""Checks of this machine: Python, packages, limits, memory, and whether host names resolve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said, gib
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
 from fscrawl.config.addresses import permits
 from fscrawl.config.settings import FetchSettings
 
@@ -27,53 +27,56 @@ EXTRAS = {
 _NEWEST_TESTED = (3, 13)
 _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
-_BASE_BYTES = 100 << 20  # the parent with its frontier, and the process that workers are forked from
-_WORKER_BYTES = 64 << 20  # 25 MiB on small pages; large ones want more while they are read
-_KEPT_CONNECTIONS = 256  # hosts whose connections a worker keeps open
-_MOST_THREADS = 5  # times `threads`: so many a worker may have while hosts hardly answer
+_BASE_BYTES = 100 << 20  # the parent with its frontier, and the process from which workers are forked
+_WORKER_BYTES = 64 << 20  # 25 MiB with small pages; large pages need more while they are read
+_KEPT_CONNECTIONS = 256  # connections that a worker keeps open
+_MOST_THREADS = 5  # times `threads`: a worker may start so many while hosts answer slowly
 _OTHER_FILES = 64
 _RESOLVERS = 16
 _MOST_NAMES = 64
 
 
-def python() -> Iterator[Said]:
+def python() -> Iterator[CheckResult]:
     version, build = platform.python_version(), f"{platform.system()} {platform.machine()}"
     tested = sys.version_info[:2] <= _NEWEST_TESTED
-    yield Said(OK, f"Python {version} on {build}" + ("" if tested else ", which fscrawl has not been tested with"))
+    yield CheckResult(
+        OK, f"Python {version} on {build}" + ("" if tested else "; fscrawl has not been tested with this version")
+    )
 
 
-def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterator[Said]:
-    """Say which extras are installed; none of them is needed to crawl."""
+def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterator[CheckResult]:
+    """Say which extras are installed; a crawl needs none of them."""
     there = [extra for extra, names in EXTRAS.items() if all(has(name) for name in names)]
-    yield Said(OK, f"optional packages: {', '.join(there) or 'none'}")
+    yield CheckResult(OK, f"optional packages: {', '.join(there) or 'none'}")
     for extra in (name for name in EXTRAS if name not in there):
-        yield Said(OK, f"not installed: {extra}", f"if you want it: pip install 'fscrawl[{extra}]'")
+        yield CheckResult(OK, f"not installed: {extra}", f"if you want it: pip install 'fscrawl[{extra}]'")
 
 
-def open_files(workers: int, threads: int, per_host: int = 1) -> Iterator[Said]:
-    """Compare the limit of open files, which holds for each process, with what a worker and the parent may need."""
+def open_files(workers: int, threads: int, per_host: int = 1) -> Iterator[CheckResult]:
+    """Compare the limit of open files (of each process) with what a worker and the parent process may need."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     of_worker = _KEPT_CONNECTIONS * per_host + 2 * _MOST_THREADS * threads + _OTHER_FILES
     needed = max(of_worker, 8 * workers + _OTHER_FILES)
-    told = f"{'no limit' if limit == resource.RLIM_INFINITY else limit} of open files, {needed} may be needed"
+    shown = "not set" if limit == resource.RLIM_INFINITY else limit
+    told = f"the limit of open files is {shown}; {needed} may be needed"
     if limit == resource.RLIM_INFINITY or limit >= needed:
-        yield Said(OK, told)
+        yield CheckResult(OK, told)
     else:
-        yield Said(PROBLEM, told, f"ulimit -n {needed}")
+        yield CheckResult(PROBLEM, told, f"ulimit -n {needed}")
 
 
-def memory(workers: int) -> Iterator[Said]:
+def memory(workers: int) -> Iterator[CheckResult]:
     needed, free = _BASE_BYTES + workers * _WORKER_BYTES, available_bytes()
     if free is None:
-        yield Said(OK, f"memory: {gib(needed)} may be needed; how much is free cannot be seen here")
+        yield CheckResult(OK, f"memory: {gib(needed)} may be needed; the free memory is not known")
     elif free < needed:
-        yield Said(WARNING, f"memory: {gib(free)} free, {gib(needed)} may be needed", "start fewer --workers")
+        yield CheckResult(WARNING, f"memory: {gib(free)} free, {gib(needed)} may be needed", "use fewer --workers")
     else:
-        yield Said(OK, f"memory: {gib(free)} free, {gib(needed)} may be needed")
+        yield CheckResult(OK, f"memory: {gib(free)} free, {gib(needed)} may be needed")
 
 
 def available_bytes(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
-    """Give the memory that can be had: the system's, or what a container's limit (cgroup 2) leaves of it."""
+    """Give the free memory: of the system, or of the container (cgroup 2) if that is less."""
     try:
         lines = dict(line.split(":", 1) for line in meminfo.read_text(encoding="ascii").splitlines())
         free = int(lines["MemAvailable"].split()[0]) * 1024
@@ -90,32 +93,32 @@ Lookup = Callable[[str], Iterable[str]]
 
 
 def addresses_of(name: str) -> list[str]:
-    """Ask the resolver for a name's addresses; OSError if it has none."""
+    """Ask the resolver for the addresses of a name; OSError if there are none."""
     return sorted({str(entry[4][0]) for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
 
 
 def names(
     wanted: Iterable[str], fetch: FetchSettings, deadline_s: float, lookup: Lookup = addresses_of
-) -> Iterator[Said]:
-    """Resolve the seeds' host names, several at a time; nothing is connected to."""
+) -> Iterator[CheckResult]:
+    """Resolve the host names of the seeds, several at a time. No connection is made."""
     asked = sorted({name for name in wanted if not _is_address(name)})[:_MOST_NAMES]
     answers = _resolved(asked, deadline_s, lookup)
     permitted = permits(fetch.allow_private_addresses, fetch.allow_addresses)
-    bad = WARNING if fetch.proxies else PROBLEM  # a proxy looks names up itself
+    bad = WARNING if fetch.proxies else PROBLEM  # with a proxy, the proxy resolves names
     for name in asked:
         found = answers.get(name)
         if found is None:
-            yield Said(bad, f"{name} does not resolve within {deadline_s:g} s", "is the resolver right?")
+            yield CheckResult(bad, f"{name} does not resolve within {deadline_s:g} s", "check the resolver")
         elif isinstance(found, OSError):
-            yield Said(
-                bad, f"{name} does not resolve: {found.strerror or found}", "is the name right, and the resolver?"
+            yield CheckResult(
+                bad, f"{name} does not resolve: {found.strerror or found}", "check the name and the resolver"
             )
         elif not any(map(permitted, found)):
-            advice = "fetch.allow_addresses in crawl.toml permits networks"
-            yield Said(bad, f"{name} leads to {found[0]}, which is not public: it is refused", advice)
+            advice = "to permit a network, add it to fetch.allow_addresses in crawl.toml"
+            yield CheckResult(bad, f"{name} has the address {found[0]}, which is not public, so it is refused", advice)
     good = sum(isinstance(answers.get(name), list) for name in asked)
     if good:
-        yield Said(OK, f"{good} of {len(asked)} host names of the seeds resolve; whether they answer is not tried")
+        yield CheckResult(OK, f"{good} of {len(asked)} host names of the seeds resolve (no connection was tried)")
 
 
 def _is_address(name: str) -> bool:
@@ -123,7 +126,7 @@ def _is_address(name: str) -> bool:
 
 
 def _resolved(asked: list[str], deadline_s: float, lookup: Lookup) -> dict[str, list[str] | OSError]:
-    """Look names up in threads that nobody waits for: a resolver cannot be told to stop."""
+    """Resolve names in daemon threads, because a resolver cannot be stopped."""
     todo: queue.SimpleQueue[str] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[str, list[str] | OSError]] = queue.SimpleQueue()
     for name in asked:
@@ -138,7 +141,7 @@ def _resolved(asked: list[str], deadline_s: float, lookup: Lookup) -> dict[str, 
             try:
                 done.put((name, list(lookup(name))))
             except (OSError, UnicodeError) as error:
-                done.put((name, error if isinstance(error, OSError) else OSError(0, "it is no host name")))
+                done.put((name, error if isinstance(error, OSError) else OSError(0, "not a host name")))
 
     for _ in range(min(_RESOLVERS, len(asked))):
         threading.Thread(target=work, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The directory that holds a tree, or will: what it is mounted from, whether it does what a tree needs, and room."""
+"""Checks of the directory for the tree: its mount, whether its file system does what a tree needs, its free space."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fscrawl import store
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
 from fscrawl.admin.doctor.mounts import mount_of, remarks
-from fscrawl.admin.doctor.said import OK, PROBLEM, WARNING, Said, gib
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id
@@ -23,43 +23,43 @@ _FEW_FILES = 100_000  # 50,000 pages
 
 
 def holder_of(root: Path) -> Path:
-    """Give the directory to look at: the root, or, where it does not exist, the one in which it will be made."""
+    """Give the directory to check: the root, or its parent if the root does not exist yet."""
     return root if root.exists() else root.absolute().parent
 
 
-def mount(directory: Path, table: Path = _MOUNTS) -> Iterator[Said]:
+def mount(directory: Path, table: Path = _MOUNTS) -> Iterator[CheckResult]:
     try:
         found = mount_of(table.read_text(encoding="utf-8", errors="surrogateescape"), os.path.realpath(directory))
     except OSError:
         found = None
     if found is None:
-        yield Said(WARNING, f"{directory}: what it is mounted from cannot be seen here")
+        yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {_MOUNTS}")
     else:
         yield from remarks(found)
 
 
-def try_out(tree: Tree | None, directory: Path) -> Iterator[Said]:
-    """Do what a crawl does at its start; without a tree in one that is made for it, and removed."""
-    told: list[str] = []
+def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
+    """Try the operations that a crawl needs. Without a tree, a temporary one is made and removed."""
+    problems: list[str] = []
     try:
         if tree is not None:
-            found = probe(tree, told.append)
+            found = probe(tree, problems.append)
         else:
             with _Scratch(directory) as scratch:
-                found = probe(scratch, told.append)
+                found = probe(scratch, problems.append)
     except TreeError as error:
-        yield Said(PROBLEM, str(error))
+        yield CheckResult(PROBLEM, str(error))
         return
-    for text in told:
-        yield Said(WARNING, text)
-    if not told:
-        yield Said(
-            OK, f"files are linked, replaced and seen as they should be, within {found.append_seen_s * 1e3:.0f} ms"
+    for text in problems:
+        yield CheckResult(WARNING, text)
+    if not problems:
+        yield CheckResult(
+            OK, f"the file system does what a tree needs; new data is visible within {found.append_seen_s * 1e3:.0f} ms"
         )
 
 
 class _Scratch:
-    """A tree of its own inside a directory, for as long as the `with` lasts."""
+    """A temporary tree inside a directory, removed at the end of the `with`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -82,19 +82,19 @@ class _Scratch:
         shutil.rmtree(self._made, ignore_errors=True)
 
 
-def room(directory: Path) -> Iterator[Said]:
-    """Say how much room there is, in bytes and in files; some file systems do not tell the latter."""
+def free_space(directory: Path) -> Iterator[CheckResult]:
+    """Check the free space, in bytes and in files. Some file systems do not say how many files fit."""
     try:
         there = os.statvfs(directory)
     except OSError as error:
-        yield Said(PROBLEM, str(tree_error(error, directory)))
+        yield CheckResult(PROBLEM, str(tree_error(error, directory)))
         return
     free = there.f_bavail * there.f_frsize
     yield _judged(free, _LITTLE_BYTES, f"{gib(free)} free on {directory}", "free some space")
     if there.f_files:
-        advice = "a page is two files; free some, or take a file system with more inodes"
-        yield _judged(there.f_favail, _FEW_FILES, f"room for {there.f_favail} more files", advice)
+        advice = "a page takes two files; delete some files, or use a file system with more inodes"
+        yield _judged(there.f_favail, _FEW_FILES, f"space for {there.f_favail} more files", advice)
 
 
-def _judged(number: int, little: int, told: str, advice: str) -> Said:
-    return Said(OK, told) if number >= little else Said(WARNING if number else PROBLEM, told, advice)
+def _judged(number: int, little: int, what: str, advice: str) -> CheckResult:
+    return CheckResult(OK, what) if number >= little else CheckResult(WARNING if number else PROBLEM, what, advice)

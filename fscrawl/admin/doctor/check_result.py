@@ -1,4 +1,4 @@
-"""What a check has to say."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
 
-class Said(NamedTuple):
-    """One line: `level` "ok", "warning" (worth knowing) or "problem" (a crawl would fail); what is; what to do."""
+class CheckResult(NamedTuple):
+    """One line. `level`: "ok", "warning" (worth knowing) or "problem" (a crawl would fail). `advice`: what to do."""
 
     level: str
     what: str
@@ -19,7 +19,7 @@ class Said(NamedTuple):
 
 
 def gib(number: float) -> str:
-    """Give bytes as people read them.
+    """Write bytes for people.
 
     >>> gib(3 << 30), gib(5 << 20), gib(700)
     ('3.0 GiB', '5 MiB', '0 MiB')
