@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier import marks
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
@@ -80,11 +79,11 @@ class Worker:
         return self._probes.fetch(task, begun_at)
 
     def _page(self, task: PageTask, begun_at: float) -> Outcome:
-        if class_ := marks.gave_up_of(task.mark):
+        if class_ := task.flags.given_up:
             return self._pages.give_up(task, class_, begun_at)
         if task.check and self._pages.is_settled(task):
             return self._pages.report_known(task)
-        if task.mark == marks.REFRESH:
+        if task.flags.refresh:
             return self._refreshes.fetch(task, begun_at)
-        handler = self._sitemaps if marks.sitemap_of(task.mark) else self._pages
+        handler = self._sitemaps if task.flags.sitemap else self._pages
         return handler.fetch(task, begun_at)

@@ -1,8 +1,8 @@
 """`fscrawl retry`: recorded failures go back to work, on a running or a finished crawl.
 
-For each a line goes into a feed of this command's own: the URL, with the mark `again=<when it failed>`. Whoever holds
+For each a line goes into a feed of this command's own: the URL, with the flag `again=<when it failed>`. Whoever holds
 its shard tries it once more; the record of the failure goes when it is stored, or is replaced when it fails again. So
-the command changes no file that others write, and may be killed or repeated: a failure that is newer than the mark is
+the command changes no file that others write, and may be killed or repeated: a failure that is newer than the flag is
 not tried again by it.
 """
 
@@ -20,7 +20,7 @@ from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.feed import Found, Writer
 from fscrawl.fleet.logs import Logs
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
@@ -44,8 +44,8 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
             continue
         name = urls.host(record.url)
         shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
-        mark = marks.again(record.failed_at, marks.sitemap_of(record.sitemap or ""))
-        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, mark))
+        flags = Flags(parse_flags(record.sitemap or "").sitemap, retry_of=record.failed_at)
+        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, flags))
         put[record.class_] += 1
         if put.total() % _FLUSH_EVERY == 0:
             writer.flush()

@@ -19,7 +19,7 @@ from fscrawl.engine.pool import Died, Trouble
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.errors import TreeError
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -151,7 +151,7 @@ class Bookkeeper:
         if exchange is not None:
             self._judge_host(task, exchange)
         self._frontier.scheduler.open(task.host, outcome.delay_s, time.monotonic())
-        self._membership.discover(outcome.sitemaps, 0, "", marks.SITEMAP)
+        self._membership.discover(outcome.sitemaps, 0, "", Flags(SITEMAP))
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:
@@ -195,9 +195,9 @@ class Bookkeeper:
         """Take in the outlinks of a page, or what a sitemap names."""
         if cut:
             self.counts.cut.update(cut)
-        if marks.sitemap_of(task.mark):
+        if task.flags.sitemap:
             self._membership.discover(links, task.depth, task.key)
-            self._membership.discover(sitemaps, task.depth, task.key, marks.SITEMAP_PART)
+            self._membership.discover(sitemaps, task.depth, task.key, Flags(SITEMAP_PART))
         else:
             self._membership.discover(links, task.depth + 1, task.key)
 

@@ -1,8 +1,8 @@
 """Feeds: the URLs that a machine has discovered, for whoever holds their shards.
 
 Vocabulary:
-  line       b"<shard> <depth> <referrer> <url>[ <mark>]"; a normal form has no blank
-  mark       what is special about a URL (`marks.py`): "sitemap", "again=…"
+  line       b"<shard> <depth> <referrer> <url>[ <flags>]"; a normal form has no blank
+  flags      what is special about a URL (`flags.py`): "sitemap", "again=…"
   sent       bytes that this machine has put into its own feed
   consumed   bytes of all feeds, its own among them, that this machine has taken in
 
@@ -16,6 +16,7 @@ from collections.abc import Collection, Container, Generator, Iterator
 from typing import NamedTuple, Protocol
 
 from fscrawl.fleet.logs import SEGMENT_BYTES
+from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
 from fscrawl.storage.append_log import Log
 
 
@@ -26,7 +27,7 @@ class Found(NamedTuple):
     depth: int
     referrer: str
     url: str
-    mark: str = ""
+    flags: Flags = NO_FLAGS
 
 
 class Feeds(Protocol):
@@ -53,8 +54,8 @@ class Writer:
         self._log = self._shared.feed_log(0)
 
     def add(self, found: Found) -> None:
-        mark = f" {found.mark}" if found.mark else ""
-        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}{mark}\n")
+        flags = "" if found.flags is NO_FLAGS else f" {format_flags(found.flags)}"
+        self._lines.append(f"{found.shard} {found.depth} {found.referrer} {found.url}{flags}\n")
 
     @property
     def sent(self) -> int:
@@ -173,9 +174,9 @@ class Reader:
                 if note:
                     self.needed.add(shard)
                 if shard in shards:
-                    _, depth, referrer, url, *mark = line.decode("ascii").split(" ")
-                    if len(mark) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
+                    _, depth, referrer, url, *word = line.decode("ascii").split(" ")
+                    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
                         raise ValueError(line)
-                    yield Found(shard, int(depth), referrer, url, *mark)
+                    yield Found(shard, int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
             except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
                 self.unreadable += 1

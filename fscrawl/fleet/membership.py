@@ -31,7 +31,7 @@ from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import may_have_pages_of, records_of, remove_temporaries_of_the_dead, shards_of
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentlySeen
@@ -197,7 +197,7 @@ class Membership:
         """There are feeds or link files to be read."""
         return bool(self._chores)
 
-    def discover(self, links: Iterable[str], depth: int, referrer: str, mark: str = "") -> None:
+    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> None:
         """Take in URLs found on a page, all inside the scope: own ones into the frontier, all into the feed."""
         limit = self._watch.settings.crawl.max_depth
         if limit is not None and depth > limit:
@@ -206,12 +206,12 @@ class Membership:
         for url in links:
             location = self._frontier.location(url)
             if self._frontier.holds(location.shard):
-                new = self._frontier.add(url, depth, referrer, location, mark)
+                new = self._frontier.add(url, depth, referrer, location, flags)
             else:
                 new = self._send(int.from_bytes(location.digest[:8]))
             if new:
                 self._need(location.shard)
-                self._writer.add(Found(location.shard, depth, referrer, url, mark))
+                self._writer.add(Found(location.shard, depth, referrer, url, flags))
 
     def _need(self, shard: int) -> None:
         if shard not in self._needed:
@@ -425,14 +425,14 @@ class Membership:
     def _add_found(self, found: Found) -> None:
         location = self._frontier.location(found.url)
         if self._frontier.holds(location.shard):
-            self._frontier.add(found.url, found.depth, found.referrer, location, found.mark)
+            self._frontier.add(found.url, found.depth, found.referrer, location, found.flags)
 
     def _refresh(self, record: PageRecord) -> None:
         """Ask again for a page that is older than was asked for."""
         location = self._frontier.location(record.url)
         old = (record.checked_at or record.fetched_at) < self._refresh_before
         if old and self._frontier.holds(location.shard) and self.scope.refuses(record.url) is None:
-            self._frontier.add(record.url, record.depth, record.referrer, location, marks.REFRESH)
+            self._frontier.add(record.url, record.depth, record.referrer, location, REFRESH)
 
     def _read_link_files(self, shards: set[int]) -> None:
         hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, shards)]
@@ -449,7 +449,7 @@ class Membership:
                     links = record.links_to(nofollow=self._watch.settings.crawl.follow_nofollow)
                     inside = [url for url in links if self.scope.refuses(url) is None]
                     self.discover(inside, record.depth_of_links, record.key)
-                    self.discover(record.sitemaps or (), record.depth, record.key, marks.SITEMAP_PART)
+                    self.discover(record.sitemaps or (), record.depth, record.key, Flags(SITEMAP_PART))
                     self._refresh(record)
                 yield
             self.reseeding -= 1

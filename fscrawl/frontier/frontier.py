@@ -30,7 +30,7 @@ from typing import Protocol
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
@@ -55,7 +55,9 @@ class ShardHolder(Protocol):
     def learn_stored(self) -> None: ...
     def let_go(self, shard: int) -> None: ...
     def in_flight_of(self, shard: int) -> int: ...
-    def add(self, url: str, depth: int, referrer: str, location: Location | None = None, mark: str = "") -> bool: ...
+    def add(
+        self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
+    ) -> bool: ...
     def rest(self, name: str, until: float) -> None: ...
     def rests(self, now: float) -> dict[str, float]: ...
     def forget_past_rests(self, now: float) -> None: ...
@@ -96,10 +98,12 @@ class Frontier:
 
     # -- URLs come in
 
-    def add(self, url: str, depth: int, referrer: str, location: Location | None = None, mark: str = "") -> bool:
+    def add(
+        self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
+    ) -> bool:
         """Make a normal form pending unless it was seen or is beyond a limit; tell whether it now is.
 
-        A URL that is to be retried or refreshed is made pending although it was seen: its mark says so.
+        A URL that is to be retried or refreshed is made pending although it was seen.
         """
         name, digest, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
@@ -111,11 +115,11 @@ class Frontier:
         if host is None:
             self.cut["max_hosts_per_domain"] += 1
             return False
-        if not shard.seen.add(int.from_bytes(digest[:8])) and not (mark and marks.is_anew(mark)):
+        if not shard.seen.add(int.from_bytes(digest[:8])) and (flags is NO_FLAGS or not flags.wanted_again):
             return False
-        if mark and marks.again_of(mark):
+        if flags.retry_of:
             self.scheduler.try_again(host)
-        self._hosts.push(host, depth, referrer, url, mark)
+        self._hosts.push(host, depth, referrer, url, flags)
         if not host.in_heap:
             self.scheduler.schedule(host)
         return True
@@ -200,7 +204,7 @@ class Frontier:
         self._shards.in_flight[shard] += 1
         if isinstance(task, RobotsTask):
             return task
-        check = bool(task.mark) or now < self._held[shard].check_until
+        check = task.flags is not NO_FLAGS or now < self._held[shard].check_until
         return task if task.check == check else task._replace(check=check)
 
     def next_at(self) -> float | None:

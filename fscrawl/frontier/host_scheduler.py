@@ -24,7 +24,6 @@ from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier import marks
 from fscrawl.frontier.host_stats import HostStats
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
@@ -119,7 +118,7 @@ class HostScheduler:
             return None
         if host.given_up:
             task = self._hosts.pop(host)
-            return task._replace(mark=marks.gave_up(host.given_up, task.mark))
+            return task._replace(flags=task.flags.with_host_given_up(host.given_up))
         if now - host.opened_at > VALID_S:
             host.is_open = False
         if not host.is_open:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.queue import Queue, Scratch
 from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import Pace
@@ -96,9 +97,9 @@ class Hosts:
         self._of_site[host.site] -= 1
         del self.by_name[host.name]
 
-    def push(self, host: Host, depth: int, referrer: str, url: str, mark: str) -> None:
+    def push(self, host: Host, depth: int, referrer: str, url: str, flags: Flags) -> None:
         """Make a URL pending."""
-        self._in_memory_bytes += host.queue.push(depth, referrer, url, mark)
+        self._in_memory_bytes += host.queue.push(depth, referrer, url, flags)
         self.pending += 1
         if self._in_memory_bytes > _MEMORY_BYTES:
             for each in self.by_name.values():
@@ -110,8 +111,8 @@ class Hosts:
         self.pending -= 1
         if host.urgent:
             return host.urgent.pop()
-        depth, referrer, url, mark = host.queue.pop(self.settings.order, self._scratch, self._rng)
-        return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, mark=mark)
+        depth, referrer, url, flags = host.queue.pop(self.settings.order, self._scratch, self._rng)
+        return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
 
     def peek(self, host: Host) -> PageTask:
         """Give the next task of a host that has something pending, and leave it there."""

@@ -1,8 +1,8 @@
 """Pending URLs of one host, packed in memory and spilled to a local scratch file when there are many.
 
 Vocabulary:
-  line      b"<depth> <referrer> <url>[ <mark>]": a normal form has no blank, so this reads back by splitting
-  mark      what is special about a URL (`marks.py`), "" for most
+  line      b"<depth> <referrer> <url>[ <flags>]": a normal form has no blank, so this reads back by splitting
+  flags     what is special about a URL (`flags.py`); most have none
   tail      the newest lines, one packed bytearray: a third of the memory of as many objects
   block     a former tail in the scratch file
   head      the lines being handed out, split
@@ -19,14 +19,16 @@ import tempfile
 from array import array
 from typing import NamedTuple
 
+from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
+
 
 class Line(NamedTuple):
-    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form, its mark."""
+    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form, its flags."""
 
     depth: int
     referrer: str
     url: str
-    mark: str = ""
+    flags: Flags = NO_FLAGS
 
 
 class Scratch:
@@ -63,9 +65,12 @@ class Queue:
         self._head: list[bytes] | None = None
         self._blocks: array[int] | None = None  # offset and size in the scratch file of each, oldest first
 
-    def push(self, depth: int, referrer: str, url: str, mark: str = "") -> int:
+    def push(self, depth: int, referrer: str, url: str, flags: Flags = NO_FLAGS) -> int:
         """Add a line as the newest; give its size in bytes."""
-        line = (f"{depth} {referrer} {url} {mark}\n" if mark else f"{depth} {referrer} {url}\n").encode()
+        if flags is NO_FLAGS:
+            line = f"{depth} {referrer} {url}\n".encode()
+        else:
+            line = f"{depth} {referrer} {url} {format_flags(flags)}\n".encode()
         if self._tail is None:
             self._tail = bytearray(line)
         else:
@@ -101,8 +106,8 @@ class Queue:
         line = head.pop()
         self._head = head or None
         self.count -= 1
-        depth, referrer, url, *mark = line.decode().split(" ")
-        return Line(int(depth), referrer, url, *mark)
+        depth, referrer, url, *word = line.decode().split(" ")
+        return Line(int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
     def _older(self, scratch: Scratch, index: int) -> list[bytes]:
         """Give a block's lines, or the tail's if there is no block."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fscrawl.frontier.flags import NO_FLAGS, Flags
+
 
 class PageTask(NamedTuple):
     """Fetch and store one URL: a page or a sitemap.
@@ -17,7 +19,7 @@ class PageTask(NamedTuple):
     referrer   key of the page that links here, "" for a seed
     attempt    1 the first time
     check      look into the tree first: the page may be stored already
-    mark       what is special about it (see `marks`)
+    flags      what is special about it (see `flags`)
     """
 
     url: str
@@ -27,7 +29,7 @@ class PageTask(NamedTuple):
     referrer: str
     attempt: int
     check: bool = True
-    mark: str = ""
+    flags: Flags = NO_FLAGS
 
 
 class RobotsTask(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from fscrawl.frontier import marks
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
@@ -34,11 +33,11 @@ class PageHandler:
 
     def is_settled(self, task: PageTask) -> bool:
         """Tell whether the page is stored; or, if another attempt was asked for, has failed once more since then."""
-        if task.mark == marks.REFRESH:
+        if task.flags.refresh:
             return False
         if self._tree.is_done(task.host, task.key):
             return True
-        again = marks.again_of(task.mark)
+        again = task.flags.retry_of
         failed_at = self._tree.failed_at(task.host, task.key) if again else None
         return failed_at is not None and failed_at != again
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from fscrawl.errors import RecordError, TreeError
-from fscrawl.frontier import marks
 from fscrawl.frontier.task import PageTask
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
@@ -44,7 +43,7 @@ def error_record(task: PageTask, failure: Failed, machine: str) -> ErrorRecord:
         attempts=task.attempt,
         status=failure.status,
         headers=failure.headers,
-        sitemap=marks.sitemap_of(task.mark) or None,
+        sitemap=task.flags.sitemap or None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import SITEMAP_PART
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context, asked_at
 from fscrawl.handlers.outcome import Outcome, Returned
@@ -31,7 +31,7 @@ class SitemapHandler:
         found = sitemaps.read(answer.body, task.url)
         # A sitemap index names sitemaps, and they are read. If one of these names others, that is against the
         # protocol, and might never end.
-        is_first = marks.sitemap_of(task.mark) == marks.SITEMAP
+        is_first = task.flags.sitemap != SITEMAP_PART
         parts = self._context.fresh_links.sitemaps(found.sitemaps, task.url) if is_first else ()
         record = page_record(
             task,

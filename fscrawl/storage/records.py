@@ -124,7 +124,7 @@ class PageRecord(_Record):
 class ErrorRecord(_Record):
     """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes.
 
-    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `marks`), else None.
+    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `frontier/flags.py`), else None.
     """
 
     url: str

@@ -19,6 +19,7 @@ from fscrawl import store, urls
 from fscrawl.config.settings import CrawlSettings, FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, format_flags, parse_flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers.outcome import (
     FailedForGood,
@@ -397,7 +398,7 @@ def test_unreachable_robots(work: Work, root: Path) -> None:
     url = f"http://{HOST}:{port}/"
     worker = work()
     assert [opened(worker, url, n).exchange.health for n in (1, 2, 3)] == ["silent"] * 3
-    assert worker.do(task(url)._replace(mark="gave-up=connect")).class_ == "connect"
+    assert worker.do(task(url)._replace(flags=parse_flags("gave-up=connect"))).class_ == "connect"
     assert errors(root)[url].class_ == "connect"
 
 
@@ -534,11 +535,11 @@ class Expired:
         return self.looks >= 0
 
 
-@pytest.mark.parametrize("mark", ["", "refresh", SITEMAP])
-def test_without_permit(tree: store.Tree, root: Path, mark: str) -> None:
+@pytest.mark.parametrize("flags", [NO_FLAGS, REFRESH, Flags(SITEMAP)], ids=format_flags)
+def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
     """A machine that cannot beat asks for nothing; what comes back when it could not any more is not stored."""
     with Web(site({"/a": page("new")}), [HOST]) as web:
-        asked = task(web.url(HOST, "/a"))._replace(mark=mark, check=False)
+        asked = task(web.url(HOST, "/a"))._replace(flags=flags, check=False)
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         for looks in (0, 1):
             before = tree.page(asked.host, asked.key)
@@ -554,7 +555,7 @@ def test_without_permit(tree: store.Tree, root: Path, mark: str) -> None:
 def test_given_up(work: Work, root: Path) -> None:
     """What is given up is written down without asking; a page that is stored is left as it is."""
     url = dead_url()
-    gone = task(url)._replace(mark="gave-up=dns")
+    gone = task(url)._replace(flags=parse_flags("gave-up=dns"))
     outcome = work().do(gone)
     assert (what(outcome), outcome.class_, outcome.exchange) == (FailedForGood, "dns", None)
     assert errors(root)[url].class_ == "dns"
@@ -574,13 +575,13 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
         worker.do(task(url, attempt=3))
         first = replace(errors(root)[url], failed_at="2001-01-01T00:00:00.000Z")
         tree.put_error(HOST + f"_{web.port}", first)
-        again = task(url)._replace(mark=f"again={first.failed_at}")
+        again = task(url)._replace(flags=parse_flags(f"again={first.failed_at}"))
         assert what(worker.do(again._replace(attempt=3))) == FailedForGood
         second = errors(root)[url]
         assert (second.failed_at > first.failed_at, second.class_) == (True, "http-5xx")
         assert what(worker.do(again)) == Known, "it has failed since"
         answers["/a"] = page("healed")
-        again = again._replace(mark=f"again={second.failed_at}")
+        again = again._replace(flags=parse_flags(f"again={second.failed_at}"))
         assert [what(worker.do(again)), what(worker.do(again))] == ["stored", Known]
     assert web.count(path="/a") == 3
     assert errors(root) == {}
@@ -590,7 +591,7 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
 def test_again_without_a_failure(work: Work) -> None:
     """Where the failure's record is gone, and no page is there, the URL is fetched."""
     with Web(site({"/a": page("")}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST, "/a"))._replace(mark="again=t"))) == "stored"
+        assert what(work().do(task(web.url(HOST, "/a"))._replace(flags=parse_flags("again=t")))) == "stored"
 
 
 # -- a page that is stored, once more
@@ -637,7 +638,7 @@ def refresh(tree: store.Tree, work: Work) -> Refresh:
     def refresh(answer: Response, *, attempt: int = 3, robots: Response | None = None, **record: Any) -> Refreshed:
         body = record.pop("body", b"old")
         with Web(site({"/a": answer}, robots), [HOST]) as web:
-            asked = task(web.url(HOST, "/a"), attempt=attempt)._replace(mark="refresh")
+            asked = task(web.url(HOST, "/a"), attempt=attempt)._replace(flags=parse_flags("refresh"))
             old = stored_record(asked.url, body or b"", **record)
             tree.put_page(asked.host, old, body)
             outcome = work().do(asked)
@@ -737,7 +738,7 @@ def test_page_that_cannot_be_had_now(refresh: Refresh) -> None:
 def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
     """Where nobody answers the page stays, too, and its record says so with a 0."""
     url = dead_url()
-    asked = task(url, attempt=3)._replace(mark="refresh")
+    asked = task(url, attempt=3)._replace(flags=parse_flags("refresh"))
     tree.put_page(asked.host, stored_record(url), b"old")
     settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
     outcome = work(settings).do(asked)
@@ -756,7 +757,7 @@ def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> Non
 def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> None:
     """A page whose record cannot be read is fetched anew."""
     with Web(site({"/a": page("new")}), [HOST]) as web:
-        asked = task(web.url(HOST, "/a"))._replace(mark="refresh")
+        asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags("refresh"))
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         Path(tree.path_of("links", asked.host, asked.key)).write_bytes(b"{")
         assert what(work().do(asked)) == "stored"
@@ -782,8 +783,8 @@ def index(*locations: str) -> Response:
     return Response(200, {"Content-Type": "text/xml"}, f"<sitemapindex>{text}</sitemapindex>".encode())
 
 
-def read_sitemap(work: Work, web: Web, path: str, mark: str = SITEMAP, settings: Settings = SETTINGS) -> Outcome:
-    return work(settings).do(task(web.url(HOST, path))._replace(mark=mark))
+def read_sitemap(work: Work, web: Web, path: str, sitemap: str = SITEMAP, settings: Settings = SETTINGS) -> Outcome:
+    return work(settings).do(task(web.url(HOST, path))._replace(flags=Flags(sitemap)))
 
 
 def test_robots_names_sitemaps(work: Work) -> None:
@@ -824,7 +825,7 @@ def test_sitemap_index(work: Work, root: Path) -> None:
         outcome = read_sitemap(work, web, "/i.xml")
         assert (outcome.sitemaps, outcome.links) == ((web.url(HOST, "/p.xml"),), ())
         assert pages(root)[web.url(HOST, "/i.xml")].sitemaps == outcome.sitemaps
-        assert read_sitemap(work, web, "/p.xml", f"{SITEMAP}-part").sitemaps == ()
+        assert read_sitemap(work, web, "/p.xml", SITEMAP_PART).sitemaps == ()
     check_tree(root)
 
 

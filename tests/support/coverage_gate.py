@@ -23,7 +23,7 @@ FULL = (
     *("config/addresses.py", "config/credentials.py", "config/proxies.py", "config/settings.py"),
     *("http/cookies.py", "http/dates.py"),
     *("politeness/outage.py", "politeness/pace.py", "politeness/robots.py"),
-    *("frontier/marks.py", "frontier/scope.py"),
+    *("frontier/flags.py", "frontier/scope.py"),
     *("util/ages.py", "util/humanize.py", "monitor/snapshot.py", "monitor/status.py"),
 )
 REST_PERCENT = 90.0

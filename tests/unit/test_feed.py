@@ -3,11 +3,12 @@
 import pytest
 
 from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.frontier.flags import SITEMAP, Flags
 
 A = Found(3, 1, "ab" * 12, "http://a.example/?x=1")
 B = Found(4, 0, "", "http://b.example/")
 C = Found(3, 2, "", "http://a.example/c")
-MARKED = Found(3, 0, "", "https://a.example/d", "again=2026-01-02T03:04:05.678Z")
+FLAGGED = Found(3, 0, "", "https://a.example/d", Flags(retry_of="2026-01-02T03:04:05.678Z"))
 
 
 class Log:
@@ -90,10 +91,10 @@ def test_round_trip(shared, reader):
 
 
 def test_mark(shared, reader, own):
-    """A line's mark comes along, also for those who read it later."""
-    write(shared, A, MARKED, C._replace(mark="sitemap"))
-    assert list(reader.read({3})) == [A, MARKED, C._replace(mark="sitemap")]
-    assert list(reader.read_again({3}, own)) == [A, MARKED, C._replace(mark="sitemap")]
+    """A line's flags come along, also for those who read it later."""
+    write(shared, A, FLAGGED, C._replace(flags=Flags(SITEMAP)))
+    assert list(reader.read({3})) == [A, FLAGGED, C._replace(flags=Flags(SITEMAP))]
+    assert list(reader.read_again({3}, own)) == [A, FLAGGED, C._replace(flags=Flags(SITEMAP))]
     assert shared.files["b", 0].splitlines()[1] == b"3 0  https://a.example/d again=2026-01-02T03:04:05.678Z"
 
 

@@ -3,6 +3,7 @@
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
+from fscrawl.frontier.flags import REFRESH, SITEMAP, SITEMAP_PART, Flags, parse_flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, RobotsTask
 from tests.support.frontiers import A, B, Stored, drain, fill, paths
@@ -83,9 +84,9 @@ def test_again(make_frontier):
     """A URL that is known is handed out once more when somebody asks for another try, and its mark says so."""
     frontier = make_frontier("politeness.delay=0", stored=Stored(A))
     assert not frontier.add(A, 0, "")
-    assert frontier.add(A, 2, "ref", mark="again=t")
+    assert frontier.add(A, 2, "ref", flags=parse_flags("again=t"))
     task = frontier.take(0)
-    assert (task.url, task.depth, task.mark, task.attempt, task.check) == (A, 2, "again=t", 1, True)
+    assert (task.url, task.depth, task.flags, task.attempt, task.check) == (A, 2, Flags(retry_of="t"), 1, True)
     frontier.retry(task, at=0)
     frontier.finish(task, 0)
     assert frontier.take(0) == task._replace(attempt=2)
@@ -95,24 +96,24 @@ def test_again(make_frontier):
 def test_refresh(make_frontier):
     """So it is when a stored page is to be looked at again; what has any other mark is known once and for all."""
     frontier = make_frontier("politeness.delay=0", stored=Stored(A))
-    marks = ["refresh", "sitemap", "sitemap-part"]
-    assert [frontier.add(A, 0, "", mark=mark) for mark in marks] == [True, False, False]
-    assert [frontier.add(B, 0, "", mark=mark) for mark in marks[::-1]] == [True, False, True]
-    assert sorted(task.mark for task in drain(frontier)) == ["refresh", "refresh", "sitemap-part"]
+    flags = [REFRESH, Flags(SITEMAP), Flags(SITEMAP_PART)]
+    assert [frontier.add(A, 0, "", flags=each) for each in flags] == [True, False, False]
+    assert [frontier.add(B, 0, "", flags=each) for each in flags[::-1]] == [True, False, True]
+    assert [task.flags for task in drain(frontier)] == [REFRESH, Flags(SITEMAP_PART), REFRESH]
 
 
 def test_marks_obey_the_limits(make_frontier):
     """What is too deep stays out, asked for again or not."""
     frontier = make_frontier("crawl.max_depth=1")
-    assert not frontier.add(A, 2, "", mark="again=t")
+    assert not frontier.add(A, 2, "", flags=parse_flags("again=t"))
 
 
 def test_mark_of_a_sitemap(make_frontier):
     """A sitemap's task is checked against the tree: another machine may have read it."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.add(A + "sitemap.xml", 0, "", mark="sitemap")
+    frontier.add(A + "sitemap.xml", 0, "", flags=parse_flags("sitemap"))
     task = frontier.take(0)
-    assert (task.mark, task.check) == ("sitemap", True)
+    assert (task.flags, task.check) == (Flags(SITEMAP), True)
 
 
 def test_marks_survive_a_spill_and_a_move(make_frontier, monkeypatch):
@@ -120,8 +121,8 @@ def test_marks_survive_a_spill_and_a_move(make_frontier, monkeypatch):
     monkeypatch.setattr(hosts, "_MEMORY_BYTES", 100)
     frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=2)
     for number in range(20):
-        frontier.add(f"{A}{number}", 0, "", mark=f"again={number}")
+        frontier.add(f"{A}{number}", 0, "", flags=parse_flags(f"again={number}"))
     frontier.let_go(0)
     tasks = drain(frontier)
     assert 0 < len(tasks) < 20
-    assert all(task.mark == f"again={task.url.rpartition('/')[2]}" for task in tasks)
+    assert all(task.flags == parse_flags(f"again={task.url.rpartition('/')[2]}") for task in tasks)

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
+from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, RobotsTask
 from tests.support.effort import tries
@@ -75,7 +76,7 @@ class FrontierModel(RuleBasedStateMachine):
             assert [flying.host for flying in self.flying].count(task.host) == 1
             return
         assert task.host in self.open | self.given_up or not self.settings.politeness.robots
-        assert task.mark == "gave-up=dns" or task.host not in self.given_up
+        assert task.flags == parse_flags("gave-up=dns") or task.host not in self.given_up
         attempt, at = self.due.pop(task.url)
         assert (task.attempt, task.key, str(task.depth)) == (attempt, urls.key(task.url), task.url.rpartition("/")[2])
         assert at <= self.now
@@ -138,7 +139,7 @@ class FrontierModel(RuleBasedStateMachine):
         url = sorted(self.met)[which % len(self.met)]
         if url in self.due or any(task.url == url for task in self.flying):
             return
-        assert self.frontier.add(url, int(url.rpartition("/")[2]), "", mark="again=t")
+        assert self.frontier.add(url, int(url.rpartition("/")[2]), "", flags=parse_flags("again=t"))
         self.due[url] = (1, 0.0)
         self.given_up.discard(urls.host(url))
 

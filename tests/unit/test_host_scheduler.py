@@ -3,6 +3,7 @@
 import pytest
 
 from fscrawl import urls
+from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
 from fscrawl.frontier.task import PageTask, RobotsTask
 from tests.support.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
 
@@ -214,11 +215,11 @@ def test_given_up(make_frontier):
     frontier.rest("a.example", 1000)
     give_up(frontier, "dns")
     tasks = [take_and_finish(frontier, 60, asked=False) for _ in range(2)]
-    assert [(type(task), task.mark, task.check) for task in tasks] == [(PageTask, "gave-up=dns", True)] * 2
+    assert [(type(task), task.flags, task.check) for task in tasks] == [(PageTask, Flags(given_up="dns"), True)] * 2
     assert sorted(paths(tasks)) == ["1", "2"]
     assert frontier.take(60) is None
     fill(frontier, A + "3")
-    assert frontier.take(60).mark == "gave-up=dns"
+    assert frontier.take(60).flags == parse_flags("gave-up=dns")
 
 
 def test_given_up_and_rest(make_frontier):
@@ -231,7 +232,7 @@ def test_given_up_and_rest(make_frontier):
     frontier.retry(task, at=99)
     frontier.finish(task, 0)
     assert frontier.next_at() == 0
-    assert [each.mark for each in drain(frontier, 1)] == ["gave-up=http-5xx"] * 2
+    assert [each.flags for each in drain(frontier, 1)] == [Flags(given_up="http-5xx")] * 2
     assert frontier.idle
 
 
@@ -243,7 +244,7 @@ def test_answer_resets_the_breaker(make_frontier):
         fail(frontier, now)
         if now % 48 == 0:
             frontier.scheduler.answered("a.example", 0.1)
-    assert frontier.take(9999).mark == ""
+    assert frontier.take(9999).flags is NO_FLAGS
 
 
 def test_forgive(make_frontier):
@@ -262,7 +263,7 @@ def test_forgive(make_frontier):
 
 
 @pytest.mark.parametrize(
-    ("mark", "handed_out"),
+    ("flags", "handed_out"),
     [
         ("", "gave-up=dns"),
         ("again=t", "gave-up=dns"),
@@ -270,12 +271,12 @@ def test_forgive(make_frontier):
         ("again=t,sitemap-part", "gave-up=dns,sitemap-part"),
     ],
 )
-def test_sitemap_of_a_host_given_up(make_frontier, mark, handed_out):
+def test_sitemap_of_a_host_given_up(make_frontier, flags, handed_out):
     """What is to be written down as failed is still told to be a sitemap."""
     frontier = make_frontier()
-    frontier.add(A, 0, "", mark=mark)
+    frontier.add(A, 0, "", flags=parse_flags(flags))
     frontier.scheduler.give_up("a.example", "dns")
-    assert frontier.take(0).mark == handed_out
+    assert frontier.take(0).flags == parse_flags(handed_out)
 
 
 def test_another_try(make_frontier):
@@ -284,15 +285,15 @@ def test_another_try(make_frontier):
     fill(frontier, A + "1")
     give_up(frontier)
     frontier.rest("a.example", 100)
-    assert take_and_finish(frontier, 60, asked=False).mark == "gave-up=timeout"
-    frontier.add(A + "2", 0, "", mark="again=t")
+    assert take_and_finish(frontier, 60, asked=False).flags == parse_flags("gave-up=timeout")
+    frontier.add(A + "2", 0, "", flags=parse_flags("again=t"))
     fill(frontier, A + "3")
     assert frontier.take(99) is None, "what it asked for holds"
     robots = frontier.take(100)
     assert (type(robots), robots.attempt) == (RobotsTask, 1)
     frontier.scheduler.open("a.example", 0, 100)
     frontier.finish(robots, 100)
-    assert [task.mark for task in drain(frontier, 100)] == ["again=t", ""]
+    assert [task.flags for task in drain(frontier, 100)] == [Flags(retry_of="t"), NO_FLAGS]
 
 
 def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
@@ -301,7 +302,7 @@ def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
     fill(frontier, A)
     for _ in range(9):
         fail(frontier, 0)
-    frontier.add(A, 0, "", mark="again=t")
+    frontier.add(A, 0, "", flags=parse_flags("again=t"))
     fail(frontier, 0)
     assert frontier.rests(0) == {"a.example": 10}
 

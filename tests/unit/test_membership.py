@@ -17,6 +17,7 @@ from fscrawl.fleet import membership as module
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import wanted_of
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord, TreeRecord
@@ -889,7 +890,7 @@ def test_retry_on_a_running_crawl(world):
     world.rounds(1)
     for member, host in ((a, MINE[0]), (b, HERS[0])):
         task = member.take()
-        assert (task.url, task.mark, task.check) == (url(host), "again=t1", True)
+        assert (task.url, task.flags, task.check) == (url(host), Flags(retry_of="t1"), True)
         member.finish(task)
         assert member.take() is None
     world.rounds(4)
@@ -905,11 +906,11 @@ def test_retry_on_a_finished_crawl(world):
     assert retry_all(world) == 1
     b = world.join("b")
     b.tick()
-    assert b.take().mark == "again=t1"
+    assert b.take().flags == parse_flags("again=t1")
     b.kill()
     c = world.join("c")
     world.pass_time(80, c)
-    assert c.take().mark == "again=t1"
+    assert c.take().flags == parse_flags("again=t1")
     assert c.warnings == []
 
 
@@ -930,9 +931,9 @@ def test_refresh(world):
     while task := b.take():
         tasks.append(task)
         b.frontier.finish(task, None)
-    assert {(task.url, task.mark) for task in tasks} == {
-        (url(MINE[0]), "refresh"),
-        (url(MINE[0], "old"), "refresh"),
+    assert {(task.url, task.flags) for task in tasks} == {
+        (url(MINE[0]), REFRESH),
+        (url(MINE[0], "old"), REFRESH),
     }
     b.tick()
     assert b.is_over()
@@ -989,9 +990,9 @@ def test_sitemaps_are_found_again(world):
     b = world.join("b")
     world.pass_time(80, b)
     tasks = [b.take(), b.take()]
-    assert {(task.url, task.depth, task.referrer, task.mark) for task in tasks} == {
-        (url(MINE[0], "x"), 0, key, ""),
-        (url(MINE[1], "part.xml"), 0, key, "sitemap-part"),
+    assert {(task.url, task.depth, task.referrer, task.flags) for task in tasks} == {
+        (url(MINE[0], "x"), 0, key, NO_FLAGS),
+        (url(MINE[1], "part.xml"), 0, key, Flags(SITEMAP_PART)),
     }
 
 
@@ -1000,12 +1001,12 @@ def test_mark_of_another_shard(world):
     world.create(url(MINE[0]), url(HERS[0]))
     a, b = world.join("a"), world.join("b")
     world.rounds()
-    a.membership.discover([url(HERS[0], "sitemap.xml")], 0, "", SITEMAP)
+    a.membership.discover([url(HERS[0], "sitemap.xml")], 0, "", Flags(SITEMAP))
     world.rounds()
     first = b.take()
     b.finish(first)
     world.rounds(1)
-    assert [first.mark, b.take().mark] == ["", SITEMAP]
+    assert [first.flags, b.take().flags] == [NO_FLAGS, Flags(SITEMAP)]
 
 
 # -- edits

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from fscrawl.frontier.flags import REFRESH, Flags
 from fscrawl.frontier.queue import Line, Queue, Scratch
 
 
@@ -48,19 +49,19 @@ def test_line(scratch):
     assert queue.count == 0
 
 
-def test_mark(scratch):
-    """A line may bear a mark, through memory and scratch file, and beside lines without."""
+def test_flags(scratch):
+    """A line may have flags, through memory and scratch file, and beside lines without."""
     queue, rng = Queue(), random.Random(1)
-    assert queue.push(1, "", "http://a.example/", "again=2026-01-02T03:04:05Z") == len(
+    assert queue.push(1, "", "http://a.example/", Flags(retry_of="2026-01-02T03:04:05Z")) == len(
         "1  http://a.example/ again=2026-01-02T03:04:05Z\n"
     )
     queue.push(2, "ab", "http://a.example/b")
     queue.spill("breadth", scratch)
-    queue.push(3, "", "http://a.example/c", "refresh")
+    queue.push(3, "", "http://a.example/c", REFRESH)
     assert [queue.pop("breadth", scratch, rng) for _ in range(3)] == [
-        Line(1, "", "http://a.example/", "again=2026-01-02T03:04:05Z"),
+        Line(1, "", "http://a.example/", Flags(retry_of="2026-01-02T03:04:05Z")),
         Line(2, "ab", "http://a.example/b"),
-        Line(3, "", "http://a.example/c", "refresh"),
+        Line(3, "", "http://a.example/c", REFRESH),
     ]
 
 

@@ -1,5 +1,6 @@
 """What is tried again, and when."""
 
+from fscrawl.frontier.flags import parse_flags
 from tests.support.frontiers import A, B, drain, fill, paths
 
 
@@ -69,7 +70,7 @@ def test_retry_of_what_was_given_up(make_frontier):
     frontier.scheduler.give_up("a.example", "connect")
     frontier.scheduler.give_up("b.example", "connect")  # nobody knows it
     assert frontier.take(8) is None
-    assert (again := frontier.take(9)).mark == "gave-up=connect"
+    assert (again := frontier.take(9)).flags == parse_flags("gave-up=connect")
     assert again.attempt == 2
 
 

@@ -11,6 +11,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.feed import Found, Reader
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Machinery
+from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
@@ -63,7 +64,7 @@ def test_line(tree, warned):
     path = fail(tree, url)
     before = path.read_bytes()
     assert retry(tree, [], [], warned.append) == {"timeout": 1}
-    assert fed(tree) == [Found(urls.shard("a.example", SHARDS), 3, REFERRER, url, f"again={MOMENT}")]
+    assert fed(tree) == [Found(urls.shard("a.example", SHARDS), 3, REFERRER, url, Flags(retry_of=MOMENT))]
     assert (path.read_bytes(), warned) == (before, [])
 
 
@@ -72,7 +73,7 @@ def test_line_of_a_sitemap(tree, warned, sitemap, end):
     """A sitemap that failed is tried again as a sitemap."""
     fail(tree, "http://a.example/s.xml", sitemap=sitemap)
     assert retry(tree, [], [], warned.append).total() == 1
-    assert [found.mark for found in fed(tree)] == [f"again={MOMENT}{end}"]
+    assert [format_flags(found.flags) for found in fed(tree)] == [f"again={MOMENT}{end}"]
 
 
 def test_line_by_url(tmp_path, warned):

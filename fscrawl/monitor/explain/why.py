@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier import marks
+from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.monitor.explain.facts import Explanation, Reason
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
@@ -54,7 +54,7 @@ class Why:
         if error is not None:
             advice = f"fscrawl retry --root {self._tree.root} --class {error.class_}"
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
-            if not any(marks.again_of(line.mark) == error.failed_at for line in it.lines):
+            if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
                 return
         yield from self._limits(url)
         yield from self._hindrances()

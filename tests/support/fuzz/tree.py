@@ -13,6 +13,7 @@ from fscrawl.fleet.beat import Beat, line_of, parse_line, parse_lines
 from fscrawl.fleet.feed import Reader, Writer
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue, Scratch
 from fscrawl.parse import fields
 from fscrawl.storage import records
@@ -76,13 +77,14 @@ def _feed(data: bytes) -> None:
     assert list(reader.read_again(range(256), Writer(shared))) == found
     queue, scratch = Queue(), Scratch()
     for each in found:
-        queue.push(each.depth, each.referrer, each.url, each.mark)
-    assert sorted(queue.pop("breadth", scratch, random.Random(0)) for _ in found) == sorted(each[1:] for each in found)
+        queue.push(each.depth, each.referrer, each.url, each.flags)
+    popped = (queue.pop("breadth", scratch, random.Random(0)) for _ in found)
+    assert Counter(map(tuple, popped)) == Counter(each[1:] for each in found)
     scratch.close()
 
 
 def _pending(data: bytes) -> None:
-    """Whatever the frontier may push: a depth, a key or none, a normal form, a mark without a blank."""
+    """Whatever the frontier may push: a depth, a key or none, a normal form, flags from a word without a blank."""
     order = ("breadth", "depth", "random")[data[0] % 3] if data else "breadth"
     queue, scratch, rng = Queue(), Scratch(), random.Random(0)
     pushed: Counter[tuple[object, ...]] = Counter()
@@ -92,8 +94,8 @@ def _pending(data: bytes) -> None:
         elif line.startswith(b"-") and queue.count:
             pushed[tuple(queue.pop(order, scratch, rng))] -= 1
         else:
-            url, _, mark = line.decode("utf-8", "replace").partition(" ")
-            each = (len(line), "ab" * 12 if mark else "", url.replace("\r", ""), "".join(mark.split()))
+            url, _, word = line.decode("utf-8", "replace").partition(" ")
+            each = (len(line), "ab" * 12 if word else "", url.replace("\r", ""), parse_flags("".join(word.split())))
             queue.push(*each)
             pushed[each] += 1
     while queue.count:
