@@ -1,372 +1,219 @@
-"""`fscrawl merge`: the dataset of a tree, while machines go on crawling.
+"""`fscrawl merge`: export a tree as a dataset, also while machines are crawling.
 
-A run: plan (which pages are new) → gather (batches of them, from the tree) → judge (duplicates, limit) → write
-(groups of batches, into parts) → bind (segments into archives) → failures → manifest. `fscrawl.dataset` has the parts
-and the vocabulary. Gather, write and bind are spread over processes of this machine, or over a Dask cluster whose
-workers mount tree and dataset under the same paths.
+The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module for each step:
 
-Promise: killed at any moment and run again, the dataset becomes the same, part for part. What cannot be read is
-reported, counted and left out, and tried again by the next run.
+    plan        which pages are new                                       plan
+    extract     read them from the tree in batches, make rows             extract, reading
+    dedupe      mark duplicates, apply the limit                          dedupe, similar
+    write       the rows of a group of batches become parts of tables     write, tables, formats
+    join        segments become WARC archives                             warc
+    failures    the tree's errors become a table                          write, tables
+    manifest    commit the run                                            manifest, card
+
+Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
+
+Promise: if a merge is killed at any moment and run again, the dataset becomes the same, part for part. A page that
+cannot be read is reported, counted and left out; the next run tries it again.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
-import multiprocessing
 import os
 import shutil
-import signal
-import sys
-import threading
-import time
-import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tqdm import tqdm
-
-from fscrawl import __version__
 from fscrawl.dataset import card, dedupe, plan, warc
-from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, Shelf
-from fscrawl.dataset.extract import Gathered, gather
+from fscrawl.dataset.crew import Crew, open_crew
+from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
 from fscrawl.dataset.options import Filters, Options, choose
-from fscrawl.dataset.write import part, segment, write, write_errors
-from fscrawl.errors import FscrawlError, UsageError
+from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
+from fscrawl.errors import UsageError
 from fscrawl.storage.layout import LINKS, MACHINERY, PAGE_ROOMS
 from fscrawl.store import Tree
-from fscrawl.util.memory import keep_freed_memory
-from fscrawl.util.parallel import in_turn
 
 _OPTIONS = f"{STATE}/options.json"
-_EXAMPLES = 5  # broken pages that are named
-_CONNECT_S = 10
-_ALONE_S = 30  # a nanny brings a worker back sooner
+_MAX_NAMED = 5  # of the broken pages
 
-Say = Callable[[str], None]
-T = TypeVar("T")
-
-
-class Crew:
-    """Who does the work: processes of this machine, or a Dask cluster; and a bar of how far it is."""
-
-    def __init__(self, executor: Executor, width: int, *, bar: bool) -> None:
-        self._executor = executor
-        self._width = width
-        self._bar = bar
-
-    def do(self, what: str, jobs: Iterable[Callable[[], T]], sizes: Sequence[int]) -> Generator[T]:
-        """Give the jobs' answers in their turn; `sizes`: pages of each, for the bar."""
-        answers = in_turn(self._executor, jobs, 2 * self._width)
-        if not self._bar:
-            yield from answers
-            return
-        with tqdm(total=sum(sizes), desc=what, unit=" pages", dynamic_ncols=True, file=sys.stderr, leave=False) as bar:
-            for size, answer in zip(sizes, answers, strict=False):
-                bar.update(size)
-                yield answer
+Warn = Callable[[str], None]
 
 
 def merge(
     root: Path,
     out: Path,
     given: dict[str, Any],
-    say: Say,
+    warn: Warn,
     *,
     rebuild: bool = False,
     processes: int | None = None,
     scheduler: str | None = None,
     bar: bool = False,
-) -> dict[str, Any]:
-    """Bring the dataset at `out` up to the tree at `root`; give its manifest.
+) -> Manifest:
+    """Add to the dataset at `out` what is new in the tree at `root`; return its manifest.
 
     `given`: the fields of Options that the user chose; `scheduler`: address of a Dask cluster. UsageError if the
-    dataset is of another crawl or other options, TreeError if tree or disk cannot be used.
+    dataset is of another crawl or has other options, TreeError if tree or disk cannot be used.
     """
     tree = Tree(root, "merge")
-    _refuse_inside(root, out)
-    shelf = Shelf(out.absolute())
-    with shelf.opened():
-        if rebuild or shelf.was_starting_over():
-            shelf.start_over()
-        shelf.sweep()
-        old = shelf.manifest()
-        job = Job(root.absolute(), shelf.root, _next_run(shelf, old), _options(shelf, tree, given), tree.record.crawl)
-        room = _room(job.options, old)
-        if room == 0:
-            say(f"the limit of {job.options.limit} pages is reached already; nothing was done")
-            return old or {}
-        with _crew(job, processes, scheduler, bar=bar) as crew:
-            run = _run(job, crew, [each["run"] for each in (old or {"runs": []})["runs"]], room, say)
-        return _finish(job, old, run, say)
+    _refuse_rooms(root, out)
+    directory = DatasetDir(out.absolute())
+    with directory.opened():
+        if rebuild or directory.was_starting_over():
+            directory.start_over()
+        directory.sweep()
+        before = directory.manifest()
+        options = _options(directory, tree, given)
+        job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl)
+        most = _rows_allowed(options, before)
+        if before is not None and most == 0:
+            warn(f"the limit of {options.limit} pages has been reached; nothing was done")
+            return before
+        with open_crew(job, processes, scheduler, bar=bar) as crew:
+            result = _run(job, crew, [each.run for each in before.runs] if before else [], most, warn)
+        return _commit(job, before, result, warn)
 
 
-def _refuse_inside(root: Path, out: Path) -> None:
-    here, there = (Path(os.path.realpath(each)) for each in (out, root))
-    rooms = [there / room for room in (*PAGE_ROOMS, MACHINERY)]
-    if here == there or any(here == room or room in here.parents for room in rooms):
-        raise UsageError(f"--out {out}: that is where the crawl lives; name another directory")
+def _refuse_rooms(root: Path, out: Path) -> None:
+    """Refuse to write a dataset into the tree's own directories."""
+    real_out, real_root = (Path(os.path.realpath(each)) for each in (out, root))
+    rooms = [real_root / room for room in (*PAGE_ROOMS, MACHINERY)]
+    if real_out == real_root or any(real_out == room or room in real_out.parents for room in rooms):
+        raise UsageError(f"--out {out}: the crawl is stored there; give another directory")
 
 
-def _next_run(shelf: Shelf, old: dict[str, Any] | None) -> int:
-    """Give the number of the run to do, and remove what the last one left when it had done its work."""
-    run = len(old["runs"]) + 1 if old else 1
-    for path in (shelf.root / STATE).glob("run-*"):
-        if path.name != Path(plan.directory(run)).name:
+def _next_run(directory: DatasetDir, before: Manifest | None) -> int:
+    """Return the number of the next run, and remove what the last one left after it had been committed."""
+    run = len(before.runs) + 1 if before else 1
+    for path in (directory.root / STATE).glob("run-*"):
+        if path.name != Path(plan.run_directory(run)).name:
             shutil.rmtree(path, ignore_errors=True)
-    named = {each["path"] for each in old["files"]} if old else set()
-    for path in [*shelf.root.glob("errors/part-*"), *shelf.root.glob("*/errors/part-*")]:
-        if str(path.relative_to(shelf.root)) not in named:  # replaced, or about to be written again
+    named = before.paths if before else set()
+    for path in [*directory.root.glob("errors/part-*"), *directory.root.glob("*/errors/part-*")]:
+        if str(path.relative_to(directory.root)) not in named:  # replaced, or about to be written again
             path.unlink()
     return run
 
 
-def _options(shelf: Shelf, tree: Tree, given: dict[str, Any]) -> Options:
-    kept = shelf.read_json(_OPTIONS)
+def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any]) -> Options:
+    kept = directory.read_json(_OPTIONS)
+    root = directory.root
     if kept is not None and kept["crawl"] != tree.record.crawl:
-        raise UsageError(f"{shelf.root} is of crawl {kept['crawl']}, not {tree.record.crawl}; name another directory")
-    return choose(given, None if kept is None else Options.from_values(kept["options"]), str(shelf.root))
+        raise UsageError(f"{root} is of crawl {kept['crawl']}, not {tree.record.crawl}; give another directory")
+    return choose(given, None if kept is None else Options.from_values(kept["options"]), str(root))
 
 
-def _room(options: Options, old: dict[str, Any] | None) -> int | None:
+def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
+    """Return how many rows --limit still allows; None without it."""
     if options.limit is None:
         return None
-    return max(0, options.limit - (old["counts"]["pages"] if old else 0))
+    return max(0, options.limit - (before.counts["pages"] if before else 0))
 
 
-# -- a run
+# -- the steps
 
 
-def _run(job: Job, crew: Crew, earlier: list[int], room: int | None, say: Say) -> dict[str, Any]:
-    if not plan.is_made(job.shelf, job.run):  # before that nothing hangs on the options, and others may be given
-        if job.shelf.read_json(_OPTIONS) is None:
-            job.shelf.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
-        plan.make(job.shelf, job.tree, Filters(job.options), earlier, job.run)
-    facts = _gather(job, crew, room)
-    _report_broken(job, facts, say)
-    counts = dedupe.judge(job, facts, earlier, room)
-    groups = dedupe.groups(facts)
-    sizes = [sum(facts[batch].rows for batch in group) for group in groups]
-    written = list(crew.do("writing", (partial(write, job, *each) for each in enumerate(groups)), sizes))
-    files = [each for group in written for each in group["files"]]
-    files += _bind(job, crew, written)
-    files += write_errors(job)
-    left_out = sum((each.left_out for each in facts), Counter({"dropped": counts.dropped}))
-    return {"files": files, "counts": counts.values(), "left_out": dict(+left_out), "fields": _fields(facts)}
+def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn) -> RunResult:
+    _plan(job, earlier)
+    batches = _extract(job, crew, most)
+    _report_broken(job, batches, warn)
+    counts = dedupe.mark_duplicates(job, batches, earlier, most)
+    groups = _write(job, crew, batches)
+    parts = [part for group in groups for part in group.parts]
+    parts += _join(job, crew, groups)
+    parts += write_failures(job)
+    left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
+    return RunResult(tuple(parts), counts.values(), dict(+left_out), _fields(batches))
 
 
-def _gather(job: Job, crew: Crew, room: int | None) -> list[Gathered]:
-    """Gather the batches of the plan, or as many as a limit needs."""
-    enough = None if job.options.dedupe else room
-    sizes = [len(batch) for batch in plan.batches(job.shelf, job.run)]
-    facts: list[Gathered] = []
+def _plan(job: Job, earlier: list[int]) -> None:
+    """Make the plan, unless it was made before the run was interrupted."""
+    if plan.is_made(job.directory, job.run):
+        return
+    if job.directory.read_json(_OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
+        job.directory.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
+    plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run)
+
+
+def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
+    """Extract the batches of the plan, or as many as a limit needs."""
+    enough = None if job.options.dedupe else most
+    sizes = [len(batch) for batch in plan.batches(job.directory, job.run)]
+    tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job.directory, job.run))
+    results: list[BatchResult] = []
     rows = 0
-    jobs = (partial(gather, job, batch) for batch in plan.batches(job.shelf, job.run))
-    with contextlib.closing(crew.do("reading", jobs, sizes)) as answers:
-        for each in answers:
-            facts.append(each)
-            rows += each.rows
+    with contextlib.closing(crew.run("reading", tasks, sizes)) as answers:
+        for result in answers:
+            results.append(result)
+            rows += result.rows
             if enough is not None and rows >= enough:
                 break
-    return facts
+    return results
 
 
-def _report_broken(job: Job, facts: list[Gathered], say: Say) -> None:
-    broken = [page for each in facts for page in each.broken]
-    for host, key, what in broken[:_EXAMPLES]:
-        place = job.tree.tree_path(LINKS, host, key)
-        say(f"{place}: {what}; left out")
-    if len(broken) > _EXAMPLES:
-        say(f"{len(broken) - _EXAMPLES} more could not be read; `fscrawl audit` tells which")
+def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
+    broken = [page for batch in batches for page in batch.broken]
+    for host, key, problem in broken[:_MAX_NAMED]:
+        path = job.tree.tree_path(LINKS, host, key)
+        warn(f"{path}: {problem}; left out")
+    if len(broken) > _MAX_NAMED:
+        warn(f"{len(broken) - _MAX_NAMED} more could not be read; `fscrawl audit` lists them")
 
 
-def _bind(job: Job, crew: Crew, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make archives of the groups' segments."""
-    there = [(index, each) for index, each in enumerate(written) if each["bytes"]]
-    ranges = warc.parts([each["bytes"] for _, each in there])
-    jobs = [
-        partial(warc.bind, job, part(job.run, number), [segment(there[place][0]) for place in places])
-        for number, places in enumerate(ranges)
+def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
+    groups = dedupe.cut_into_groups(batches)
+    sizes = [sum(batches[number].rows for number in group) for group in groups]
+    return list(crew.run("writing", (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
+
+
+def _join(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
+    """Join the groups' segments to archives."""
+    segments = [(index, group) for index, group in enumerate(groups) if group.segment_bytes]
+    archives = warc.cut_into_parts([group.segment_bytes for _, group in segments])
+    tasks = [
+        partial(
+            warc.join_segments,
+            job,
+            part_name(job.run, number),
+            [segment_name(segments[position][0]) for position in archive],
+        )
+        for number, archive in enumerate(archives)
     ]
-    sizes = [sum(there[place][1]["rows"] for place in places) for places in ranges]
-    return [facts for part_facts in crew.do("binding", jobs, sizes) for facts in part_facts]
+    sizes = [sum(segments[position][1].rows for position in archive) for archive in archives]
+    return [part for parts in crew.run("joining", tasks, sizes) for part in parts]
 
 
-def _fields(facts: list[Gathered]) -> dict[str, list[int]]:
+def _fields(batches: list[BatchResult]) -> dict[str, list[int]]:
     totals: dict[str, list[int]] = {}
-    for each in facts:
-        for name, counts in each.found.items():
+    for batch in batches:
+        for name, counts in batch.found.items():
             totals[name] = [a + b for a, b in zip(totals.get(name, [0, 0, 0]), counts, strict=True)]
     return totals
 
 
-def _finish(job: Job, old: dict[str, Any] | None, run: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Commit a run: the manifest, then what it makes superfluous goes."""
-    shelf = job.shelf
-    if old is not None and _is_nothing_new(old, run):
-        for each in run["files"]:
-            shelf.path(each["path"]).unlink(missing_ok=True)
-        shelf.remove(plan.directory(job.run))
-        shelf.path(plan.seen_name(job.run)).unlink(missing_ok=True)
-        say("nothing new since the last run")
-        return old
-    facts = card.manifest(job, old, run)
-    shelf.write(CARD, card.card(job, facts))
-    shelf.write_json(MANIFEST, facts)
-    named = {each["path"] for each in facts["files"]}
-    for each in old["files"] if old else ():
-        if each["path"] not in named:
-            shelf.path(each["path"]).unlink(missing_ok=True)
-    shelf.remove(plan.directory(job.run))
-    return facts
+# -- the end
 
 
-def _is_nothing_new(old: dict[str, Any], run: dict[str, Any]) -> bool:
-    """No page, and what is broken and what failed is that of before."""
-    if run["left_out"].get("broken", 0) != old["left_out"].get("broken", 0):
-        return False
-    if run["counts"]["pages"] or any(run["left_out"].get(name) for name in ("filtered", "noindex", "dropped")):
-        return False
-    failures = [
-        sorted(e["sha256"] for e in files if card.is_of_failures(e["path"])) for files in (old["files"], run["files"])
-    ]
-    return failures[0] == failures[1]
-
-
-# -- who does it
-
-
-@contextlib.contextmanager
-def _crew(job: Job, processes: int | None, scheduler: str | None, *, bar: bool) -> Iterator[Crew]:
-    if scheduler is not None:
-        with _dask(scheduler, job) as (executor, width):
-            yield Crew(executor, width, bar=bar)
-        return
-    width = processes or len(os.sched_getaffinity(0))
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps a quarter more; for the processes
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fscrawl.merge"])
-    pool = ProcessPoolExecutor(width, context, _start)
-    try:
-        yield Crew(pool, width, bar=bar)
-    except BrokenProcessPool:
-        raise FscrawlError(
-            "a process of the merge died, perhaps for want of memory; the same command goes on from here"
-        ) from None
-    except KeyboardInterrupt:
-        _kill(pool)
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _start() -> None:
-    """Set a process of the pool up; it ends when the merge does, for nobody would end it if that is killed."""
-    keep_freed_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()  # by a pipe that its death closes, be it a zombie or its number another's by now
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _kill(pool: ProcessPoolExecutor) -> None:
-    """End what is under way: half a batch is of no use, and waiting for it of less."""
-    for process in list((pool._processes or {}).values()):  # noqa: SLF001 - kill_workers() comes with Python 3.14
-        process.kill()
-
-
-@contextlib.contextmanager
-def _dask(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
-    """Use a cluster. Its workers speak in their own logs; here, what goes wrong is one line."""
-    try:
-        import distributed  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise UsageError("--scheduler needs Dask: pip install 'fscrawl[dask]'") from None
-    with _connect(distributed, scheduler) as client:
-        width = sum(client.ncores().values())
-        if not width:
-            raise UsageError(f"--scheduler {scheduler}: it has no workers")
-        for worker, trouble in client.run(_trouble, job.root, job.out, __version__, on_error="return").items():
-            if trouble:
-                raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {trouble}")
-        executor = client.get_executor(pure=False)
-        watch = _watch(client, executor)
-        try:
-            yield executor, width
-        except (CancelledError, distributed.comm.core.CommClosedError, distributed.scheduler.KilledWorker):
-            raise FscrawlError(
-                f"--scheduler {scheduler}: it or its workers are gone; the same command goes on from here"
-            ) from None
-        finally:
-            watch.set()
-            if client.status == "running":
-                executor.shutdown(wait=False)
-
-
-@contextlib.contextmanager
-def _connect(distributed: Any, scheduler: str) -> Iterator[Any]:
-    for name in ("distributed", "distributed.client"):  # which write to standard error
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    try:
-        asyncio.run(_ask_who(distributed, scheduler))  # a client that is refused says so at length, or waits for ever
-        with warnings.catch_warnings(action="ignore"):  # of other versions of what a merge does not need
-            client = distributed.Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        reason = str(error) or f"nothing came within {_CONNECT_S} s"
-        raise UsageError(f"--scheduler {scheduler}: no Dask scheduler answers there: {reason}") from None
-    try:
-        yield client
-    finally:
-        client.close(timeout=_CONNECT_S)
-
-
-async def _ask_who(distributed: Any, scheduler: str) -> None:
-    """Have a scheduler answer; OSError if it does not, ValueError if it is none."""
-    async with asyncio.timeout(_CONNECT_S):
-        security = distributed.Security().get_connection_args("client")
-        comm = await distributed.comm.connect(scheduler, timeout=_CONNECT_S, **security)
-        try:
-            await comm.write({"op": "identity", "reply": True})
-            who = await comm.read()
-        finally:
-            comm.abort()
-    if not isinstance(who, dict) or who.get("type") != "Scheduler":
-        raise ValueError("something else does")
-
-
-def _trouble(root: Path, out: Path, version: str) -> str:
-    """Tell what keeps a worker from working, "" if nothing does; it runs there."""
-    if version != __version__:
-        return f"it has fscrawl {__version__}, not {version}"
-    unseen = [path for path in (root / MACHINERY, out / STATE / "lock") if not path.exists()]
-    return f"{unseen[0]} is not there; it must mount tree and dataset under the same paths" if unseen else ""
-
-
-def _watch(client: Any, executor: Executor) -> threading.Event:
-    """Give the work up once a cluster has had no worker for a while: Dask itself would wait for ever."""
-    over = threading.Event()
-
-    def watch() -> None:
-        last = time.monotonic()
-        while not over.wait(1):
-            if client.status != "running" or client.ncores():
-                last = time.monotonic()
-            elif time.monotonic() - last > _ALONE_S:
-                executor.shutdown(wait=False)
-                return
-
-    threading.Thread(target=watch, daemon=True).start()
-    return over
+def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) -> Manifest:
+    """Write the manifest, then remove what it no longer names. A run that found nothing new is undone instead."""
+    directory = job.directory
+    if before is not None and before.is_unchanged_by(result):
+        for part in result.parts:
+            directory.path(part.path).unlink(missing_ok=True)
+        directory.remove(plan.run_directory(job.run))
+        directory.path(plan.seen_name(job.run)).unlink(missing_ok=True)
+        warn("nothing new since the last run")
+        return before
+    manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
+    directory.write(CARD, card.card(job, manifest))
+    directory.write_json(MANIFEST, manifest.as_json())
+    for path in (before.paths if before else set()) - manifest.paths:
+        directory.path(path).unlink(missing_ok=True)
+    directory.remove(plan.run_directory(job.run))
+    return manifest

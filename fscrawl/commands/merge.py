@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise UsageError(f"merge needs {error.name}: pip install 'fscrawl[merge]'") from error
     progress = Progress("quiet", verbose=False)
-    facts = merge(
+    manifest = merge(
         options.root,
         options.out,
         _chosen(options),
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
         scheduler=options.scheduler,
         bar=sys.stderr.isatty(),
     )
-    print("\n".join(card.report(facts)))
-    return EXIT_OK if facts["counts"]["pages"] else EXIT_UNUSABLE_RESULT
+    print("\n".join(card.report(manifest)))
+    return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
 
 
 def _chosen(options: argparse.Namespace) -> dict[str, object]:

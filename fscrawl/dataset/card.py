@@ -1,15 +1,13 @@
-"""What a dataset says of itself: its manifest, its card, and the lines that a merge ends with."""
+"""The dataset's README.md (its card), and the summary that a merge prints."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fscrawl import __version__
-from fscrawl.dataset.dataset_dir import FORMAT
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.manifest import Manifest, Part, rows_of
 from fscrawl.dataset.tables import schemas
 from fscrawl.util.terminal import plain
 
@@ -21,71 +19,9 @@ _LEFT_OUT = {
 }
 
 
-def manifest(job: Job, old: dict[str, Any] | None, run: dict[str, Any]) -> dict[str, Any]:
-    """Give the manifest after a run: what it was before, and the run's files in place of older failures.
-
-    `run`: `files`, `counts`, `left_out`, `fields`.
-    """
-    earlier = old["files"] if old else []
-    files = [each for each in earlier if not is_of_failures(each["path"])] + run["files"]
-    runs = [*(old["runs"] if old else []), {"run": job.run, "counts": run["counts"], "left_out": run["left_out"]}]
-    return {
-        "format": FORMAT,
-        "made_by": f"fscrawl {__version__}",
-        "crawl": job.crawl,
-        "options": job.options.values(),
-        "counts": _sum(each["counts"] for each in runs) | _failures(files),
-        "left_out": _left_out(runs),
-        "fields": _add_up(old["fields"] if old else {}, run["fields"]),
-        "runs": runs,
-        "files": sorted(files, key=lambda each: str(each["path"])),
-    }
-
-
-def _left_out(runs: list[dict[str, Any]]) -> dict[str, int]:
-    """Add up what runs left out; but each tries what is broken again, so the last one knows how much that is."""
-    total = _sum(each["left_out"] for each in runs) | {"broken": runs[-1]["left_out"].get("broken", 0)}
-    return {reason: number for reason, number in total.items() if number}
-
-
-def is_of_failures(path: str) -> bool:
-    """Tell a part of the failures: they are written anew by each run, since failures heal.
-
-    >>> is_of_failures("errors/part-0001-00000.parquet"), is_of_failures("csv/pages/part-0001-00000.csv")
-    (True, False)
-    """
-    return "errors/" in path
-
-
-def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
-    return dict(total)
-
-
-def _add_up(old: dict[str, dict[str, int]], run: dict[str, list[int]]) -> dict[str, dict[str, int]]:
-    new = {name: dict(zip(("found", "missing", "bad"), counts, strict=True)) for name, counts in run.items()}
-    return {name: _sum(each[name] for each in (old, new) if name in each) for name in {**old, **new}}
-
-
-def _failures(files: list[dict[str, Any]]) -> dict[str, int]:
-    """Give the number of failures, where there is a table of them: an archive has none."""
-    found = [each for each in files if is_of_failures(each["path"])]
-    return {"errors": _rows(found)} if found else {}
-
-
-def _rows(files: list[dict[str, Any]]) -> int:
-    """Give the rows of files that may be the same in several formats."""
-    totals: Counter[str] = Counter()
-    for each in files:
-        totals[each["path"].rpartition("/")[2].partition(".")[2]] += each["rows"]
-    return max(totals.values(), default=0)
-
-
-def report(facts: dict[str, Any]) -> Iterator[str]:
-    """Give the lines that tell what a dataset holds, safe for a terminal."""
-    counts, left_out = facts["counts"], facts["left_out"]
+def report(manifest: Manifest) -> Iterator[str]:
+    """Yield the lines that say what a dataset holds, safe for a terminal."""
+    counts, left_out = manifest.counts, manifest.left_out
     text = f"pages: {counts.get('pages', 0)}"
     if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
         text += f", {counts['duplicates']} of them duplicates, {counts['near_duplicates']} near-duplicates"
@@ -93,24 +29,24 @@ def report(facts: dict[str, Any]) -> Iterator[str]:
     for reason, words in _LEFT_OUT.items():
         if left_out.get(reason):
             yield f"left out: {left_out[reason]} {words}"
-    for name, each in facts["fields"].items():
+    for name, each in manifest.fields.items():
         covered = each["found"] + each["missing"]
-        bad = f", {each['bad']} with a value of another type" if each["bad"] else ""
+        bad = f", {each['bad']} with a value of the wrong type" if each["bad"] else ""
         yield f"field {plain(name)}: found on {each['found']} of {covered} pages{bad}"
-    for room, files in _by_room(facts["files"]).items():
-        yield f"{room:12} {len(files)} files, {sum(each['bytes'] for each in files) / 1e6:.1f} MB, {_rows(files)} rows"
+    for folder, parts in _by_folder(manifest.parts).items():
+        yield f"{folder:12} {len(parts)} files, {sum(part.bytes for part in parts) / 1e6:.1f} MB, {rows_of(parts)} rows"
 
 
-def _by_room(files: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    rooms: dict[str, list[dict[str, Any]]] = {}
-    for each in files:
-        rooms.setdefault(each["path"].rpartition("/")[0] + "/", []).append(each)
-    return rooms
+def _by_folder(parts: Iterable[Part]) -> dict[str, list[Part]]:
+    folders: dict[str, list[Part]] = {}
+    for part in parts:
+        folders.setdefault(part.folder, []).append(part)
+    return folders
 
 
-def card(job: Job, facts: dict[str, Any]) -> str:
-    """Give the dataset's README.md: a card that Hugging Face's tools read, with every column explained."""
-    parquet = [table for table in ("pages", "links", "errors") if any(_is_in(each, table) for each in facts["files"])]
+def card(job: Job, manifest: Manifest) -> str:
+    """Return the dataset's README.md: a card that Hugging Face's tools can read, with every column explained."""
+    parquet = [table for table in ("pages", "links", "errors") if any(_is_in(part, table) for part in manifest.parts)]
     head = ["---", f"pretty_name: crawl {job.crawl}", *_configs(parquet), "---"] if parquet else []
     lines = [
         *head,
@@ -119,11 +55,11 @@ def card(job: Job, facts: dict[str, Any]) -> str:
         f"Made by fscrawl {__version__} (`fscrawl merge`).",
         "`manifest.json` has the counts, bytes and SHA-256 of every file.",
         "",
-        *(f"- {line}" for line in report(facts)),
+        *(f"- {line}" for line in report(manifest)),
         "",
-        "Who may use the pages, and how, is for their owners to say; the column `robots` has what they said to robots.",
+        "The owners of the pages decide who may use them and how; the column `robots` has what they said to robots.",
         "",
-        "Options: `" + json.dumps({**facts["options"], "fields": bool(job.options.fields)}) + "`",
+        "Options: `" + json.dumps({**manifest.options, "fields": bool(job.options.fields)}) + "`",
     ]
     for table, schema in schemas(job).items():
         lines += ["", f"## {table}", "", "| column | type | meaning |", "|---|---|---|"]
@@ -134,9 +70,9 @@ def card(job: Job, facts: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _is_in(facts: dict[str, Any], table: str) -> bool:
-    """Tell a Parquet part of a table that has rows: an empty one is an error to Hugging Face's tools."""
-    return str(facts["path"]).startswith(f"{table}/") and facts["rows"] > 0
+def _is_in(part: Part, table: str) -> bool:
+    """Tell whether this is a Parquet part of a table and has rows. Hugging Face's tools fail on an empty one."""
+    return part.path.startswith(f"{table}/") and part.rows > 0
 
 
 def _configs(tables: list[str]) -> list[str]:

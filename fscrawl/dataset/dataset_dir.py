@@ -1,11 +1,11 @@
-"""The directory of a dataset: files that appear whole, one writer at a time, and what it says of itself.
+"""The directory of a dataset. A file appears in it whole or not at all, and only one merge writes at a time.
 
-    manifest.json   what the dataset holds: written last, it commits a run
-    README.md       its card
-    pages/ links/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts, see `formats`
-    .merge/         options.json, lock, seen-<run>.parquet (see `judge`), run-<run>/ while a run is under way
+    manifest.json   what the dataset holds (`manifest`); written last, it commits a run
+    README.md       its card (`card`)
+    pages/ links/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `warc`)
+    .merge/         options.json, lock, seen-<run>.parquet (`dedupe`), run-<run>/ while a run is under way
 
-Promise: nothing is removed that `manifest.json` names, but by `start_over`; nothing that is not a dataset's.
+Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.errors import UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-ROOMS = ("pages", "links", "errors", "warc", "warc-index", "jsonl", "jsonl.zst", "csv")
+FOLDERS = ("pages", "links", "errors", "warc", "warc-index", "jsonl", "jsonl.zst", "csv")
 STATE = ".merge"
-FORMAT = 1
 
 
-class Shelf:
-    """A dataset's directory; can be pickled, and opened by several processes of one merge."""
+class DatasetDir:
+    """A dataset's directory. It can be pickled; all processes of one merge may use it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -43,9 +43,11 @@ class Shelf:
 
     @contextlib.contextmanager
     def publish(self, name: str) -> Iterator[Path]:
-        """Give a temporary path to write to; it gets its name when the block ends well, else it is removed."""
+        """Yield a temporary path to write to. It becomes `name` if the block succeeds, and is removed if not."""
         path = self.root / name
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")  # pids recur on a cluster
+        temporary = path.with_name(
+            f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+        )  # two machines of a cluster can have the same pid
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
@@ -68,41 +70,47 @@ class Shelf:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise UsageError(f"{self.root / name}: it cannot be read ({error}); start over by --rebuild") from error
+            raise UsageError(f"{self.root / name}: cannot be read ({error}); start again with --rebuild") from error
 
     def write_json(self, name: str, value: Any) -> None:
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
-    def facts(self, name: str, rows: int) -> dict[str, Any]:
-        """Describe a part for the manifest."""
+    def part(self, name: str, rows: int) -> Part:
+        """Describe a file that is complete, for the manifest."""
         path = self.root / name
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"path": name, "rows": rows, "bytes": path.stat().st_size, "sha256": digest}
+        return Part(name, rows, path.stat().st_size, digest)
 
     def remove(self, name: str) -> None:
-        """Remove a directory; by another name, so that nothing that is half removed has this one."""
+        """Remove a directory. It is renamed first, so that a half removed directory never has its name."""
         path = self.root / name
-        going = path.with_name(f"{path.name}.going")
+        renamed = path.with_name(f"{path.name}.going")
         try:
-            path.rename(going)
-            shutil.rmtree(going)
+            path.rename(renamed)
+            shutil.rmtree(renamed)
         except OSError as error:
             raise tree_error(error, path) from error
 
     # -- the whole
 
-    def manifest(self) -> dict[str, Any] | None:
+    def manifest(self) -> Manifest | None:
         """Read the manifest; None before the first run has ended."""
-        manifest: dict[str, Any] | None = self.read_json(MANIFEST)
-        if manifest is not None and manifest.get("format", 0) > FORMAT:
-            raise UsageError(f"{self.root / MANIFEST}: format {manifest['format']}: update fscrawl, or --rebuild")
-        return manifest
+        values: dict[str, Any] | None = self.read_json(MANIFEST)
+        if values is None:
+            return None
+        path = self.root / MANIFEST
+        try:
+            if values.get("format", 0) > FORMAT:
+                raise UsageError(f"{path}: format {values['format']} is newer; update fscrawl, or use --rebuild")
+            return Manifest.from_json(values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"{path}: not a manifest ({error!r}); start again with --rebuild") from error
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory where it is missing, and keep other merges out of it."""
-        self._refuse_what_is_not_ours()
+        """Create the directory if it is missing, and keep other merges out of it."""
+        self._refuse_other_directories()
         try:
             (self.root / STATE).mkdir(parents=True, exist_ok=True)
             lock = os.open(self.root / STATE / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -112,38 +120,38 @@ class Shelf:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(f"{self.root}: another merge is writing it; wait for its end") from None
+                raise UsageError(f"{self.root}: another merge is writing here; wait until it has ended") from None
             except OSError:
-                pass  # a file system without locks; then it is for the user not to run two at once
+                pass  # a file system without locks: the user must not run two merges at once
             yield
         finally:
             os.close(lock)
 
-    def _refuse_what_is_not_ours(self) -> None:
+    def _refuse_other_directories(self) -> None:
         try:
             names = {path.name for path in self.root.iterdir()}
         except FileNotFoundError:
             return
         except OSError as error:
-            raise UsageError(f"--out {self.root}: {error.strerror}; it takes a directory") from error
+            raise UsageError(f"--out {self.root}: {error.strerror}; must be a directory") from error
         if names and STATE not in names:
-            raise UsageError(f"--out {self.root}: it is not empty, and not a dataset; name a new directory")
+            raise UsageError(f"--out {self.root}: not empty, and not a dataset; give a new directory")
 
     def sweep(self) -> None:
-        """Remove what a killed merge left half written; only while no other is at work."""
-        for room in (".", STATE, *ROOMS):
-            for path in (self.root / room).rglob(".*.tmp") if room != "." else self.root.glob(".*.tmp"):
-                _discard(path)
+        """Remove half written files of a killed merge. Call it only while no other merge is running."""
+        below = (path for folder in (STATE, *FOLDERS) for path in (self.root / folder).rglob(".*.tmp"))
+        for path in [*self.root.glob(".*.tmp"), *below]:
+            _discard(path)
 
     def start_over(self) -> None:
-        """Remove all that is the dataset's, so that a kill in the middle leaves one that is still to be removed."""
+        """Remove the dataset's files. If this is killed, a marker remains, and the next merge removes the rest."""
         marker = self.root / STATE / "rebuilding"
         try:
             marker.touch()
             for name in (MANIFEST, CARD):
                 (self.root / name).unlink(missing_ok=True)
-            for room in ROOMS:
-                shutil.rmtree(self.root / room, ignore_errors=True)
+            for folder in FOLDERS:
+                shutil.rmtree(self.root / folder, ignore_errors=True)
             for path in (self.root / STATE).iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)

@@ -1,10 +1,10 @@
-"""What becomes of each row, once all rows of a run are known: kept or not, and a duplicate of what.
+"""Decides about each row when all rows of a run are known: is it kept, and which page is it a duplicate of?
 
-    .merge/run-<run>/verdicts.arrow   VERDICTS, a record batch for each batch of rows
-    .merge/seen-<run>.parquet         SEEN, of every page of the plan that was not broken: what later runs must know
+    .merge/run-<run>/verdicts.arrow   VERDICTS, one record batch for each batch of rows
+    .merge/seen-<run>.parquet         SEEN: what later runs must know about every page of the plan that was not broken
 
-An exact duplicate has the body of an earlier page, a near-duplicate nearly its text (`similar`). Earlier means in an
-earlier run, or before it in the plan. A page is a duplicate of an original only, never of another duplicate.
+An exact duplicate has the same body as an earlier page; a near-duplicate has nearly the same text (`similar`). Earlier
+means: in an earlier run, or before it in the plan. A duplicate always points to an original, never to a duplicate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.extract import Gathered, rows_of
+from fscrawl.dataset.extract import BatchResult, result_name, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Batch, batches, seen, seen_name
 from fscrawl.dataset.schema import TIME
@@ -26,7 +26,7 @@ from fscrawl.dataset.schema import TIME
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_GROUP_BYTES = 128 << 20  # of bodies: some 20 MB of Parquet
+_GROUP_BYTES = 128 << 20  # of bodies: these become some 20 MB of Parquet
 _GROUP_ROWS = 10_000
 _KEY = "S24"
 
@@ -53,7 +53,7 @@ SEEN = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a run: `pages` kept; of these `duplicates` and `near_duplicates`; `dropped` for being one."""
+    """Rows of a run: kept `pages`, how many of these are duplicates; `dropped`: removed by --dedupe."""
 
     pages: int
     duplicates: int
@@ -64,36 +64,36 @@ class Counts:
         return {"pages": self.pages, "duplicates": self.duplicates, "near_duplicates": self.near_duplicates}
 
 
-def groups(facts: Sequence[Gathered]) -> list[range]:
+def cut_into_groups(batches: Sequence[BatchResult]) -> list[range]:
     """Cut a run's batches into groups: ranges of their numbers.
 
-    >>> groups([Gathered(6000, 1), Gathered(3000, 1), Gathered(3000, 1)])
+    >>> cut_into_groups([BatchResult(6000, 1), BatchResult(3000, 1), BatchResult(3000, 1)])
     [range(0, 2), range(2, 3)]
     """
     found: list[range] = []
     begin = rows = raw = 0
-    for index, each in enumerate(facts):
+    for index, each in enumerate(batches):
         if index > begin and (rows + each.rows > _GROUP_ROWS or raw + each.raw_bytes > _GROUP_BYTES):
             found.append(range(begin, index))
             begin, rows, raw = index, 0, 0
         rows += each.rows
         raw += each.raw_bytes
-    return [*found, range(begin, len(facts))] if facts else found
+    return [*found, range(begin, len(batches))] if batches else found
 
 
-def judge(job: Job, facts: Sequence[Gathered], earlier: Sequence[int], room: int | None) -> Counts:
-    """Write verdicts and what was seen; `room`: rows that a limit leaves, None without one."""
-    known = _Known(job, earlier, len(facts))
+def mark_duplicates(job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None) -> Counts:
+    """Write the verdicts and the table of seen pages. `most`: rows that --limit still allows, None without it."""
+    known = _KnownRows(job, earlier, len(results))
     exact, near = known.originals()
     keep = np.ones(len(known), dtype=bool)
     if job.options.dedupe:
         keep &= (exact < 0) & (near < 0)
     dropped = int((~keep[known.begin :]).sum())
-    if room is not None:
-        mine = keep[known.begin :]
-        mine[np.flatnonzero(mine)[room:]] = False
-    _write_verdicts(job, known, facts, keep, exact, near)
-    _write_seen(job, facts)
+    if most is not None:
+        of_this_run = keep[known.begin :]
+        of_this_run[np.flatnonzero(of_this_run)[most:]] = False
+    _write_verdicts(job, known, results, keep, exact, near)
+    _write_seen(job, results)
     kept = keep[known.begin :]
     return Counts(
         pages=int(kept.sum()),
@@ -105,13 +105,13 @@ def judge(job: Job, facts: Sequence[Gathered], earlier: Sequence[int], room: int
 
 def verdicts_of(job: Job, index: int) -> pa.RecordBatch:
     """Read the verdicts of a batch's rows."""
-    path = job.shelf.path(job.scratch("verdicts.arrow"))
+    path = job.directory.path(job.scratch("verdicts.arrow"))
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
         return reader.get_batch(index)
 
 
-class _Known:
-    """Keys, digests and signatures of all rows: those of earlier runs first, from `begin` on those of this one."""
+class _KnownRows:
+    """Keys, digests and signatures of all rows: first those of earlier runs, and from `begin` on those of this run."""
 
     def __init__(self, job: Job, earlier: Sequence[int], count: int) -> None:
         self._job = job
@@ -132,11 +132,11 @@ class _Known:
 
     def _seen(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         for run in self._earlier:
-            with seen(self._job.shelf, run) as file:
+            with seen(self._job.directory, run) as file:
                 yield from file.iter_batches(columns=columns)
 
     def originals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give for each row the number of the row it is an exact, and a near, duplicate of; -1 if of none."""
+        """Return for each row the number of its exact original, and of its near original; -1 if it has none."""
         exact = np.full(len(self), -1, dtype=np.int64)
         stored = np.flatnonzero(self._stored & (self._digests != 0).any(axis=1))
         first = stored[similar.exact_originals(self._digests[stored])]
@@ -145,7 +145,7 @@ class _Known:
         return exact, near
 
     def describe(self, numbers: Iterable[int]) -> dict[int, tuple[str, Any]]:
-        """Give URL and time of rows by number: of originals, so of few."""
+        """Return URL and time of the rows with these numbers. They are originals, so there are few."""
         wanted = sorted(set(numbers))
         found: dict[int, tuple[str, Any]] = {}
         position = 0
@@ -159,13 +159,13 @@ class _Known:
 
 
 def _urls(job: Job) -> Iterator[pa.RecordBatch]:
-    for batch in batches(job.shelf, job.run):
-        if job.shelf.path(job.scratch(f"batch-{batch.index:06}.json")).exists():
+    for batch in batches(job.directory, job.run):
+        if job.directory.path(job.scratch(result_name(batch.index))).exists():
             yield from rows_of(job, batch.index, ["url", "fetched_at"])
 
 
 def _columns(rows: Any, digests: Any) -> tuple[NDArray[Any], ...]:
-    """Give keys, digests (n × 2; 0 where there is no body), signatures (0: no text), and which rows have a body."""
+    """Return keys, digests (n × 2; 0 without a body), signatures (0 without text), and which rows have a body."""
     keys = np.array(rows["key"].to_pylist(), dtype=_KEY)
     values = digests.to_pylist()
     raw = b"".join(bytes(16) if v is None else v if isinstance(v, bytes) else bytes.fromhex(v[:32]) for v in values)
@@ -181,8 +181,8 @@ def _columns(rows: Any, digests: Any) -> tuple[NDArray[Any], ...]:
 
 def _write_verdicts(
     job: Job,
-    known: _Known,
-    facts: Sequence[Gathered],
+    known: _KnownRows,
+    results: Sequence[BatchResult],
     keep: NDArray[np.bool_],
     exact: NDArray[np.int64],
     near: NDArray[np.int64],
@@ -190,12 +190,12 @@ def _write_verdicts(
     archived = "warc" in job.options.formats
     originals = known.describe(exact[known.begin :][exact[known.begin :] >= 0].tolist()) if archived else {}
     with (
-        job.shelf.publish(job.scratch("verdicts.arrow")) as temporary,
+        job.directory.publish(job.scratch("verdicts.arrow")) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, VERDICTS) as writer,
     ):
         start = known.begin
-        for each in facts:
+        for each in results:
             rows = slice(start, start + each.rows)
             start += each.rows
             described = [originals.get(number, (None, None)) for number in exact[rows].tolist()]
@@ -213,28 +213,28 @@ def _write_verdicts(
             )
 
 
-def _names(known: _Known, numbers: NDArray[np.int64]) -> pa.Array:
+def _names(known: _KnownRows, numbers: NDArray[np.int64]) -> pa.Array:
     return pa.array([known.keys[n].decode() if n >= 0 else None for n in numbers.tolist()], pa.string())
 
 
-def _write_seen(job: Job, facts: Sequence[Gathered]) -> None:
+def _write_seen(job: Job, results: Sequence[BatchResult]) -> None:
     with (
-        job.shelf.publish(seen_name(job.run)) as temporary,
+        job.directory.publish(seen_name(job.run)) as temporary,
         pq.ParquetWriter(temporary, SEEN, compression="zstd", use_dictionary=["host"]) as writer,
     ):
-        for batch, each in zip(batches(job.shelf, job.run), facts, strict=False):
+        for batch, each in zip(batches(job.directory, job.run), results, strict=False):
             writer.write_batch(_seen_batch(job, batch, {(host, key) for host, key, _ in each.broken}))
 
 
 def _seen_batch(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.RecordBatch:
-    """Give what is to be remembered of a batch; what was broken may be mended, and comes again."""
+    """Return what later runs must know about a batch. Broken pages are not in it: the next run tries them again."""
     rows = {}
     for part in rows_of(job, batch.index, ["key", "sha256", "signature", "url", "fetched_at"]):
         for row in part.to_pylist():
             rows[row["key"]] = row
-    nothing = dict.fromkeys(("sha256", "signature", "url", "fetched_at"))
+    no_row = dict.fromkeys(("sha256", "signature", "url", "fetched_at"))
     remembered = [
-        {**(row := rows.get(key, nothing)), "host": host, "key": key, "digest": row["sha256"]}
+        {**(row := rows.get(key, no_row)), "host": host, "key": key, "digest": row["sha256"]}
         for host, key in batch.names()
         if (host, key) not in broken
     ]

@@ -1,11 +1,11 @@
-"""A batch: its records and bodies read from the tree, checked, filtered, understood, and put into a file of rows.
+"""A batch: its records and bodies are read from the tree, checked, filtered and parsed, and become a file of rows.
 
     .merge/run-<run>/batch-<n>.arrow    ROWS, in record batches of some 4 MiB of bodies and texts
-    .merge/run-<run>/batch-<n>.json     how many rows, what was left out and why; its existence means "gathered"
+    .merge/run-<run>/batch-<n>.json     BatchResult; when this file exists, the batch is done
 
-A row has all that parts are made of, so that the tree is read once whatever is exported.
+A row has everything that parts are made of. So the tree is read only once, whatever is exported.
 
-Promise: what is in memory does not grow with the batch: bodies are read ahead, and rows kept, by their bytes.
+Promise: memory does not grow with the batch. Limits in bytes bound the bodies read ahead and the rows in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pyarrow as pa
 from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Batch
-from fscrawl.dataset.reading import Page, is_noindex, pages
+from fscrawl.dataset.reading import ReadPage, is_noindex, pages
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import links
 from fscrawl.parse import text as page_text
@@ -36,55 +36,64 @@ _FLUSH_BYTES = 4 << 20
 
 
 @dataclass
-class Gathered:
-    """What came of a batch: `rows` are in its file; `raw_bytes` of bodies; `left_out` by reason; `broken` pages."""
+class BatchResult:
+    """What a batch has: rows in its file, bytes of their bodies, pages left out by reason, and broken pages."""
 
     rows: int = 0
     raw_bytes: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-    broken: list[tuple[str, str, str]] = field(default_factory=list)  # host, key, what is wrong
-    found: dict[str, list[int]] = field(default_factory=dict)  # field → pages it was found on, missing on, bad on
+    broken: list[tuple[str, str, str]] = field(default_factory=list)  # host, key, what is wrong with it
+    found: dict[str, list[int]] = field(
+        default_factory=dict
+    )  # field → number of pages it was found on, missing on, bad on
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Gathered:
+    def from_json(cls, values: dict[str, Any]) -> BatchResult:
         left_out = Counter(values["left_out"])
         return cls(values["rows"], values["raw_bytes"], left_out, [tuple(b) for b in values["broken"]], values["found"])
 
+    def as_json(self) -> dict[str, Any]:
+        return vars(self)
 
-def name(index: int) -> str:
-    return f"batch-{index:06}"
+
+def rows_name(index: int) -> str:
+    return f"batch-{index:06}.arrow"
 
 
-def gather(job: Job, batch: Batch) -> Gathered:
-    """Do a batch, unless an earlier try of the run did it."""
-    done = job.shelf.read_json(job.scratch(f"{name(batch.index)}.json"))
+def result_name(index: int) -> str:
+    return f"batch-{index:06}.json"
+
+
+def extract_batch(job: Job, batch: Batch) -> BatchResult:
+    """Do a batch, unless it was done before the run was interrupted."""
+    done = job.directory.read_json(job.scratch(result_name(batch.index)))
     if done is not None:
-        return Gathered.from_json(done)
-    facts = Gathered()
+        return BatchResult.from_json(done)
+    result = BatchResult()
     with (
-        job.shelf.publish(job.scratch(f"{name(batch.index)}.arrow")) as temporary,
+        job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
         ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool,
     ):
         rows = _Rows(job)
         for page in pages(job, batch.names(), pool):
-            _take(job, page, rows, facts)
+            _add_page(job, page, rows, result)
             if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
         if len(rows):
             writer.write_batch(rows.flush())
-    if facts.broken:
+    if result.broken:
         job.tree.check_there()
-    job.shelf.write_json(job.scratch(f"{name(batch.index)}.json"), vars(facts))
-    return facts
+    job.directory.write_json(job.scratch(result_name(batch.index)), result.as_json())
+    return result
 
 
 def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Read a batch's rows, or some columns of them."""
+    """Read a batch's rows, or only some columns of them."""
     wanted = None if columns is None else sorted(map(job.rows.get_field_index, columns))
     options = pa.ipc.IpcReadOptions(included_fields=wanted)
-    path = job.shelf.path(job.scratch(f"{name(index)}.arrow"))
+    path = job.directory.path(job.scratch(rows_name(index)))
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
@@ -93,19 +102,19 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
 # -- one page
 
 
-def _take(job: Job, page: Page, rows: _Rows, facts: Gathered) -> None:
+def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> None:
     if page.record is None:
-        facts.left_out[page.why] += 1
+        result.left_out[page.why] += 1
         if page.broken:
-            facts.broken.append((*page.name, page.broken))
+            result.broken.append((*page.name, page.broken))
         return
-    facts.rows += 1
-    facts.raw_bytes += len(page.body or b"")
-    rows.add(page.name[0], page.record, page.body, _understand(job, page.record, page.body, facts))
+    result.rows += 1
+    result.raw_bytes += len(page.body or b"")
+    rows.add(page.name[0], page.record, page.body, _parse(job, page.record, page.body, result))
 
 
-def _understand(job: Job, record: PageRecord, body: bytes | None, facts: Gathered) -> dict[str, Any]:
-    """Give what only the body tells: text, language, signature, fields."""
+def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that need the body: text, language, signature, fields."""
     if body is None or not job.options.reads_text:
         return {"language": _header_language(record)}
     html = links.readable(body, record.encoding or "utf-8")
@@ -116,25 +125,25 @@ def _understand(job: Job, record: PageRecord, body: bytes | None, facts: Gathere
     found["signature"] = similar.signature(read.text)
     if job.rules is not None:
         extracted = job.rules.extract(record.url, html)
-        _count(extracted, facts)
+        _count(extracted, result)
         found.update({f"field.{name}": value for name, value in extracted.values.items()})
     return found
 
 
-def _count(extracted: field_rules.Extracted, facts: Gathered) -> None:
+def _count(extracted: field_rules.Extracted, result: BatchResult) -> None:
     for number, columns in enumerate((extracted.values, extracted.missing, extracted.bad)):
         for column in columns:
-            facts.found.setdefault(column, [0, 0, 0])[number] += 1
+            result.found.setdefault(column, [0, 0, 0])[number] += 1
 
 
 def _header_language(record: PageRecord) -> str | None:
-    """Content-Language, if it names one language."""
+    """Return Content-Language if it names one language."""
     value = record.headers.get("content-language", "").strip().lower()
     return value if value and "," not in value and len(value) <= 35 and value.isprintable() else None
 
 
 class _Rows:
-    """Rows on their way into a record batch."""
+    """Rows that wait to become a record batch."""
 
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
@@ -169,7 +178,7 @@ class _Rows:
 
 
 def base32_sha1(data: bytes) -> str:
-    """Give the digest that Common Crawl's index and WARC files name a payload by.
+    """Return the digest of a body as Common Crawl's index and WARC files write it.
 
     >>> base32_sha1(b"")
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'

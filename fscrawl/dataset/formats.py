@@ -1,4 +1,4 @@
-"""Writers of tables: Parquet, JSON lines, CSV. Each takes record batches and makes one file."""
+"""Writers of tables: Parquet, JSON lines, CSV. Each writes record batches into one file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from fscrawl.parse.encoding import decode
 
 _ZSTD_LEVEL = 3
-_ROW_GROUP_ROWS = 100_000  # of narrow rows; of wide ones, fewer
+_ROW_GROUP_ROWS = 100_000  # of narrow rows; wide ones are bounded by their bytes
 _ROW_GROUP_BYTES = 16 << 20
-# Columns whose values repeat within a part; of others a dictionary would cost time and save nothing.
+# Columns whose values repeat within a part. For the others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
     url_host_name url_host_registered_domain depth referrer fetch_status skipped content_mime_type content_charset
@@ -27,7 +27,7 @@ _REPEATED = frozenset(
 )
 
 
-class Writer(Protocol):
+class TableWriter(Protocol):
     rows: int
 
     def write(self, rows: pa.RecordBatch) -> None: ...
@@ -66,7 +66,7 @@ class Parquet:
 
 
 class JsonLines:
-    """A JSON object a line; a column without a value is left out, and `html` is text."""
+    """One JSON object per line. A column without a value is left out; `html` is text."""
 
     def __init__(self, path: Path, compression: str) -> None:
         self.rows = 0
@@ -117,12 +117,12 @@ class Csv:
         self._file.close()
 
 
-_FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # the latter are their full-width forms
+_FORMULA = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # the last four are the full-width forms
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline: no terminal escapes
 
 
 def cell(value: Any) -> Any:
-    """Give a value as a cell: what a spreadsheet would take for a formula gets an apostrophe in front.
+    """Return a value as a cell. An apostrophe is put before what a spreadsheet would take for a formula.
 
     https://owasp.org/www-community/attacks/CSV_Injection
 
@@ -141,10 +141,16 @@ def cell(value: Any) -> Any:
     return f"'{value}" if _FORMULA.match(value) else value
 
 
-# format → where a table's part lies, and who writes it
-PLACES: dict[str, tuple[str, Callable[[Path, pa.Schema], Writer]]] = {
-    "parquet": ("{table}/{part}.parquet", Parquet),
-    "jsonl": ("jsonl/{table}/{part}.jsonl.gz", lambda path, _: JsonLines(path, "gzip")),
-    "jsonl.zst": ("jsonl.zst/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
-    "csv": ("csv/{table}/{part}.csv", Csv),
+class TableFormat(NamedTuple):
+    """`path`: of a part, with {table} and {part} in it; `writer` opens the file."""
+
+    path: str
+    writer: Callable[[Path, pa.Schema], TableWriter]
+
+
+TABLE_FORMATS = {
+    "parquet": TableFormat("{table}/{part}.parquet", Parquet),
+    "jsonl": TableFormat("jsonl/{table}/{part}.jsonl.gz", lambda path, _: JsonLines(path, "gzip")),
+    "jsonl.zst": TableFormat("jsonl.zst/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
+    "csv": TableFormat("csv/{table}/{part}.csv", Csv),
 }

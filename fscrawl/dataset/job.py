@@ -1,4 +1,4 @@
-"""What every step of a run must know, and the columns of its rows."""
+"""What every step of a run must know, and the columns of the rows that it works with."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.dataset_dir import Shelf
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.options import Filters, Options
-from fscrawl.dataset.plan import directory
+from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import TIME
 from fscrawl.parse import fields as field_rules
 from fscrawl.store import Tree
@@ -59,7 +59,7 @@ _FIELD_TYPES = {
 
 @dataclass(frozen=True)
 class Job:
-    """What the steps of a run must know; it can be pickled, and its parts are made once in a process."""
+    """One run: tree, dataset, number and options. It can be pickled; each process makes the cached parts once."""
 
     root: Path
     out: Path
@@ -68,8 +68,8 @@ class Job:
     crawl: str = ""
 
     @cached_property
-    def shelf(self) -> Shelf:
-        return Shelf(self.out)
+    def directory(self) -> DatasetDir:
+        return DatasetDir(self.out)
 
     @cached_property
     def tree(self) -> Tree:
@@ -91,11 +91,12 @@ class Job:
 
     @cached_property
     def rows(self) -> pa.Schema:
-        """ROWS and the fields, which have names of their own there."""
+        """ROWS and a column for each field of --fields, named `field.<name>`."""
         return pa.schema([*ROWS, *(pa.field(f"field.{each.name}", each.type) for each in self.field_columns)])
 
     def scratch(self, name: str) -> str:
-        return f"{directory(self.run)}/{name}"
+        """Return the path of a file of this run, relative to the dataset."""
+        return f"{run_directory(self.run)}/{name}"
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.root, self.out, self.run, self.options, self.crawl

@@ -1,4 +1,4 @@
-"""What a dataset is made of, as the user said it; the same for all runs of one dataset."""
+"""The user's choices: what a dataset is made of. They are the same for all runs of one dataset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import parse_age
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
-TAKEN = frozenset(PAGES.names)  # which no field may be called
+TAKEN = frozenset(PAGES.names)  # names that a field cannot have
 TEXTS = ("visible", "main", "none")
 
 
@@ -32,11 +32,11 @@ class Options:
     fields    text of a fields.toml, "" without one
     dedupe    leave out duplicates and near-duplicates
     noindex   keep pages that ask not to be indexed
-    hosts     shell patterns on the host name; any of them
-    status    "200" or "2xx"; any of them
-    since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: as the user wrote it, perhaps an age
-    include   regular expressions on the URL, any of them; exclude: none of them
-    limit     rows in all
+    hosts     shell patterns: one must match the host name
+    status    "200" or "2xx": one must match
+    since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: what the user wrote, e.g. an age
+    include   regular expressions on the URL: one must match; exclude: none may match
+    limit     rows of the whole dataset
     """
 
     formats: tuple[str, ...] = ("parquet",)
@@ -55,30 +55,29 @@ class Options:
 
     @property
     def reads_text(self) -> bool:
-        """Whether pages must be parsed: an archive alone needs no text."""
+        """Whether pages must be parsed: a WARC archive alone needs no text."""
         return bool(self.fields) or self.dedupe or (self.text != "none" and self.formats != ("warc",))
 
     def values(self) -> dict[str, Any]:
-        """Give them as values of JSON."""
+        """Return the options as values of JSON; `from_values` reads them."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Options:
-        """Read what `values` gave."""
         arguments: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         return cls(**arguments)
 
 
 def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
-    """Give the options of a run: those given, else the dataset's own, else the defaults.
+    """Return the options of a run: those of the dataset if it has any, else those given, else the defaults.
 
-    `given`: only what the user said. UsageError where it differs from what the dataset was made with.
+    `given`: only what the user wrote. UsageError if it differs from what the dataset was made with.
 
     >>> choose({"text": "none"}, None, "out").text
     'none'
     >>> choose({"text": "main"}, Options(), "out")
     Traceback (most recent call last):
-    fscrawl.errors.UsageError: out was made with text = "visible", not "main"; leave it out, or start over by --rebuild
+    fscrawl.errors.UsageError: out was made with text = "visible", not "main"; leave it out, or give --rebuild
     """
     if kept is None:
         return Options(**given)
@@ -87,9 +86,7 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
         old = getattr(kept, name)
         if old != value and name != "since_said" and not (name == "since" and same_since):
             was, now = ("other rules", "these") if name == "fields" else (json.dumps(old), json.dumps(value))
-            raise UsageError(
-                f"{where} was made with {name} = {was}, not {now}; leave it out, or start over by --rebuild"
-            )
+            raise UsageError(f"{where} was made with {name} = {was}, not {now}; leave it out, or give --rebuild")
     return kept
 
 
@@ -107,7 +104,7 @@ def since(text: str, now: datetime) -> str:
         return timestamp((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError, OSError):
         raise UsageError(
-            f"--since {text}: it takes a date (2026-11-01), a time (2026-11-01T12:00:00Z) or an age (7d, 12h)"
+            f"--since {text}: must be a date (2026-11-01), a time (2026-11-01T12:00:00Z) or an age (7d, 12h)"
         ) from None
 
 
@@ -116,13 +113,13 @@ def expression(text: str, flag: str) -> str:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"{flag} {text}: it takes a regular expression: {error}") from None
+        raise UsageError(f"{flag} {text}: not a regular expression: {error}") from None
     return text
 
 
 def one_of(text: str, values: tuple[str, ...], flag: str) -> str:
     if text not in values:
-        raise UsageError(f"{flag} {text}: it takes one of {', '.join(values)}")
+        raise UsageError(f"{flag} {text}: must be one of {', '.join(values)}")
     return text
 
 
@@ -143,17 +140,17 @@ def status(text: str) -> str:
     '2xx'
     """
     if not re.fullmatch(r"[1-5](\d\d|xx)", text):
-        raise UsageError(f"--status {text}: it takes a status or a class of them, like 200 or 2xx")
+        raise UsageError(f"--status {text}: must be a status or a class of statuses, like 200 or 2xx")
     return text
 
 
 class Filters:
-    """Which records belong to a dataset."""
+    """Decides which records belong to a dataset."""
 
     def __init__(self, options: Options) -> None:
         self._since = options.since or ""
         self._status = re.compile("|".join(options.status).replace("x", r"\d") or r"\d+")
-        names = [name.lower() for name in options.hosts]  # as they are, too: "[::1]" as a pattern is one character
+        names = [name.lower() for name in options.hosts]  # also literally: as a pattern, "[::1]" is one character
         self._hosts = names and re.compile(
             "|".join([*map(fnmatch.translate, names), *(rf"{re.escape(n)}\Z" for n in names)])
         )
@@ -161,22 +158,22 @@ class Filters:
         self._exclude = [re.compile(each) for each in options.exclude]
 
     def may_take_host(self, directory: str) -> bool:
-        """Tell whether pages of a host directory may be wanted: a first sieve, which saves reading their records."""
+        """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
         if not self._hosts or directory.startswith("h-"):
             return True
-        names = (urls.without_port(directory), directory)  # a host's name may end as if it had a port
+        names = (urls.without_port(directory), directory)  # a host's name can look as if it ended with a port
         return any(self._hosts.match(name) for name in names)
 
     def takes(self, record: PageRecord) -> bool:
         return bool(self._status.fullmatch(str(record.status))) and self._takes(record.url, record.fetched_at)
 
     def takes_failure(self, record: ErrorRecord) -> bool:
-        """As `takes`; a wanted status is one of pages, and says nothing of failures."""
+        """Like `takes`, but without the status: --status is about pages only."""
         return self._takes(record.url, record.failed_at)
 
     def _takes(self, url: str, moment: str) -> bool:
         return (
-            moment >= self._since  # of one fixed shape, both
+            moment >= self._since  # both are RFC 3339 of the same length
             and (not self._hosts or bool(self._hosts.match(urls.hostname(url))))
             and (not self._include or any(each.search(url) for each in self._include))
             and not any(each.search(url) for each in self._exclude)

@@ -1,4 +1,4 @@
-"""Which pages a run exports: those the tree lists and no earlier run has taken, hosts and keys in order, in batches."""
+"""Which pages a run exports: all that the tree has and no earlier run took, sorted by host and key, in batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow.parquet as pq
 
-from fscrawl.dataset.dataset_dir import STATE, Shelf
+from fscrawl.dataset.dataset_dir import STATE, DatasetDir
 from fscrawl.dataset.options import Filters
 from fscrawl.errors import UsageError
 from fscrawl.storage.layout import LINKS
@@ -24,7 +24,7 @@ Name = tuple[str, str]  # host directory, key
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`hosts`: for each host directory its keys."""
+    """A stretch of the plan. `hosts`: for each host directory its keys."""
 
     index: int
     hosts: tuple[tuple[str, tuple[str, ...]], ...]
@@ -36,37 +36,38 @@ class Batch:
         return sum(len(keys) for _, keys in self.hosts)
 
 
-def directory(run: int) -> str:
-    """Give a run's scratch directory within the dataset.
+def run_directory(run: int) -> str:
+    """Return the path of a run's scratch directory, relative to the dataset.
 
-    >>> directory(1)
+    >>> run_directory(1)
     '.merge/run-0001'
     """
     return f"{STATE}/run-{run:04}"
 
 
 def seen_name(run: int) -> str:
+    """Return the path of the table of pages that a run has seen (`dedupe`), relative to the dataset."""
     return f"{STATE}/seen-{run:04}.parquet"
 
 
 @contextlib.contextmanager
-def seen(shelf: Shelf, run: int) -> Iterator[pq.ParquetFile]:
-    """Open what a run has seen."""
-    path = shelf.path(seen_name(run))
+def seen(directory: DatasetDir, run: int) -> Iterator[pq.ParquetFile]:
+    """Open the table of pages that a run has seen."""
+    path = directory.path(seen_name(run))
     try:
         file = pq.ParquetFile(path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: it cannot be read ({error}); start over by --rebuild") from error
+        raise UsageError(f"{path}: cannot be read ({error}); start again with --rebuild") from error
     with file:
         yield file
 
 
-def make(shelf: Shelf, tree: Tree, filters: Filters, earlier: Iterable[int], run: int) -> int:
-    """Write the plan of `run`; give its number of pages."""
-    known = heapq.merge(*(_seen(shelf, number) for number in earlier))
-    new = _subtract(_listed(tree, filters), known)
+def make(directory: DatasetDir, tree: Tree, filters: Filters, earlier: Iterable[int], run: int) -> int:
+    """Write the plan of `run`; return its number of pages. `earlier`: the numbers of the runs before it."""
+    seen_before = heapq.merge(*(_seen(directory, number) for number in earlier))
+    new = _subtract(_listed(tree, filters), seen_before)
     pages = 0
-    with shelf.publish(f"{directory(run)}/plan.jsonl") as temporary, temporary.open("w", encoding="ascii") as file:
+    with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
         while names := list(itertools.islice(new, BATCH_PAGES)):
             hosts = [
                 [host, [key for _, key in group]] for host, group in itertools.groupby(names, lambda name: name[0])
@@ -76,19 +77,23 @@ def make(shelf: Shelf, tree: Tree, filters: Filters, earlier: Iterable[int], run
     return pages
 
 
-def is_made(shelf: Shelf, run: int) -> bool:
-    return shelf.path(f"{directory(run)}/plan.jsonl").exists()
+def is_made(directory: DatasetDir, run: int) -> bool:
+    return directory.path(_plan_name(run)).exists()
 
 
-def batches(shelf: Shelf, run: int) -> Iterator[Batch]:
+def batches(directory: DatasetDir, run: int) -> Iterator[Batch]:
     """Read a plan."""
-    with shelf.path(f"{directory(run)}/plan.jsonl").open(encoding="ascii") as file:
+    with directory.path(_plan_name(run)).open(encoding="ascii") as file:
         for index, line in enumerate(file):
             yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
 
 
+def _plan_name(run: int) -> str:
+    return f"{run_directory(run)}/plan.jsonl"
+
+
 def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
-    """List the host directories that may be wanted, in order; a file that somebody put beside them is none."""
+    """Return the host directories of a room that the filters may want, sorted. Files beside them are ignored."""
     names = (name for name, kind in tree.files.entries(room) if kind == "directory" and not name.startswith("."))
     return sorted(filter(filters.may_take_host, names))
 
@@ -99,14 +104,14 @@ def _listed(tree: Tree, filters: Filters) -> Iterator[Name]:
             yield host, key
 
 
-def _seen(shelf: Shelf, run: int) -> Iterator[Name]:
-    with seen(shelf, run) as file:
+def _seen(directory: DatasetDir, run: int) -> Iterator[Name]:
+    with seen(directory, run) as file:
         for rows in file.iter_batches(columns=["host", "key"]):
             yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
 
 
 def _subtract(names: Iterator[Name], seen: Iterator[Name]) -> Iterator[Name]:
-    """Give the names that `seen` lacks; both are sorted.
+    """Yield the names that are not in `seen`; both are sorted.
 
     >>> list(_subtract(iter([("a", "1"), ("a", "2"), ("b", "1")]), iter([("a", "1"), ("a", "3")])))
     [('a', '2'), ('b', '1')]

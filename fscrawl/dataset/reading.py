@@ -1,7 +1,7 @@
-"""The pages of a batch, read from the tree in spite of passing faults, and checked: is each file what it should be?
+"""Reads the pages of a batch from the tree, and checks that each file is as its record says.
 
-Promise: what is read ahead is bounded by its bytes. What cannot be read, or is not what its record says, is told of and
-left out; only a fault of the share itself passes through, as a TreeError.
+Promise: the bytes of what is read ahead are bounded. A page that cannot be read, or does not match its record, is
+reported and left out. Passing faults are waited out; only a fault of the whole share is raised, as a TreeError.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
-_AHEAD_BYTES = 8 << 20  # of bodies, read before their turn; one more may come on top
-_CHUNK_PAGES = 8  # that a thread reads in one go
+_AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
+_CHUNK_PAGES = 8  # that a thread reads at once
 _CHUNK_BYTES = 1 << 20
 _BUSY_TRIES = 4
 _BUSY_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """A page as read; `record` is None if it is not for the dataset, and `why` tells the reason."""
+class ReadPage:
+    """A page as read. `record` is None if the page is left out of the dataset; `why` is then the reason."""
 
     name: Name
     record: PageRecord | None = None
@@ -43,11 +43,11 @@ class Page:
     broken: str = ""
 
 
-def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[Page]:
-    """Read pages, in their order: their records ahead of their bodies, since they tell how large these are."""
+def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
+    """Read pages, in order. Records are read first, since they say how large the bodies are."""
     cut = iter(lambda: list(islice(names, _CHUNK_PAGES)), [])
     records = in_turn(pool, (partial(_read_records, job, each) for each in cut), READERS)
-    waiting: deque[tuple[Future[list[Page]], int]] = deque()
+    waiting: deque[tuple[Future[list[ReadPage]], int]] = deque()
     ahead_bytes = 0
     for chunk, size in _chunks(chain.from_iterable(records)):
         waiting.append((pool.submit(_read_bodies, job, chunk), size))
@@ -60,9 +60,9 @@ def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator
         yield from future.result()
 
 
-def _chunks(pages: Iterable[Page]) -> Iterator[tuple[list[Page], int]]:
-    """Cut pages whose bodies are to be read into chunks, each with the bytes of its bodies."""
-    chunk: list[Page] = []
+def _chunks(pages: Iterable[ReadPage]) -> Iterator[tuple[list[ReadPage], int]]:
+    """Cut pages into chunks, each with the sum of the bytes of its bodies."""
+    chunk: list[ReadPage] = []
     size = 0
     for page in pages:
         chunk.append(page)
@@ -74,75 +74,75 @@ def _chunks(pages: Iterable[Page]) -> Iterator[tuple[list[Page], int]]:
         yield chunk, size
 
 
-def _read_records(job: Job, names: list[Name]) -> list[Page]:
+def _read_records(job: Job, names: list[Name]) -> list[ReadPage]:
     return [_read_record(job, name) for name in names]
 
 
-def _read_bodies(job: Job, pages: list[Page]) -> list[Page]:
+def _read_bodies(job: Job, pages: list[ReadPage]) -> list[ReadPage]:
     return [_read_body(job, page.name, page.record) if page.record is not None else page for page in pages]
 
 
-def _read_record(job: Job, name: Name) -> Page:
+def _read_record(job: Job, name: Name) -> ReadPage:
     host, key = name
     try:
-        data = patiently(job, LINKS, host, key)
+        data = read_retrying(job, LINKS, host, key)
         record = None if data is None else encodable(PageRecord.from_json(data), data)
     except RecordError as error:
-        return Page(name, why="broken", broken=f"its record cannot be read: {error}")
+        return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
     if record is None:
-        return Page(name, why="broken", broken="its record is gone")
+        return ReadPage(name, why="broken", broken="its record is gone")
     if not is_sound(record, name) or not _fits(record):
-        return Page(name, why="broken", broken="its record does not say what a record should")
+        return ReadPage(name, why="broken", broken="its record does not say what a record should")
     if not job.filters.takes(record):
-        return Page(name, why="filtered")
+        return ReadPage(name, why="filtered")
     if not job.options.noindex and is_noindex(record):
-        return Page(name, why="noindex")
-    return Page(name, record)
+        return ReadPage(name, why="noindex")
+    return ReadPage(name, record)
 
 
-def _read_body(job: Job, name: Name, record: PageRecord) -> Page:
+def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
-        return Page(name, record)
+        return ReadPage(name, record)
     try:
-        body = patiently(job, HTMLS, *name)
+        body = read_retrying(job, HTMLS, *name)
     except RecordError as error:
-        return Page(name, why="broken", broken=f"its body cannot be read: {error}")
+        return ReadPage(name, why="broken", broken=f"its body cannot be read: {error}")
     if body is None:
-        return Page(name, why="broken", broken="its body is missing")
+        return ReadPage(name, why="broken", broken="its body is missing")
     if len(body) != record.bytes or hashlib.sha256(body).hexdigest() != record.sha256:
-        return Page(name, why="broken", broken="its body is not what its record says")
-    return Page(name, record, body)
+        return ReadPage(name, why="broken", broken="its body is not what its record says")
+    return ReadPage(name, record, body)
 
 
-def patiently(job: Job, room: str, host: str, key: str) -> bytes | None:
-    """Read a page's file in spite of passing faults; None if it is not there, RecordError if it is no file."""
-    place = job.tree.tree_path(room, host, key)
+def read_retrying(job: Job, room: str, host: str, key: str) -> bytes | None:
+    """Read a file, and try again after a passing fault. None if it is missing, RecordError if it is not a file."""
+    path = job.tree.tree_path(room, host, key)
     for _ in range(_BUSY_TRIES - 1):
         try:
-            return job.tree.files.read(place)
+            return job.tree.files.read(path)
         except TreeBusyError:
             time.sleep(_BUSY_S)
         except TreeError as error:
-            if isinstance(error.__cause__, IsADirectoryError | PermissionError):  # this one alone, not the share
+            if isinstance(error.__cause__, IsADirectoryError | PermissionError):  # of this file alone
                 raise RecordError(str(error.__cause__.strerror).lower()) from error
             raise
-    return job.tree.files.read(place)
+    return job.tree.files.read(path)
 
 
 R = TypeVar("R", PageRecord, ErrorRecord)
 
 
 def encodable(record: R, data: bytes) -> R:
-    """Give a record that was read from `data` without halves of surrogate pairs, which no dataset can hold."""
-    try:
-        suspect = b"\\u" in data or b"\0" in data or not data.decode()  # json reads UTF-16, and encoded halves, too
+    """Return a record, read from `data`, without halves of surrogate pairs: no dataset can hold these."""
+    try:  # json.loads also accepts UTF-16, and halves that are encoded as UTF-8
+        suspect = b"\\u" in data or b"\0" in data or not data.decode()
     except UnicodeDecodeError:
         suspect = True
     return type(record).from_json(record.to_json()) if suspect else record
 
 
 def is_sound(record: PageRecord | ErrorRecord, name: Name) -> bool:
-    """Tell whether a record is of the place where it was found, and what both kinds have fits the columns."""
+    """Tell whether a record belongs to the file it was read from, and its values fit the columns."""
     moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
     status = record.status or 0
     return (
@@ -155,11 +155,11 @@ def is_sound(record: PageRecord | ErrorRecord, name: Name) -> bool:
 
 
 def _fits(record: PageRecord) -> bool:
-    return 0 <= record.bytes < 2**63 and 0 <= record.elapsed < 2**31  # which no infinity is
+    return 0 <= record.bytes < 2**63 and 0 <= record.elapsed < 2**31  # infinity is refused, too
 
 
 def is_time(text: str) -> bool:
-    """Tell whether a text is a time, in any zone, of the years that all calendars of computers know.
+    """Tell whether a text is a time, in any zone, in the years 1 to 9999 also when it is converted to UTC.
 
     >>> is_time("2026-11-21T10:00:00.000Z"), is_time("0001-01-01T00:00:00+14:00"), is_time("today")
     (True, False, False)

@@ -1,4 +1,4 @@
-"""The columns of the tables, each with its type, unit and meaning; names follow Common Crawl's index where it has one.
+"""The columns of the tables, with type, unit and meaning. Names are those of Common Crawl's index where it has one.
 
 https://commoncrawl.org/columnar-index
 """
@@ -91,6 +91,6 @@ TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}
 
 
 def pages(fields: list[pa.Field], *, text: bool, html: bool) -> pa.Schema:
-    """Give the schema of a dataset's pages: PAGES, without text or html where it has none, and its fields."""
+    """Return the schema of a dataset's pages: PAGES, without text or html if it has none, and its fields."""
     left_out = {name for name, there in (("text", text), ("html", html)) if not there}
     return pa.schema([*(each for each in PAGES if each.name not in left_out), *fields])

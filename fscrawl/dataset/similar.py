@@ -1,13 +1,13 @@
-"""How alike two texts are, by MinHash: signatures of pages, and which page each one is nearly the same as.
+"""Finds texts that are nearly the same, by MinHash.
 
 Vocabulary:
-  shingle     three words in a row; two texts are as alike as the share of their shingles that they have in common
-  signature   16 bands of 4 bytes; a band is a hash of 8 of 128 MinHash values, so two texts with the share J have it
-              in common with the probability J^8
-  candidate   the first page that has a band in common with a page
-  near        at least 4 bands in common: 97 in 100 pairs with J = 0.9 are, and 1 in 100 with J = 0.7
+  shingle     three words in a row. The similarity J of two texts is the share of their shingles that both have
+  signature   16 bands of 4 bytes. A band is a hash of 8 of 128 MinHash values, so two texts have the same band
+              with the probability J^8
+  candidate   the first page that shares a band with a page
+  near        at least 4 shared bands: so are 97 of 100 pairs with J = 0.9, and 1 of 100 with J = 0.7
 
-Promise: the answer depends on the order of the pages alone, and takes some 100 bytes a page.
+Promise: the result depends only on the pages and their order. It takes some 100 bytes of memory per page.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ BANDS = 16
 SIGNATURE_BYTES = 4 * BANDS
 _SHARED = 4
 _ROUNDS = 10
-_SEED = 0x5F5C  # any; the same for ever, since signatures are kept
+_SEED = 0x5F5C  # any number, but it must never change: signatures are kept
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio, Knuth's multiplicative hashing
 
 
 def signature(text: str) -> bytes | None:
-    """Give a text's signature; None if it has no word.
+    """Return a text's signature; None if it has no word.
 
     >>> signature("a b c") == signature("a  b\\nc"), signature(" ") is None
     (True, True)
@@ -51,7 +51,7 @@ def signature(text: str) -> bytes | None:
 
 
 def _shingles(words: list[str]) -> Iterator[str]:
-    """Give the shingles of a text; of one with fewer than three words, all of it.
+    """Return the shingles of a text. A text with fewer than three words is one shingle.
 
     >>> [*_shingles(["a", "b", "c", "d"])], [*_shingles(["a", "b"])]
     (['a b c', 'b c d'], ['a b'])
@@ -62,12 +62,12 @@ def _shingles(words: list[str]) -> Iterator[str]:
 
 
 def exact_originals(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Give for each row of `digests` (n × 2) the first row that is equal to it, which may be itself.
+    """Return for each row of `digests` (n × 2) the first row that is equal to it. It may be the row itself.
 
     >>> exact_originals(np.array([[1, 1], [2, 2], [1, 1]], dtype=np.uint64)).tolist()
     [0, 1, 0]
     """
-    order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: within a digest by row
+    order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: equal digests stay in the order of rows
     ranked = digests[order]
     begins = np.r_[True, (ranked[1:] != ranked[:-1]).any(axis=1)] if len(order) else np.zeros(0, dtype=bool)
     originals = np.empty(len(order), dtype=np.int64)
@@ -76,13 +76,13 @@ def exact_originals(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Give for each row the first row that it is near to and that is itself near to none before it; -1 for the rest.
+    """Return for each row its original: the first row near to it that is no near-duplicate itself; -1 without one.
 
-    `signatures`: n × BANDS; rows that are not `valid` are left out of it.
+    `signatures`: n × BANDS. Rows that are not `valid` are ignored.
     """
     nearest = np.full(len(signatures), -1, dtype=np.int64)
-    settled = ~valid  # as an original, a near-duplicate, or left out
-    pool = valid.copy()  # who may be an original
+    settled = ~valid  # known to be an original or a near-duplicate, or ignored
+    pool = valid.copy()  # rows that may be originals
     for _ in range(_ROUNDS):
         candidate = _candidates(signatures, pool, np.flatnonzero(~settled))
         open_rows = np.flatnonzero(~settled)
@@ -94,7 +94,7 @@ def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> 
         pool[open_rows[sure]] = False
         if settled.all():
             break
-    else:  # a row of pages, each near to the next
+    else:  # a long chain of pages, each near to the next
         _one_by_one(signatures, nearest, np.flatnonzero(~settled), np.flatnonzero(settled & valid & (nearest < 0)))
     return nearest
 
@@ -102,7 +102,7 @@ def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> 
 def _one_by_one(
     signatures: NDArray[np.uint32], nearest: NDArray[np.int64], rows: NDArray[np.int64], originals: NDArray[np.int64]
 ) -> None:
-    """Settle `rows` in their order, beside the originals that are known: what rounds would take too many for."""
+    """Settle the rest of the rows in order, given the known originals. A long chain would need too many rounds."""
     first: list[dict[int, int]] = []  # for each band, value → first original that has it
     for band in range(BANDS):
         mine = originals[np.isin(signatures[originals, band], signatures[rows, band])]
@@ -118,7 +118,7 @@ def _one_by_one(
 
 
 def _candidates(signatures: NDArray[np.uint32], pool: NDArray[np.bool_], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give for each of `rows` the first row of the pool before it that is near to it; -1 if there is none."""
+    """Return for each of `rows` the first row of the pool that is before it and near to it; -1 without one."""
     best = np.full(len(rows), -1, dtype=np.int64)
     members = np.flatnonzero(pool)
     for band in range(BANDS):

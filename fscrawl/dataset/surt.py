@@ -11,9 +11,9 @@ _WWW = re.compile(r"www\d*\.")
 
 
 def surt(url: str) -> str:
-    """Give the key of a normal form: host reversed, `www.` dropped, lower case, query sorted, no closing slash.
+    """Return the SURT key of a normalised URL: host reversed, no `www.`, lower case, query sorted, no final slash.
 
-    So do the Internet Archive's tools, which drop session ids, too: http://crawler.archive.org/articles/user_manual/glossary.html#surt
+    The Internet Archive's tools do the same, and also drop session ids: http://crawler.archive.org/articles/user_manual/glossary.html#surt
 
     >>> surt("http://www.Example.com/A/B/?b=2&a=1")
     'com,example)/a/b?a=1&b=2'

@@ -1,4 +1,4 @@
-"""Rows and verdicts → the columns of the tables; and the failures of the tree."""
+"""Makes the columns of the tables from rows and verdicts, and reads the failures of the tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fscrawl import urls
 from fscrawl.dataset import schema
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import hosts_of
-from fscrawl.dataset.reading import encodable, is_sound, patiently
+from fscrawl.dataset.reading import encodable, is_sound, read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import ERRS, LINKS
@@ -31,11 +31,11 @@ def pages_schema(job: Job) -> pa.Schema:
 
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
-    """Give the schema of each table of the dataset."""
+    """Return the schema of each table of the dataset."""
     return {**schema.TABLES, "pages": pages_schema(job)}
 
 
-# Where a column of pages is called otherwise in the rows of a run.
+# columns of pages that have another name in the rows of a run
 _RENAMED = {
     "fetch_time": "fetched_at",
     "fetch_status": "status",
@@ -48,7 +48,7 @@ _RENAMED = {
 
 
 def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the pages of `rows`, all of which are kept."""
+    """Make the table of pages from `rows`, all of which are kept."""
     addresses = rows["url"].to_pylist()
     names = [urls.hostname(url) for url in addresses]
     made = {
@@ -73,7 +73,7 @@ def _count(*lists: pa.Array) -> pa.Array:
 
 
 def links(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Give the edges from the pages of `rows`, in the order of the pages; followed ones before nofollow ones."""
+    """Make the table of links from `rows`: first the followed links, then the nofollow ones, in the order of pages."""
     parts = [_edges(rows, "links", nofollow=False), _edges(rows, "nofollow", nofollow=True)]
     both = pa.Table.from_batches(parts).combine_chunks()
     return both.to_batches()[0] if both.num_rows else parts[0]
@@ -98,7 +98,7 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
 
 
 def errors(job: Job) -> Iterator[pa.RecordBatch]:
-    """Read the failures of URLs that are not stored, as they are now; those that cannot be read are left out."""
+    """Read the current failures of URLs that are not stored. Records that cannot be read are left out."""
     with ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool:
         rows = []
         for record in in_turn(pool, (partial(_failure, job, host, key) for host, key in _failed(job))):
@@ -119,7 +119,7 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
     try:
-        data = patiently(job, ERRS, host, key) or b""
+        data = read_retrying(job, ERRS, host, key) or b""
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None

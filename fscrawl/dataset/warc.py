@@ -1,14 +1,14 @@
-"""Pages as WARC files (ISO 28500, version 1.1), with an index of where each record is.
+"""Pages as WARC files (ISO 28500, version 1.1), with an index that says where each record is.
 
-    .merge/run-<run>/group-<n>.warc.gz    a segment: the records of a group, each compressed on its own
-    .merge/run-<run>/group-<n>.arrow      its index, offsets from the segment's beginning
-    warc/<part>.warc.gz                   a warcinfo record, then consecutive segments as they are, 1 GB at most
+    .merge/run-<run>/group-<n>.warc.gz    a segment: the records of a group, each compressed separately
+    .merge/run-<run>/group-<n>.arrow      its index; offsets count from the start of the segment
+    warc/<part>.warc.gz                   a warcinfo record, then consecutive segments unchanged, 1 GB at most
     warc/<part>.cdxj                      the index for web archives, sorted
-    warc-index/<part>.parquet             the same as a table
+    warc-index/<part>.parquet             the same index as a table
 
-A page is a response and a metadata record with its outlinks; an exact duplicate is a revisit record in place of the
-response. Bodies are stored without their content encoding, so, as in Common Crawl's files, the headers that no longer
-hold are named `X-Crawl-…`. Record ids follow from crawl, key and time: the same page gives the same bytes.
+A page is a response record and a metadata record with its outlinks. For an exact duplicate, a revisit record takes the
+place of the response. Bodies are stored without content encoding. So the headers that are no longer true are named
+`X-Crawl-…`, as in Common Crawl's files. Record ids are made of crawl, key and time: the same page gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from fscrawl import __version__
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 
@@ -41,15 +42,15 @@ _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _LINES = 1000
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
-_PASSED = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # no longer true of the stored body
-_NO_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header is called
+_UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
+_NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HTTP = "application/http; msgtype=response"
 _FIELDS = "application/warc-fields"
 
 
-class Segment:
-    """Writes a segment; `index` gets a row for each response or revisit."""
+class SegmentWriter:
+    """Writes a segment. `index` gets a row for each response or revisit."""
 
     def __init__(self, path: Path, job: Job) -> None:
         self.index: list[dict[str, Any]] = []
@@ -106,7 +107,7 @@ def _response(crawl: str, row: dict[str, Any]) -> bytes:
     body = row["html"]
     headers = {"WARC-Record-ID": _id(crawl, row, "response"), "WARC-Date": rfc3339(row["fetched_at"])}
     if body is None:
-        headers["WARC-Truncated"] = "unspecified"  # there was one, perhaps, and the crawl did not want it
+        headers["WARC-Truncated"] = "unspecified"  # there may have been a body that the crawl did not store
     else:
         headers["WARC-Payload-Digest"] = f"sha1:{row['sha1']}"
     return _record("response", row["url"], body or b"", headers, _http_head(row, len(body or b"")))
@@ -125,7 +126,7 @@ def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
 
 
 def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
-    """Give what is known beyond the exchange, in the field names of Heritrix where it has one."""
+    """Make the record of what is known besides the exchange. Field names are Heritrix's where it has one."""
     fields = [("pathFromSeed", "L" * min(row["depth"], 1000)), ("fscrawl-key", row["key"])]
     if row["referrer"]:
         fields.append(("fscrawl-referrer-key", row["referrer"]))
@@ -134,7 +135,7 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     kind = "R" if row["redirect"] else "L a/@href"
     fields += [("outlink", f"{url} {kind}") for url in row["links"] or ()]
     fields += [("nofollow", url) for url in row["nofollow"] or ()]
-    text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # a line each, whatever it is
+    text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # one line per value
     headers = {
         "WARC-Record-ID": _id(crawl, row, "metadata"),
         "WARC-Concurrent-To": _id(crawl, row, beside),
@@ -163,9 +164,9 @@ def _warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
 
 
 def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str], head: bytes = b"") -> bytes:
-    """Give a record, byte for byte as warcio's writer would, which takes half as long again.
+    """Make a record, byte for byte as warcio's writer would, which takes 1.5 times as long.
 
-    `head`: status line and headers of an exchange; `headers`: Content-Type where there is none.
+    `head`: status line and headers of an exchange. Without a head, `headers` must have the Content-Type.
     """
     content_type = _HTTP if head else headers.pop("Content-Type")
     lines = headers | {"WARC-Type": kind}
@@ -189,7 +190,7 @@ def _http_head(row: dict[str, Any], length: int) -> bytes:
     headers = []
     for name, value in json.loads(row["headers"]).items():
         clean = _CONTROL.sub("", " ".join(value.split()))
-        headers.append((f"X-Crawl-{name}" if name in _PASSED else _NO_TOKEN.sub("_", name) or "_", clean))
+        headers.append((f"X-Crawl-{name}" if name in _UNTRUE_HEADERS else _NOT_A_TOKEN.sub("_", name) or "_", clean))
     headers.append(("Content-Length", str(length)))
     head: bytes = StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1").to_ascii_bytes()
     return head
@@ -205,10 +206,10 @@ def _status_line(status: int) -> str:
 # -- parts
 
 
-def parts(sizes: Iterable[int]) -> list[range]:
-    """Cut segments into parts of at most PART_BYTES, where no single one is larger.
+def cut_into_parts(sizes: Iterable[int]) -> list[range]:
+    """Cut segments into parts of at most PART_BYTES; a single larger segment is a part of its own.
 
-    >>> parts([600_000_000, 300_000_000, 600_000_000])
+    >>> cut_into_parts([600_000_000, 300_000_000, 600_000_000])
     [range(0, 2), range(2, 3)]
     """
     found: list[range] = []
@@ -221,33 +222,33 @@ def parts(sizes: Iterable[int]) -> list[range]:
     return [*found, range(begin, end)] if end else found
 
 
-def bind(job: Job, part: str, segments: list[str]) -> list[dict[str, Any]]:
-    """Make a part of segments (names of groups, in order); give the facts of its files."""
+def join_segments(job: Job, part: str, segments: list[str]) -> list[Part]:
+    """Make one archive of segments (names, in order), and its two indexes."""
     archive, cdxj, table = f"warc/{part}.warc.gz", f"warc/{part}.cdxj", f"warc-index/{part}.parquet"
     indexes = [_read_index(job, segment) for segment in segments]
     latest = max(pc.max(index["fetch_time"]).as_py() for index in indexes)
     offset = 0
-    placed = []
-    with job.shelf.publish(archive) as temporary, temporary.open("wb") as file:
+    moved = []
+    with job.directory.publish(archive) as temporary, temporary.open("wb") as file:
         offset += file.write(_compress(_warcinfo(job.crawl, archive.rpartition("/")[2], latest)))
         for segment, index in zip(segments, indexes, strict=True):
-            placed.append(_placed(index, archive, offset))
-            offset += _copy(job.shelf.path(job.scratch(f"{segment}.warc.gz")), file)
-    rows = pa.concat_tables(placed).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
-    with job.shelf.publish(cdxj) as temporary, temporary.open("w", encoding="utf-8") as lines:
+            moved.append(_moved(index, archive, offset))
+            offset += _copy(job.directory.path(job.scratch(f"{segment}.warc.gz")), file)
+    rows = pa.concat_tables(moved).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
+    with job.directory.publish(cdxj) as temporary, temporary.open("w", encoding="utf-8") as lines:
         lines.writelines(sorted(_cdxj_lines(rows)))
-    with job.shelf.publish(table) as temporary:
+    with job.directory.publish(table) as temporary:
         pq.write_table(rows, temporary, compression="zstd")
-    return [job.shelf.facts(name, len(rows)) for name in (archive, cdxj, table)]
+    return [job.directory.part(name, len(rows)) for name in (archive, cdxj, table)]
 
 
 def _read_index(job: Job, segment: str) -> pa.Table:
-    with pa.OSFile(str(job.shelf.path(job.scratch(f"{segment}.arrow")))) as source:
+    with pa.OSFile(str(job.directory.path(job.scratch(f"{segment}.arrow")))) as source:
         return pa.ipc.open_file(source).read_all()
 
 
-def _placed(index: pa.Table, archive: str, offset: int) -> pa.Table:
-    """Give a segment's index as that of its archive, in which it begins at `offset`."""
+def _moved(index: pa.Table, archive: str, offset: int) -> pa.Table:
+    """Change a segment's index into that of its archive, where the segment begins at `offset`."""
     made = {
         "warc_filename": pa.repeat(pa.scalar(archive), len(index)),
         "warc_record_offset": pc.add(index["warc_record_offset"], offset),
@@ -262,7 +263,7 @@ def _copy(path: Path, file: BinaryIO) -> int:
 
 
 def _cdxj_lines(rows: pa.Table) -> Iterator[str]:
-    """Give the lines of an index, made of a thousand rows at a time: as values of Python they take far more memory."""
+    """Yield the lines of an index. Only 1000 rows at a time become Python values, which need far more memory."""
     return (_cdxj_line(row) for batch in rows.to_batches(_LINES) for row in batch.to_pylist())
 
 

@@ -1,12 +1,13 @@
-"""A group: its kept rows written to a part of each table in each format, and to a segment of the archive.
+"""A group: its kept rows become a part of each table in each format, and a segment of the WARC archive.
 
-.merge/run-<run>/group-<n>.json    the facts of its parts; its existence means "written"
+.merge/run-<run>/group-<n>.json    GroupResult; when this file exists, the group is done
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,93 +16,111 @@ import pyarrow.compute as pc
 from fscrawl.dataset import tables, warc
 from fscrawl.dataset.dedupe import verdicts_of
 from fscrawl.dataset.extract import rows_of
-from fscrawl.dataset.formats import PLACES, Writer
+from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.manifest import Part
 
-Facts = list[dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one)."""
+
+    rows: int
+    parts: tuple[Part, ...]
+    segment_bytes: int
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> GroupResult:
+        return cls(values["rows"], tuple(Part(**each) for each in values["files"]), values["bytes"])
+
+    def as_json(self) -> dict[str, Any]:
+        return {"rows": self.rows, "files": [asdict(part) for part in self.parts], "bytes": self.segment_bytes}
 
 
-def segment(index: int) -> str:
+def segment_name(index: int) -> str:
     return f"group-{index:06}"
 
 
-def part(run: int, index: int) -> str:
-    """Give a part's name: unlike any of another run.
+def part_name(run: int, index: int) -> str:
+    """Return the name of a part. No part of another run has the same name.
 
-    >>> part(1, 2)
+    >>> part_name(1, 2)
     'part-0001-00002'
     """
     return f"part-{run:04}-{index:05}"
 
 
-def write(job: Job, index: int, batches: range) -> dict[str, Any]:
-    """Do a group, unless an earlier try of the run did it; give its `rows`, its `files`, and its segment's `bytes`."""
-    commit = job.scratch(f"{segment(index)}.json")
-    done: dict[str, Any] | None = job.shelf.read_json(commit)
-    if done is None:
-        done = _write(job, index, batches)
-        job.shelf.write_json(commit, done)
-    return done
+def write_group(job: Job, index: int, batches: range) -> GroupResult:
+    """Do a group, unless it was done before the run was interrupted."""
+    name = job.scratch(f"{segment_name(index)}.json")
+    done = job.directory.read_json(name)
+    if done is not None:
+        return GroupResult.from_json(done)
+    result = _write(job, index, batches)
+    job.directory.write_json(name, result.as_json())
+    return result
 
 
-def _write(job: Job, index: int, batches: range) -> dict[str, Any]:
+def _write(job: Job, index: int, batches: range) -> GroupResult:
     if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in batches):
-        return {"rows": 0, "files": [], "bytes": 0}
+        return GroupResult(0, (), 0)
     names = {
-        (table, style): PLACES[style][0].format(table=table, part=part(job.run, index))
+        (table, style): TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
         for style in job.options.formats
-        if style in PLACES
+        if style in TABLE_FORMATS
         for table in ("pages", "links")
     }
     rows = 0
     with contextlib.ExitStack() as stack:
-        writers = {place: _open(stack, job, name, *place) for place, name in names.items()}
-        archive = _open_segment(stack, job, index) if "warc" in job.options.formats else None
+        writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
+        segment = _open_segment(stack, job, index) if "warc" in job.options.formats else None
         for kept, verdicts in _kept(job, batches):
             rows += kept.num_rows
-            _pass_on(job, kept, verdicts, writers)
-            if archive is not None:
-                archive.write(kept, verdicts)
-    files = [job.shelf.facts(name, writers[place].rows) for place, name in names.items()]
-    return {"rows": rows, "files": files, "bytes": _segment_bytes(job, index)}
+            _write_tables(job, kept, verdicts, writers)
+            if segment is not None:
+                segment.write(kept, verdicts)
+    parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items())
+    return GroupResult(rows, parts, _segment_bytes(job, index))
 
 
-def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> Writer:
-    temporary = stack.enter_context(job.shelf.publish(name))
-    writer = PLACES[style][1](temporary, tables.schemas(job)[table])
+def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> TableWriter:
+    temporary = stack.enter_context(job.directory.publish(name))
+    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table])
     stack.callback(writer.close)
     return writer
 
 
-def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.Segment:
-    temporary = stack.enter_context(job.shelf.publish(job.scratch(f"{segment(index)}.warc.gz")))
-    index_file = stack.enter_context(job.shelf.publish(job.scratch(f"{segment(index)}.arrow")))
-    archive = warc.Segment(temporary, job)
-    stack.callback(lambda: warc.write_index(index_file, archive.index))
-    stack.callback(archive.close)
-    return archive
+def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.SegmentWriter:
+    temporary = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.warc.gz")))
+    index_file = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.arrow")))
+    segment = warc.SegmentWriter(temporary, job)
+    stack.callback(lambda: warc.write_index(index_file, segment.index))
+    stack.callback(segment.close)
+    return segment
 
 
 def _segment_bytes(job: Job, index: int) -> int:
-    return (
-        job.shelf.path(job.scratch(f"{segment(index)}.warc.gz")).stat().st_size if "warc" in job.options.formats else 0
-    )
+    if "warc" not in job.options.formats:
+        return 0
+    return job.directory.path(job.scratch(f"{segment_name(index)}.warc.gz")).stat().st_size
 
 
 def _kept(job: Job, batches: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Give the kept rows of a group and their verdicts."""
+    """Yield the kept rows of a group, and their verdicts."""
     for batch in batches:
         verdicts = verdicts_of(job, batch)
         start = 0
         for rows in rows_of(job, batch):
-            mine = verdicts.slice(start, rows.num_rows)
+            verdicts_here = verdicts.slice(start, rows.num_rows)
             start += rows.num_rows
-            keep = mine["keep"]
+            keep = verdicts_here["keep"]
             if pc.any(keep).as_py():
-                yield rows.filter(keep), mine.filter(keep)
+                yield rows.filter(keep), verdicts_here.filter(keep)
 
 
-def _pass_on(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch, writers: dict[tuple[str, str], Writer]) -> None:
+def _write_tables(
+    job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch, writers: dict[tuple[str, str], TableWriter]
+) -> None:
     if not writers:
         return
     made = {"pages": tables.pages(job, rows, verdicts), "links": tables.links(rows)}
@@ -109,13 +128,14 @@ def _pass_on(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch, writers: 
         writer.write(made[table])
 
 
-def write_errors(job: Job) -> Facts:
-    """Write the failures as they are now, a part of each format."""
-    styles = [style for style in job.options.formats if style in PLACES]
-    names = {style: PLACES[style][0].format(table="errors", part=part(job.run, 0)) for style in styles}
+def write_failures(job: Job) -> list[Part]:
+    """Write the current failures, one part in each format."""
+    styles = [style for style in job.options.formats if style in TABLE_FORMATS]
+    part = part_name(job.run, 0)
+    names = {style: TABLE_FORMATS[style].path.format(table="errors", part=part) for style in styles}
     with contextlib.ExitStack() as stack:
         writers = {style: _open(stack, job, name, "errors", style) for style, name in names.items()}
         for rows in tables.errors(job) if writers else ():
             for writer in writers.values():
                 writer.write(rows)
-    return [job.shelf.facts(name, writers[style].rows) for style, name in names.items()]
+    return [job.directory.part(name, writers[style].rows) for style, name in names.items()]

@@ -16,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import cli, merge, urls
 from fscrawl.dataset import dataset_dir, warc
+from fscrawl.dataset.manifest import Manifest
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.crawling import Running, lines_of
 from tests.support.effort import some
@@ -318,7 +319,7 @@ def test_fields(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., t
     assert rows["http://a.example/p"]["seen"].isoformat() == "2026-01-02T00:00:00+00:00"
     assert (rows["http://a.example/q"]["price"], rows[C]["price"]) == (None, None)
     assert Made(out).manifest["fields"]["price"] == {"found": 1, "missing": 3, "bad": 1}
-    assert "field price: found on 1 of 4 pages, 1 with a value of another type" in printed
+    assert "field price: found on 1 of 4 pages, 1 with a value of the wrong type" in printed
     assert "field tags: found on 1 of 4 pages\n" in printed
     tree.page("http://a.example/r", b"<b>8</b>")
     assert fscrawl("--fields", str(rules))[0] == 0
@@ -588,7 +589,7 @@ def test_many_broken(tmp_path: Path, out: Path) -> None:
         tree.file("htmls", f"http://a.example/{number}").unlink()
     made = tree.merge(out)
     assert len(made.said) == 6
-    assert made.said[-1] == "4 more could not be read; `fscrawl audit` tells which"
+    assert made.said[-1] == "4 more could not be read; `fscrawl audit` lists them"
 
 
 def test_still_broken(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
@@ -841,7 +842,7 @@ def test_limit(
     check(made)
     before = contents(out), stamps(out)
     code, printed, err = fscrawl("--limit", "7")
-    assert (code, err) == (0, "the limit of 7 pages is reached already; nothing was done\n")
+    assert (code, err) == (0, "the limit of 7 pages has been reached; nothing was done\n")
     assert printed.startswith("pages: 7;")
     assert (contents(out), stamps(out)) == before
 
@@ -961,16 +962,16 @@ def test_no_tree(tmp_path: Path, out: Path, fscrawl: Callable[..., tuple[int, st
 def test_out_inside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]], place: str) -> None:
     """A dataset is never made where the crawl keeps its files, however the place is spelled."""
     before = contents(tree.root)
-    refused(fscrawl(to=tree.root / place), 2, "where the crawl lives")
+    refused(fscrawl(to=tree.root / place), 2, "the crawl is stored there")
     assert contents(tree.root) == before
 
 
 def test_out_linked_into_the_rooms(tree: Grown, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """A symbolic link into the rooms is no way round."""
     (tmp_path / "link").symlink_to(tree.root / "links")
-    refused(fscrawl(to=tmp_path / "link" / "ds"), 2, "where the crawl lives")
+    refused(fscrawl(to=tmp_path / "link" / "ds"), 2, "the crawl is stored there")
     (tmp_path / "alias").symlink_to(tree.root)
-    refused(fscrawl(to=tree.root / "htmls" / "ds", root=tmp_path / "alias"), 2, "where the crawl lives")
+    refused(fscrawl(to=tree.root / "htmls" / "ds", root=tmp_path / "alias"), 2, "the crawl is stored there")
 
 
 def test_out_beside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
@@ -994,7 +995,7 @@ def test_out_is_not_ours(tree: Grown, out: Path, fscrawl: Callable[..., tuple[in
 def test_out_is_a_file(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """A file, or a place below one, is no place for a dataset."""
     out.write_text("mine")
-    refused(fscrawl(), 2, str(out), "it takes a directory")
+    refused(fscrawl(), 2, str(out), "must be a directory")
     refused(fscrawl(to=out / "below"), 2, str(out / "below"))
     assert out.read_text() == "mine"
 
@@ -1009,7 +1010,7 @@ def test_out_is_a_dangling_link(tree: Grown, out: Path, fscrawl: Callable[..., t
 
 def test_two_at_once(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """While one merge is writing a dataset, another is refused."""
-    with dataset_dir.Shelf(out).opened():
+    with dataset_dir.DatasetDir(out).opened():
         refused(fscrawl(), 2, str(out), "another merge")
     assert fscrawl()[0] == 0
 
@@ -1105,15 +1106,15 @@ def test_killed_after_the_manifest(tree: Grown, out: Path, tmp_path: Path, monke
     """Killed when a run has just been committed, it leaves no file that the next run does not remove."""
     tree.merge(out, formats=ALL)
     tree.heal("http://a.example/gone")
-    write = dataset_dir.Shelf.write_json
+    write = dataset_dir.DatasetDir.write_json
 
-    def kill(self: dataset_dir.Shelf, name: str, value: object) -> None:
+    def kill(self: dataset_dir.DatasetDir, name: str, value: object) -> None:
         write(self, name, value)
         if name == dataset_dir.MANIFEST:
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(dataset_dir.Shelf, "write_json", kill)
+        patch.setattr(dataset_dir.DatasetDir, "write_json", kill)
         with pytest.raises(Killed):
             tree.merge(out)
     made = tree.merge(out)
@@ -1134,7 +1135,7 @@ def test_killed_while_a_run_is_removed(tree: Grown, out: Path, monkeypatch: pyte
 
     with monkeypatch.context() as patch:
         patch.setattr("shutil.rmtree", kill)
-        patch.setattr(merge, "_is_nothing_new", lambda *_: True)
+        patch.setattr(Manifest, "is_unchanged_by", lambda *_: True)
         with pytest.raises(Killed):
             tree.merge(out)
     tree.file("htmls", "http://a.example/0").write_bytes(tree.bodies["http://a.example/0"])
@@ -1198,8 +1199,8 @@ def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_merge_by_call(tree: Grown, out: Path) -> None:
     """Called as a function, merge gives the manifest, and raises what the command would say."""
     with inline():
-        facts = merge.merge(tree.root, out, {}, print)
-    assert facts == Made(out).manifest
+        manifest = merge.merge(tree.root, out, {}, print)
+    assert manifest.as_json() == Made(out).manifest
     with pytest.raises(UsageError), inline():
         merge.merge(tree.root, tree.root / "links", {}, print)
     with pytest.raises(TreeError), inline():
@@ -1212,7 +1213,7 @@ def test_bar(tree: Grown, out: Path, capsys: pytest.CaptureFixture[str]) -> None
     with inline():
         merge.merge(tree.root, out, {"formats": ALL}, print, bar=True)
     err = capsys.readouterr().err
-    assert [step for step in ("reading", "writing", "binding") if step in err] == ["reading", "writing", "binding"]
+    assert [step for step in ("reading", "writing", "joining") if step in err] == ["reading", "writing", "joining"]
 
 
 # -- DEFECTS: each of these fails now; whoever mends one removes its mark (strict, so that none is forgotten)

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl import merge, store, urls
+from fscrawl.dataset.crew import Crew
 from fscrawl.parse import links
 from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord, timestamp
 from fscrawl.store import Tree
@@ -181,10 +182,10 @@ def inline() -> Iterator[None]:
     """Have merges do their work in this process: a tenth of the time, and it can be patched."""
 
     @contextlib.contextmanager
-    def crew(*_: object, bar: bool) -> Iterator[merge.Crew]:
-        yield merge.Crew(Inline(), 1, bar=bar)
+    def crew(*_: object, bar: bool) -> Iterator[Crew]:
+        yield Crew(Inline(), 1, bar=bar)
 
-    with mock.patch.object(merge, "_crew", crew):
+    with mock.patch.object(merge, "open_crew", crew):
         yield
 
 

@@ -16,7 +16,7 @@ from typing import Self
 import pytest
 
 from fscrawl import __version__
-from fscrawl.merge import _trouble
+from fscrawl.dataset.cluster import _problem
 from tests.support import datasets
 from tests.support.crawling import Running
 
@@ -230,7 +230,7 @@ def test_a_lost_scheduler_is_one_line(
         done = merging.wait()
     assert (done.code, done.out) == (1, ""), done
     assert done.err == (
-        f"fscrawl: --scheduler {cluster.address}: it or its workers are gone; the same command goes on from here\n"
+        f"fscrawl: --scheduler {cluster.address}: it or its workers are gone; run the same command again to continue\n"
     )
     for worker in cluster.workers:
         worker.kill()
@@ -270,9 +270,9 @@ def test_a_worker_elsewhere_is_refused(cluster: Cluster, tree: Path, tmp_path: P
 def test_what_keeps_a_worker_from_working(tree: Path, tmp_path: Path) -> None:
     """A worker must have this version, and see the tree and the dataset's lock."""
     out = tmp_path / "dataset"
-    assert "is not there" in _trouble(tree, out, __version__)
+    assert "is not there" in _problem(tree, out, __version__)
     (out / ".merge").mkdir(parents=True)
     (out / ".merge/lock").touch()
-    assert _trouble(tree, out, __version__) == ""
-    assert _trouble(tmp_path, out, __version__).startswith(f"{tmp_path}/.fscrawl is not there")
-    assert _trouble(tree, out, "0.0.1") == f"it has fscrawl {__version__}, not 0.0.1"
+    assert _problem(tree, out, __version__) == ""
+    assert _problem(tmp_path, out, __version__).startswith(f"{tmp_path}/.fscrawl is not there")
+    assert _problem(tree, out, "0.0.1") == f"it has fscrawl {__version__}, not 0.0.1"

@@ -8,129 +8,130 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import dataset_dir as room
-from fscrawl.dataset.dataset_dir import ROOMS, Shelf
+from fscrawl.dataset import dataset_dir
+from fscrawl.dataset.dataset_dir import FOLDERS, DatasetDir
+from fscrawl.dataset.manifest import Manifest, Part, RunSummary
 from fscrawl.errors import TreeError, UsageError
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return Shelf(tmp_path / "out")
+def directory(tmp_path):
+    return DatasetDir(tmp_path / "out")
 
 
-def names(shelf):
-    return sorted(str(path.relative_to(shelf.root)) for path in shelf.root.rglob("*") if path.is_file())
+def names(directory):
+    return sorted(str(path.relative_to(directory.root)) for path in directory.root.rglob("*") if path.is_file())
 
 
-def test_publish(shelf):
+def test_publish(directory):
     """A file has its name only when it is whole; what it replaces is there until then."""
-    shelf.write("pages/x", "old")
-    with shelf.publish("pages/x") as temporary:
+    directory.write("pages/x", "old")
+    with directory.publish("pages/x") as temporary:
         temporary.write_text("new")
-        assert shelf.path("pages/x").read_text() == "old"
-        assert temporary.parent == shelf.path("pages")
+        assert directory.path("pages/x").read_text() == "old"
+        assert temporary.parent == directory.path("pages")
         assert temporary.name.startswith(".")
-    assert shelf.path("pages/x").read_text() == "new"
-    assert names(shelf) == ["pages/x"]
+    assert directory.path("pages/x").read_text() == "new"
+    assert names(directory) == ["pages/x"]
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyError("x"), KeyboardInterrupt()])
-def test_publish_that_fails(shelf, error):
+def test_publish_that_fails(directory, error):
     """A block that fails leaves neither file nor temporary; an OSError becomes a TreeError with the file's path."""
 
     def fail():
-        with shelf.publish("pages/x") as temporary:
+        with directory.publish("pages/x") as temporary:
             temporary.write_text("half")
             raise error
 
     with pytest.raises(TreeError if isinstance(error, OSError) else type(error)) as caught:
         fail()
-    assert names(shelf) == []
+    assert names(directory) == []
     if isinstance(error, OSError):
-        assert str(caught.value).startswith(f"{shelf.path('pages/x')}: the disk is full")
+        assert str(caught.value).startswith(f"{directory.path('pages/x')}: the disk is full")
 
 
-def test_publish_nothing(shelf):
+def test_publish_nothing(directory):
     """A block that writes no file is an error, not an empty file."""
-    with pytest.raises(TreeError), shelf.publish("x"):
+    with pytest.raises(TreeError), directory.publish("x"):
         pass
 
 
-def test_json(shelf):
+def test_json(directory):
     """JSON is read as it was written; what is not there is None, and what is torn is said to be."""
-    assert shelf.read_json("x.json") is None
-    shelf.write_json("x.json", {"ä": [1, None]})
-    assert shelf.read_json("x.json") == {"ä": [1, None]}
-    shelf.path("x.json").write_text("{")
+    assert directory.read_json("x.json") is None
+    directory.write_json("x.json", {"ä": [1, None]})
+    assert directory.read_json("x.json") == {"ä": [1, None]}
+    directory.path("x.json").write_text("{")
     with pytest.raises(UsageError, match="--rebuild"):
-        shelf.read_json("x.json")
-    shelf.path("dir.json").mkdir()
+        directory.read_json("x.json")
+    directory.path("dir.json").mkdir()
     with pytest.raises(UsageError, match="--rebuild"):
-        shelf.read_json("dir.json")
+        directory.read_json("dir.json")
 
 
-def test_facts(shelf):
+def test_part(directory):
     """A part is described by path, rows, size and SHA-256."""
-    shelf.write("pages/x", "abc")
+    directory.write("pages/x", "abc")
     digest = hashlib.sha256(b"abc").hexdigest()
-    assert shelf.facts("pages/x", 7) == {"path": "pages/x", "rows": 7, "bytes": 3, "sha256": digest}
+    assert directory.part("pages/x", 7) == Part("pages/x", 7, 3, digest)
 
 
-def test_can_be_pickled(shelf):
-    """A shelf goes to other processes."""
-    assert pickle.loads(pickle.dumps(shelf)).root == shelf.root
+def test_can_be_pickled(directory):
+    """A directory goes to other processes."""
+    assert pickle.loads(pickle.dumps(directory)).root == directory.root
 
 
-def test_opened_once(shelf):
+def test_opened_once(directory):
     """A directory is opened by one merge at a time, and by the next when that is over, however it ended."""
-    with shelf.opened():
-        with pytest.raises(UsageError, match="another merge"), Shelf(shelf.root).opened():
+    with directory.opened():
+        with pytest.raises(UsageError, match="another merge"), DatasetDir(directory.root).opened():
             pass
-        assert names(shelf) == [".merge/lock"]
-    with pytest.raises(KeyError), shelf.opened():
+        assert names(directory) == [".merge/lock"]
+    with pytest.raises(KeyError), directory.opened():
         raise KeyError
-    with shelf.opened():
+    with directory.opened():
         pass
 
 
-def test_without_locks(shelf, monkeypatch):
+def test_without_locks(directory, monkeypatch):
     """Where the file system has no locks, a merge goes on without."""
 
     def flock(*_):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(room.fcntl, "flock", flock)
-    with shelf.opened(), Shelf(shelf.root).opened():
+    monkeypatch.setattr(dataset_dir.fcntl, "flock", flock)
+    with directory.opened(), DatasetDir(directory.root).opened():
         pass
 
 
-def test_lock_is_not_inherited(shelf):
+def test_lock_is_not_inherited(directory):
     """A process that a merge starts does not hold the lock when the merge is gone."""
-    with shelf.opened():
+    with directory.opened():
         mine = [path for path in Path("/proc/self/fd").iterdir() if path.exists()]
         locks = [int(path.name) for path in mine if path.readlink().match("*/.merge/lock")]
         assert [os.get_inheritable(each) for each in locks] == [False]
 
 
-def test_only_a_dataset_is_opened(shelf, tmp_path):
+def test_only_a_dataset_is_opened(directory, tmp_path):
     """A directory with anything in it, and no dataset, is refused; so is a file."""
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "x").touch()
-    with pytest.raises(UsageError, match="not empty"), Shelf(tmp_path / "other").opened():
+    with pytest.raises(UsageError, match="not empty"), DatasetDir(tmp_path / "other").opened():
         pass
-    with pytest.raises(UsageError, match="takes a directory"), Shelf(tmp_path / "other" / "x").opened():
+    with pytest.raises(UsageError, match="must be a directory"), DatasetDir(tmp_path / "other" / "x").opened():
         pass
     assert sorted(path.name for path in (tmp_path / "other").iterdir()) == ["x"]
 
 
-def test_directory_cannot_be_made(shelf, tmp_path):
+def test_directory_cannot_be_made(directory, tmp_path):
     """Where the directory cannot be made, that is said with its path."""
-    shelf.root.symlink_to(tmp_path / "nowhere" / "x")
-    with pytest.raises(TreeError, match="out"), shelf.opened():
+    directory.root.symlink_to(tmp_path / "nowhere" / "x")
+    with pytest.raises(TreeError, match="out"), directory.opened():
         pass
 
 
-def test_sweep(shelf):
+def test_sweep(directory):
     """Temporaries of a merge that was killed are removed wherever they may be, and nothing else is."""
     there = [
         "manifest.json",
@@ -140,47 +141,47 @@ def test_sweep(shelf):
     ]
     there += ["jsonl/pages/part.jsonl.gz", "notes/.mine.tmp", "pages/visible.tmp"]
     temporaries = [".manifest.json.1-a.tmp", ".merge/.options.json.1.tmp", ".merge/run-0001/.batch.1.tmp"]
-    temporaries += [f"{name}/.part.parquet.31-ab.tmp" for name in ROOMS] + ["csv/links/.part.csv.31.tmp"]
+    temporaries += [f"{name}/.part.parquet.31-ab.tmp" for name in FOLDERS] + ["csv/links/.part.csv.31.tmp"]
     for name in there + temporaries:
-        shelf.write(name, "x")
-    shelf.sweep()
-    assert names(shelf) == sorted(there)
+        directory.write(name, "x")
+    directory.sweep()
+    assert names(directory) == sorted(there)
 
 
-def test_sweep_of_nothing(shelf):
+def test_sweep_of_nothing(directory):
     """There may be nothing to sweep, not even the directory."""
-    shelf.sweep()
-    assert not shelf.root.exists()
+    directory.sweep()
+    assert not directory.root.exists()
 
 
-def test_remove(shelf):
+def test_remove(directory):
     """A directory is gone from its name at once, so that one half removed is not taken for whole."""
-    shelf.write(".merge/run-0001/plan.jsonl", "x")
-    shelf.remove(".merge/run-0001")
-    assert list(shelf.path(".merge").iterdir()) == []
+    directory.write(".merge/run-0001/plan.jsonl", "x")
+    directory.remove(".merge/run-0001")
+    assert list(directory.path(".merge").iterdir()) == []
     with pytest.raises(TreeError):
-        shelf.remove(".merge/run-0001")
+        directory.remove(".merge/run-0001")
 
 
 OURS = ["manifest.json", "README.md", ".merge/options.json", ".merge/seen-0001.parquet", ".merge/run-0002/plan.jsonl"]
-OURS += [f"{name}/part" for name in ROOMS] + ["jsonl/pages/part", "csv/links/part"]
+OURS += [f"{name}/part" for name in FOLDERS] + ["jsonl/pages/part", "csv/links/part"]
 
 
-def test_start_over(shelf):
+def test_start_over(directory):
     """Starting over removes all that is a dataset's, and nothing that is not."""
-    with shelf.opened():
+    with directory.opened():
         for name in [*OURS, "NOTES", "mine/x"]:
-            shelf.write(name, "x")
-        shelf.start_over()
-        assert not shelf.was_starting_over()
-        assert names(shelf) == [".merge/lock", "NOTES", "mine/x"]
+            directory.write(name, "x")
+        directory.start_over()
+        assert not directory.was_starting_over()
+        assert names(directory) == [".merge/lock", "NOTES", "mine/x"]
 
 
-def test_start_over_with_nothing_there(shelf):
+def test_start_over_with_nothing_there(directory):
     """A new directory can be started over, too."""
-    with shelf.opened():
-        shelf.start_over()
-        assert names(shelf) == [".merge/lock"]
+    with directory.opened():
+        directory.start_over()
+        assert names(directory) == [".merge/lock"]
 
 
 class Killed(BaseException):
@@ -188,11 +189,11 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("step", range(14))
-def test_start_over_killed(shelf, monkeypatch, step):
+def test_start_over_killed(directory, monkeypatch, step):
     """Killed at any step of starting over, the dataset says so, and the next one who asks can finish it."""
-    with shelf.opened():
+    with directory.opened():
         for name in OURS:
-            shelf.write(name, "x")
+            directory.write(name, "x")
         left = iter(range(step))
 
         def stop(call):
@@ -204,37 +205,69 @@ def test_start_over_killed(shelf, monkeypatch, step):
             return wrapped
 
         with monkeypatch.context() as patch:
-            patch.setattr(room.Path, "unlink", stop(room.Path.unlink))
+            patch.setattr(dataset_dir.Path, "unlink", stop(dataset_dir.Path.unlink))
             patch.setattr(shutil, "rmtree", stop(shutil.rmtree))
             try:
-                shelf.start_over()
+                directory.start_over()
             except Killed:
-                assert shelf.was_starting_over()
-                assert ".merge/lock" in names(shelf)
-                assert shelf.path(".merge/rebuilding").exists()
-        if shelf.was_starting_over():
-            shelf.start_over()
-        assert names(shelf) == [".merge/lock"]
+                assert directory.was_starting_over()
+                assert ".merge/lock" in names(directory)
+                assert directory.path(".merge/rebuilding").exists()
+        if directory.was_starting_over():
+            directory.start_over()
+        assert names(directory) == [".merge/lock"]
 
 
-def test_start_over_that_fails(shelf, monkeypatch):
+def test_start_over_that_fails(directory, monkeypatch):
     """What the file system refuses is said in one line."""
-    with shelf.opened():
-        shelf.write("manifest.json", "x")
+    with directory.opened():
+        directory.write("manifest.json", "x")
 
         def unlink(*_, **__):
             raise OSError(30, "Read-only file system")
 
-        monkeypatch.setattr(room.Path, "unlink", unlink)
+        monkeypatch.setattr(dataset_dir.Path, "unlink", unlink)
         with pytest.raises(TreeError):
-            shelf.start_over()
+            directory.start_over()
 
 
-def test_newer_manifest(shelf):
+MANIFEST = Manifest(
+    made_by="fscrawl 1",
+    crawl="c",
+    options={"text": "visible"},
+    counts={"pages": 2, "duplicates": 0, "near_duplicates": 0, "errors": 1},
+    left_out={"broken": 1},
+    fields={"price": {"found": 1, "missing": 0, "bad": 1}},
+    runs=(RunSummary(1, {"pages": 2, "duplicates": 0, "near_duplicates": 0}, {"broken": 1}),),
+    parts=(Part("pages/part-0001-00000.parquet", 2, 100, "ab"), Part("errors/part-0001-00000.parquet", 1, 9, "cd")),
+)
+
+
+def test_a_manifest_is_read_as_it_was_written(directory):
+    """A manifest is the same after it was written and read; on the disk its keys have their order."""
+    directory.write_json("manifest.json", MANIFEST.as_json())
+    assert directory.manifest() == MANIFEST
+    written = directory.read_json("manifest.json")
+    assert list(written) == ["format", "made_by", "crawl", "options", "counts", "left_out", "fields", "runs", "files"]
+    assert list(written["runs"][0]) == ["run", "counts", "left_out"]
+    assert list(written["files"][0]) == ["path", "rows", "bytes", "sha256"]
+
+
+@pytest.mark.parametrize("values", [{"format": 1}, [], {**MANIFEST.as_json(), "files": [{}]}, {"format": "x"}])
+def test_what_is_no_manifest_is_refused(directory, values):
+    """JSON that is not a manifest is an error in one line, which names the file and says what to do."""
+    directory.write_json("manifest.json", values)
+    with pytest.raises(UsageError, match=r"manifest\.json: not a manifest .* --rebuild"):
+        directory.manifest()
+
+
+def test_newer_manifest(directory):
     """A manifest of a newer format is refused, one of no format is read."""
-    assert shelf.manifest() is None
-    shelf.write_json("manifest.json", {"format": 2})
+    assert directory.manifest() is None
+    directory.write_json("manifest.json", {"format": 2})
     with pytest.raises(UsageError, match="update fscrawl"):
-        shelf.manifest()
-    shelf.write_json("manifest.json", {"format": 1})
-    assert shelf.manifest() == {"format": 1}
+        directory.manifest()
+    unnumbered = MANIFEST.as_json()
+    del unnumbered["format"]
+    directory.write_json("manifest.json", unnumbered)
+    assert directory.manifest() == MANIFEST

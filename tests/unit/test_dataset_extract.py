@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import dedupe, plan, tables
+from fscrawl.dataset import dedupe, plan, reading, tables
 from fscrawl.dataset import extract as batches
-from fscrawl.dataset import reading as room
-from fscrawl.dataset.extract import Gathered, gather, rows_of
+from fscrawl.dataset.extract import BatchResult, extract_batch, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
@@ -33,19 +32,19 @@ def tree(tmp_path):
 
 def job_of(tree, tmp_path, **options):
     job = Job(tree.root, tmp_path / "out", 1, Options(**options), "c1")
-    plan.make(job.shelf, job.tree, Filters(job.options), [], 1)
+    plan.make(job.directory, job.tree, Filters(job.options), [], 1)
     return job
 
 
 def only(job):
-    (batch,) = plan.batches(job.shelf, 1)
+    (batch,) = plan.batches(job.directory, 1)
     return batch
 
 
 def test_job_can_be_pickled(tree, tmp_path):
     """A job goes to other processes, also when its parts have been made."""
     job = job_of(tree, tmp_path, fields=RULES)
-    assert (job.tree.root, job.shelf.root, job.rules is None) == (tree.root, tmp_path / "out", False)
+    assert (job.tree.root, job.directory.root, job.rules is None) == (tree.root, tmp_path / "out", False)
     other = pickle.loads(pickle.dumps(job))
     assert other == job
     assert other.rows == job.rows
@@ -56,26 +55,26 @@ def test_job_can_be_pickled(tree, tmp_path):
 def test_facts(tree, tmp_path):
     """A batch says how many rows and bytes it has, and what became of the fields."""
     job = job_of(tree, tmp_path, fields=RULES)
-    facts = gather(job, only(job))
-    assert (facts.rows, facts.raw_bytes, facts.broken, +facts.left_out) == (3, 24, [], {})
-    assert facts.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
+    result = extract_batch(job, only(job))
+    assert (result.rows, result.raw_bytes, result.broken, +result.left_out) == (3, 24, [], {})
+    assert result.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
 
 
 def test_done_once(tree, tmp_path, monkeypatch):
-    """A batch that an earlier try did is not done again, and has the same facts."""
+    """A batch that an earlier try did is not done again, and has the same result."""
     job = job_of(tree, tmp_path)
     tree.file("htmls", B).unlink()
-    facts = gather(job, only(job))
-    assert facts.broken == [("a.example", tree.records[B].key, "its body is missing")]
+    result = extract_batch(job, only(job))
+    assert result.broken == [("a.example", tree.records[B].key, "its body is missing")]
     monkeypatch.setattr(TreeFiles, "read", None)
-    assert gather(job, only(job)) == facts
+    assert extract_batch(job, only(job)) == result
 
 
 def test_rows(tree, tmp_path, monkeypatch):
     """Rows come in the order of the plan, whole or in some columns, in record batches of limited size."""
     monkeypatch.setattr(batches, "_FLUSH_BYTES", 1)
     job = job_of(tree, tmp_path, fields=RULES)
-    gather(job, only(job))
+    extract_batch(job, only(job))
     parts = list(rows_of(job, 0))
     assert len(parts) >= 2
     keys = [row["key"] for part in parts for row in part.to_pylist()]
@@ -90,7 +89,7 @@ def test_records_gone_since_the_plan(tree, tmp_path):
     """A record that somebody removed after the plan was made is broken."""
     job = job_of(tree, tmp_path)
     tree.file("links", B).unlink()
-    assert gather(job, only(job)).broken == [("a.example", tree.records[B].key, "its record is gone")]
+    assert extract_batch(job, only(job)).broken == [("a.example", tree.records[B].key, "its record is gone")]
 
 
 @pytest.mark.parametrize(("faults", "rows"), [(1, 3), (3, 3)])
@@ -106,8 +105,8 @@ def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
         return read(self, place)
 
     monkeypatch.setattr(TreeFiles, "read", busy)
-    monkeypatch.setattr(room, "_BUSY_S", 0)
-    assert gather(job, only(job)).rows == rows
+    monkeypatch.setattr(reading, "_BUSY_S", 0)
+    assert extract_batch(job, only(job)).rows == rows
 
 
 def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
@@ -118,9 +117,9 @@ def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
         raise TreeBusyError("stale")
 
     monkeypatch.setattr(TreeFiles, "read", busy)
-    monkeypatch.setattr(room, "_BUSY_S", 0)
+    monkeypatch.setattr(reading, "_BUSY_S", 0)
     with pytest.raises(TreeBusyError):
-        gather(job, only(job))
+        extract_batch(job, only(job))
     assert [path.name for path in (job.out / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
 
 
@@ -133,7 +132,7 @@ def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
 
     monkeypatch.setattr(TreeFiles, "read", gone)
     with pytest.raises(TreeError, match="mount"):
-        gather(job, only(job))
+        extract_batch(job, only(job))
 
 
 @pytest.mark.parametrize("room_name", ["links", "htmls"])
@@ -143,9 +142,9 @@ def test_a_directory_in_its_place(tree, tmp_path, room_name):
     path.unlink()
     path.mkdir()
     job = job_of(tree, tmp_path)
-    facts = gather(job, only(job))
-    assert facts.rows == 2
-    assert "cannot be read: is a directory" in facts.broken[0][2]
+    result = extract_batch(job, only(job))
+    assert result.rows == 2
+    assert "cannot be read: is a directory" in result.broken[0][2]
 
 
 def test_directory_in_place_of_a_failure(tree, tmp_path):
@@ -203,7 +202,7 @@ def test_language(tree, tmp_path, header, html, expected):
 )
 def test_is_time(tmp_path, text, right):
     """A time is one that can be told in UTC; and whatever is one can be exported."""
-    assert room.is_time(text) == right
+    assert reading.is_time(text) == right
     if right:
         tree = Grown(tmp_path / "t")
         tree.page(A, fetched_at=text)
@@ -216,35 +215,36 @@ def test_is_time(tmp_path, text, right):
 def test_encodable():
     """Only what might hold half a surrogate pair is written and read again."""
     page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, (), title="ä \U0001f600")
-    assert room.encodable(page, page.to_json()) is page
+    assert reading.encodable(page, page.to_json()) is page
     escaped = json.dumps({"title": "\U0001f600"}).encode()
-    assert room.encodable(page, escaped) == page
+    assert reading.encodable(page, escaped) == page
     broken = ErrorRecord("u", "k", 0, "", "t", "m", "dns", "\ud800", 1)
-    assert room.encodable(broken, b'"\xed\xa0\x80"').message == "?"
+    assert reading.encodable(broken, b'"\xed\xa0\x80"').message == "?"
 
 
 def test_noindex():
     """Both words keep a page out of an index, others do not."""
     page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, ())
-    assert not room.is_noindex(page)
+    assert not reading.is_noindex(page)
     for robots, expected in ((["noindex"], True), (["follow", "none"], True), (["nofollow", "noarchive"], False)):
         values = json.loads(page.to_json()) | {"robots": robots}
-        assert room.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
+        assert reading.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
 
 
 def test_facts_and_json():
     """What is kept of a batch is read as it was."""
-    facts = Gathered(1, 2, {"broken": 1}, [("h", "k", "why")], {"f": [1, 0, 0]})
-    assert Gathered.from_json(json.loads(json.dumps(vars(facts)))) == facts
+    result = BatchResult(1, 2, {"broken": 1}, [("h", "k", "why")], {"f": [1, 0, 0]})
+    assert BatchResult.from_json(json.loads(json.dumps(result.as_json()))) == result
 
 
 def test_groups():
     """A group is full by rows or by bytes; a batch larger than that is one by itself."""
     rows, raw = dedupe._GROUP_ROWS, dedupe._GROUP_BYTES
-    assert dedupe.groups([]) == []
-    assert dedupe.groups([Gathered(rows + 1, 1), Gathered(0, 0), Gathered(1, 1)]) == [range(1), range(1, 3)]
-    assert dedupe.groups([Gathered(1, raw), Gathered(1, 1), Gathered(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
-    assert dedupe.groups([Gathered(rows, 1)]) == [range(1)]
+    groups = dedupe.cut_into_groups
+    assert groups([]) == []
+    assert groups([BatchResult(rows + 1, 1), BatchResult(0, 0), BatchResult(1, 1)]) == [range(1), range(1, 3)]
+    assert groups([BatchResult(1, raw), BatchResult(1, 1), BatchResult(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
+    assert groups([BatchResult(rows, 1)]) == [range(1)]
 
 
 def test_paths(tree, tmp_path):

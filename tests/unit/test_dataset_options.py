@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fscrawl.dataset import options as room
+from fscrawl.dataset import options
 from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, rules, since, status
 from fscrawl.errors import UsageError
 from fscrawl.storage.records import ErrorRecord, PageRecord
@@ -88,10 +88,10 @@ def test_bad_since(text):
 
 def test_bad_texts(tmp_path):
     """Expressions, choices and statuses are checked, and named with their flag."""
-    with pytest.raises(UsageError, match=r"--include \(: it takes a regular expression"):
+    with pytest.raises(UsageError, match=r"--include \(: not a regular expression"):
         expression("(", "--include")
     assert expression("a+", "--include") == "a+"
-    with pytest.raises(UsageError, match="--format x: it takes one of parquet"):
+    with pytest.raises(UsageError, match="--format x: must be one of parquet"):
         one_of("x", FORMATS, "--format")
     assert one_of("csv", FORMATS, "--format") == "csv"
     for text in ("", "20", "2000", "6xx", "xxx", "2XX", "200\n", "٢٠٠", "0xx"):
@@ -111,7 +111,7 @@ def test_rules(tmp_path):
         rules(path)
 
 
-@pytest.mark.parametrize("name", sorted(room.TAKEN))
+@pytest.mark.parametrize("name", sorted(options.TAKEN))
 def test_taken_names(tmp_path, name):
     """No field may be called like a column."""
     path = tmp_path / "fields.toml"

@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.dataset import plan
-from fscrawl.dataset.dataset_dir import Shelf
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import Batch
 from tests.support.trees import Grown
@@ -19,46 +19,46 @@ def tree(tmp_path):
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return Shelf(tmp_path / "out")
+def directory(tmp_path):
+    return DatasetDir(tmp_path / "out")
 
 
-def planned(shelf, run=1):
-    return [name for batch in plan.batches(shelf, run) for name in batch.names()]
+def planned(directory, run=1):
+    return [name for batch in plan.batches(directory, run) for name in batch.names()]
 
 
-def test_order(tree, shelf, monkeypatch):
+def test_order(tree, directory, monkeypatch):
     """Hosts come in order, keys in order within a host, in batches of one size that hosts may share."""
     monkeypatch.setattr(plan, "BATCH_PAGES", 4)
-    assert not plan.is_made(shelf, 1)
-    assert plan.make(shelf, tree.tree, Filters(Options()), [], 1) == 10
-    assert plan.is_made(shelf, 1)
-    assert planned(shelf) == sorted((url.split("/")[2], record.key) for url, record in tree.records.items())
-    batches = list(plan.batches(shelf, 1))
+    assert not plan.is_made(directory, 1)
+    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
+    assert plan.is_made(directory, 1)
+    assert planned(directory) == sorted((url.split("/")[2], record.key) for url, record in tree.records.items())
+    batches = list(plan.batches(directory, 1))
     assert [(batch.index, len(batch)) for batch in batches] == [(0, 4), (1, 4), (2, 2)]
     assert [host for host, _ in batches[1].hosts] == ["a.example", "b.example"]
 
 
-def test_temporaries_are_no_pages(tree, shelf):
+def test_temporaries_are_no_pages(tree, directory):
     """What is being written, or is no page's file, is not planned."""
     place = tree.root / "links" / "a.example"
     for name in (f".{'0' * 24}.json.m.1-0.tmp", "notes.txt", "0.json", f"{'0' * 24}.json~"):
         (place / name).touch()
     (tree.root / "links" / ".hidden").mkdir()
-    assert plan.make(shelf, tree.tree, Filters(Options()), [], 1) == 10
+    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
 
 
-def test_hosts_that_are_not_wanted(tree, shelf):
+def test_hosts_that_are_not_wanted(tree, directory):
     """Hosts that no filter lets pass are not listed."""
-    assert plan.make(shelf, tree.tree, Filters(Options(hosts=("a.*",))), [], 1) == 5
+    assert plan.make(directory, tree.tree, Filters(Options(hosts=("a.*",))), [], 1) == 5
 
 
-def test_nothing(tmp_path, shelf):
+def test_nothing(tmp_path, directory):
     """A tree without pages has an empty plan, which is made all the same."""
     tree = Grown(tmp_path / "empty")
-    assert plan.make(shelf, tree.tree, Filters(Options()), [], 1) == 0
-    assert plan.is_made(shelf, 1)
-    assert list(plan.batches(shelf, 1)) == []
+    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 0
+    assert plan.is_made(directory, 1)
+    assert list(plan.batches(directory, 1)) == []
 
 
 def test_only_what_is_new(tree, tmp_path):
@@ -68,9 +68,9 @@ def test_only_what_is_new(tree, tmp_path):
         tree.page(f"http://{'abc'[number]}.example/new{number}")
         tree.merge(tmp_path / "made")
     tree.page("http://a.example/last")
-    shelf = Shelf(made.out)
-    assert plan.make(shelf, tree.tree, Filters(Options()), [1, 2, 3, 4], 5) == 1
-    assert planned(shelf, 5) == [("a.example", tree.records["http://a.example/last"].key)]
+    directory = DatasetDir(made.out)
+    assert plan.make(directory, tree.tree, Filters(Options()), [1, 2, 3, 4], 5) == 1
+    assert planned(directory, 5) == [("a.example", tree.records["http://a.example/last"].key)]
 
 
 def test_batch():

@@ -276,10 +276,10 @@ def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
 def test_parts_by_size():
     """A segment larger than a part is a part of its own."""
     limit = warc.PART_BYTES
-    assert warc.parts([]) == []
-    assert warc.parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
-    assert warc.parts([limit, 1]) == [range(1), range(1, 2)]
-    assert warc.parts([limit - 1, 1]) == [range(2)]
+    assert warc.cut_into_parts([]) == []
+    assert warc.cut_into_parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
+    assert warc.cut_into_parts([limit, 1]) == [range(1), range(1, 2)]
+    assert warc.cut_into_parts([limit - 1, 1]) == [range(2)]
 
 
 def test_table_is_readable(made):

@@ -84,7 +84,7 @@ def test_later_pages_change_nothing(rows, more):
 @given(st.lists(st.integers(0, 3 * warc.PART_BYTES)))
 def test_archive_parts(sizes):
     """Parts have all segments in their order, and none that could have been split is too large."""
-    parts = warc.parts(sizes)
+    parts = warc.cut_into_parts(sizes)
     assert [index for part in parts for index in part] == list(range(len(sizes)))
     assert all(len(part) == 1 or sum(sizes[n] for n in part) <= warc.PART_BYTES for part in parts)
     for one, other in itertools.pairwise(parts):
