@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fscrawl.storage.atomic import read_file
 from fscrawl.storage.files import TreeFiles
-from fscrawl.storage.layout import PAUSE, SEEDS, SETTINGS, STOP
+from fscrawl.storage.layout import PAUSE, SEEDS, SETTINGS, SIGNS, STOP
 from fscrawl.storage.retrying import BRIEF
 
 
@@ -29,8 +29,8 @@ class Controls:
         PAUSE and STOP are looked up in two ways. On NFS a listing is fresh and a look-up by name may be old; on sshfs a
         listing may be 20 s old and a look-up by name is fresh.
         """
-        found = {name for name in self._files.names() if name in (PAUSE, STOP) or name.startswith(f"{PAUSE}.")}
-        return frozenset(found | {name for name in (PAUSE, STOP) if self._files.exists(name)})
+        found = {name for name in self._files.names() if name in SIGNS or name.startswith(f"{PAUSE}.")}
+        return frozenset(found | {name for name in SIGNS if self._files.exists(name)})
 
     def put_sign(self, name: str) -> None:
         """Create a sign, unless it is there."""

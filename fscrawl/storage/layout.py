@@ -18,6 +18,7 @@ SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"
 PAUSE = "PAUSE"
 STOP = "STOP"
+SIGNS = (PAUSE, STOP)  # and PAUSE.<host>
 CREATION = ".creation"  # followed by a number: which machine makes the tree (see `creation`)
 
 HTMLS = "htmls"
