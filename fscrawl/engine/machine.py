@@ -1,12 +1,12 @@
-"""The main loop of one machine: what its shards hold → the frontier → the workers → the frontier and the feed.
+"""The main loop of one machine: it takes tasks from the frontier, gives them to the workers, and takes in the outcomes.
 
     tick        heartbeats, leases, feeds and edits are looked at when it is time (`membership`)
-    dispatch    whatever the frontier lets go is submitted, while the workers have room
-    collect     outcomes come back, and are settled (`outcomes`)
-    leave       when nothing is left anywhere, a limit is reached, or somebody asks
+    dispatch    while the workers have room, each task that the frontier hands out is submitted (`pool`)
+    take        outcomes come back, and the frontier is brought up to date (`outcomes`)
+    leave       when no machine has anything left to do, when a limit is reached, or when a person asks for it
 
-Promise: the loop ends by itself; whatever ends it, what the tree holds is enough to go on from. A signal is obeyed
-within the time of the exchanges in flight, a second one at once.
+Promise: the loop ends by itself. Whatever ends it, the crawl can go on from what is in the tree. After a first signal
+the loop ends when the exchanges in flight are over; after a second one it ends at once.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.outcomes import Bookkeeper
-from fscrawl.engine.pool import Place, Pool
+from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
-from fscrawl.engine.watchdog import Sentinel
+from fscrawl.engine.watchdog import Watchdog
+from fscrawl.engine.worker_process import WorkerSetup
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
@@ -37,15 +38,17 @@ from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
 from fscrawl.worker import CrawlConfig
 
-_LONGEST_WAIT_S = 0.25  # so that a signal, the fleet and the progress line are seen to
-_PARTING_S = 5.0
+_LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
+_WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one machine takes part. `reseed`: trust the link files alone; `follow`: stay when all is done.
+    """How one machine takes part.
 
-    `refresh_before`: ask again for pages that were last fetched or looked at before that time (RFC 3339).
+    reseed           read all link files again, and do not trust the feeds
+    follow           stay when all is done, and wait for new seeds
+    refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
     """
 
     workers: int
@@ -57,7 +60,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended: what it did, its exit code, and what stopped it if it was not the end."""
+    """How a run ended: what it did, its exit code, and why it stopped if the crawl was not finished."""
 
     counts: Counts
     exit_code: int
@@ -66,7 +69,7 @@ class Result:
 
 
 def check_usable(settings: Settings) -> None:
-    """SettingsError if this machine cannot do what they say: a secret is not in its environment, a file not there."""
+    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing."""
     fetch = settings.fetch
     if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in value for value in fetch.headers.values()):
         Fetcher(fetch, settings.politeness, threads=1).close()
@@ -89,19 +92,19 @@ class Machine:
         self._options = options
         self._interrupts = 0
         self._interrupted_at = 0.0
-        self._trouble: TreeError | None = None
+        self._tree_error: TreeError | None = None
         self._finished = False
         check_usable(settings)
-        self._sentinel = Sentinel(self._interrupt, progress.warn, str(tree.root))
+        self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
-        self._watch = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
+        self._edits = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
             tree,
             self._frontier,
             self._stored,
-            self._watch,
+            self._edits,
             reseed=options.reseed,
             counters=self._beat,
             warn=progress.warn,
@@ -127,12 +130,12 @@ class Machine:
 
     @property
     def _settings(self) -> Settings:
-        return self._watch.settings
+        return self._edits.settings
 
     def run(self) -> Result:
-        """Crawl until the end; TreeError if the tree could not be used any more (all that was stored stays)."""
+        """Crawl until the end; TreeError if the tree cannot be used any more (what is stored stays)."""
         began = time.monotonic()
-        with self._sentinel:
+        with self._watchdog:
             self._pool = self._new_pool()
             try:
                 self._crawl()
@@ -141,58 +144,59 @@ class Machine:
                 self._membership.abandon()
                 if not isinstance(error, TreeError):
                     raise
-                self._trouble = error
+                self._tree_error = error
             self._pool.close()
         self._frontier.close()
         self._show(last=True)
-        if self._trouble is not None:
+        if self._tree_error is not None:
             if not self._interrupts:
-                raise self._trouble
-            self._progress.warn(str(self._trouble))
-        return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stopped())
+                raise self._tree_error
+            self._progress.warn(str(self._tree_error))
+        return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stop_reason())
 
     def _new_pool(self) -> Pool:
         settings = self._settings
         tree, permit = self._tree, self._membership.permit
-        place = Place(tree.root, tree.record, tree.machine, tree.files.fsync, self._options.threads, permit)
+        fsync = tree.files.fsync
+        setup = WorkerSetup(tree.root, tree.record, tree.machine, fsync, self._options.threads, permit)
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
-        return Pool(self._options.workers, place, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
+        return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:
-        """Tell whether it is worth waiting for the tree; who wants to leave waits for no more than a hiccup."""
-        self._sentinel.alive()
-        return not self._interrupts or time.monotonic() - self._interrupted_at < _PARTING_S
+        """Tell whether to go on waiting for the tree; after a signal only for a few seconds."""
+        self._watchdog.alive()
+        return not self._interrupts or time.monotonic() - self._interrupted_at < _WAIT_FOR_TREE_WHEN_LEAVING_S
 
     def _crawl(self) -> None:
         self._membership.join()
         self._count_stored()
         self._loop()
         if self._finished:
-            self._tree.check_there()  # where the share has gone, what is missing is no sign that all is done
-        if self._trouble is None:
-            remove_own_temporaries(self._pool.bereaved, self._tree)
+            self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
+        if self._tree_error is None:
+            remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
             self._membership.leave(finished=self._finished)
         else:
             self._membership.abandon()
 
     def _config(self) -> CrawlConfig:
-        return CrawlConfig(self._settings, self._watch.seeds)
+        return CrawlConfig(self._settings, self._edits.seeds)
 
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_INTERRUPTED
-        there = self._watch.stopped or self._counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
+        there = self._edits.stopped or self._counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
         return EXIT_OK if there else EXIT_UNUSABLE_RESULT
 
-    def _stopped(self) -> str | None:
+    def _stop_reason(self) -> str | None:
         if self._interrupts:
             return "interrupted"
-        if self._watch.stopped:
+        if self._edits.stopped:
             return f"{STOP} is in the root"
-        return "crawl.max_pages is reached" if self._budget() <= 0 else None
+        return "crawl.max_pages is reached" if self._pages_left() <= 0 else None
 
-    # -- what others ask
+    # -- what the heartbeat says
 
     def _beat(self) -> Beat:
         """Give the counters of a heartbeat; called from the thread that beats."""
@@ -206,16 +210,16 @@ class Machine:
             hosts=len(self._frontier.scheduler),
             memory=anonymous_bytes(),
             state=self._state(),
-            settings=self._watch.settings_digest,
-            settings_at=self._watch.settings_at,
+            settings=self._edits.settings_digest,
+            settings_at=self._edits.settings_at,
             **self._frontier.scheduler.stats(time.monotonic()),
         )
 
     def _state(self) -> str:
-        """Say what keeps this machine from fetching; "" if nothing does."""
+        """Give what keeps this machine from fetching, "" if nothing does."""
         if self._leaving():
             return "stopping"
-        if self._watch.paused:
+        if self._edits.paused:
             return "paused"
         if self._membership.fenced:
             return "fenced"
@@ -225,25 +229,25 @@ class Machine:
 
     def _loop(self) -> None:
         drained = False
-        while self._going():
-            self._sentinel.alive()
-            self._trouble = self._trouble or self._membership.trouble(self._retrying.limit_s)
-            if self._membership.tick(hungry=not self._frontier.pending):
+        while self._has_work():
+            self._watchdog.alive()
+            self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
+            if self._membership.tick(starved=not self._frontier.pending):
                 self._frontier.use(self._settings)
                 self._retrying.limit_s = self._settings.store.patience
-                self._pool.tell(self._config())
-            held_back = self._leaving() or self._watch.paused
+                self._pool.reconfigure(self._config())
+            held_back = self._leaving() or self._edits.paused
             if not held_back:
                 self._dispatch()
             elif not drained:
                 self._pool.drain()
             drained = held_back
-            self._frontier.scheduler.paused = self._watch.paused_hosts
-            for answer in self._pool.wait(self._patience_s(), excused=self._membership.fenced):
-                self._trouble = self._bookkeeper.take(answer) or self._trouble
+            self._frontier.scheduler.paused = self._edits.paused_hosts
+            for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
+                self._tree_error = self._bookkeeper.take(answer) or self._tree_error
             self._show()
 
-    def _going(self) -> bool:
+    def _has_work(self) -> bool:
         if self._frontier.in_flight or self._bookkeeper.probes_in_flight:
             return True
         if self._leaving():
@@ -252,15 +256,15 @@ class Machine:
         return not self._finished
 
     def _leaving(self) -> bool:
-        return bool(self._interrupts) or self._watch.stopped or self._trouble is not None or self._budget() <= 0
+        return bool(self._interrupts) or self._edits.stopped or self._tree_error is not None or self._pages_left() <= 0
 
     def _count_stored(self) -> None:
-        """Where pages are limited, count those there are: other machines' beats tell how many come to them."""
+        """If pages are limited, count the stored ones; what other machines add later is in their heartbeats."""
         if self._settings.crawl.max_pages is not None:
             self._stored_before = sum(len(self._tree.keys(HTMLS, host)) for host in self._tree.hosts(HTMLS))
             self._elsewhere_before = self._membership.pages_elsewhere()
 
-    def _budget(self) -> float:
+    def _pages_left(self) -> float:
         """Pages that may still be stored."""
         limit = self._settings.crawl.max_pages
         if limit is None:
@@ -271,7 +275,7 @@ class Machine:
     def _may_dispatch(self) -> bool:
         if self._outage.is_on or self._membership.fenced:
             return False
-        return self._pool.has_room and self._frontier.in_flight < self._budget()
+        return self._pool.has_room and self._frontier.in_flight < self._pages_left()
 
     def _dispatch(self) -> None:
         now = time.monotonic()
@@ -288,18 +292,18 @@ class Machine:
                 self._frontier.finish(task, None)
 
     def _probe(self, now: float) -> None:
-        """During an outage: ask a host now and then whether the network is back."""
-        if not self._pool.has_room:  # what is asked for now would be lost
+        """During an outage, ask a host from time to time whether the network is back."""
+        if not self._pool.has_room:  # the probe could not be submitted
             return
         target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
         if target is not None:
             self._pool.submit(ProbeTask(target[1], target[0]))
             self._bookkeeper.probes_in_flight += 1
         elif not self._outage.is_on:
-            self._progress.warn("no host has ever answered: going on, and what fails is written down")
+            self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")
 
-    def _patience_s(self) -> float:
-        """How long to wait for an answer before there may be something new to dispatch or to work at."""
+    def _wait_for_answers_s(self) -> float:
+        """Give how long to wait for an answer until there may be something new to dispatch or to do."""
         if self._membership.busy:
             return 0.0
         next_at = self._frontier.next_at()
@@ -321,11 +325,11 @@ class Machine:
             self._progress.show(counts)
 
     def _interrupt(self) -> None:
-        """First signal: finish what is in flight. Second: leave now. Called from the sentinel's thread."""
+        """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog."""
         self._interrupts += 1
         self._interrupted_at = time.monotonic()
         if self._interrupts > 1:
             if hasattr(self, "_pool"):
                 self._pool.kill()
             os._exit(EXIT_INTERRUPTED)
-        self._progress.warn("stopping: waiting for what is in flight; once more to leave at once")
+        self._progress.warn("stopping when the pages in flight are done; a second Ctrl-C leaves at once")

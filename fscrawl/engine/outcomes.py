@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from fscrawl.config.settings import Settings
-from fscrawl.engine.pool import Died, Trouble
+from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.worker_process import Answer, TreeUnusable
 from fscrawl.errors import TreeError
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
@@ -68,12 +69,12 @@ class Bookkeeper:
         self.counts = Counts()
         self.probes_in_flight = 0
 
-    def take(self, answer: Outcome | Died | Trouble) -> TreeError | None:
+    def take(self, answer: Answer | KilledWorker) -> TreeError | None:
         """Take in one answer; give the error if the tree could not be used."""
         match answer:
-            case Died():
+            case KilledWorker():
                 return self._record_worker_death(answer.task)
-            case Trouble():
+            case TreeUnusable():
                 self._end_undone(answer.task, None)
                 return answer.error
             case _:
@@ -173,7 +174,7 @@ class Bookkeeper:
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
-        trouble = None
+        tree_error = None
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
         elif isinstance(task, PageTask):
@@ -183,9 +184,9 @@ class Bookkeeper:
             try:
                 self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
             except TreeError as error:
-                trouble = error
+                tree_error = error
         self._end_undone(task, time.monotonic())
-        return trouble
+        return tree_error
 
     # -- what they have in common
 

@@ -1,6 +1,6 @@
-"""What a crawl says while it runs: a tqdm line on a terminal, a plain line every 30 s elsewhere, JSON if asked for.
+"""What a crawl shows while it runs: a tqdm line on a terminal, else a plain line every 30 s, or JSON lines.
 
-Nothing that came from the web is printed raw: `plain` takes control characters and terminal escapes out of it.
+Promise: nothing from the web is printed raw; `plain` replaces control characters and terminal escapes.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from typing import Any, TextIO
 
 from fscrawl.util.terminal import plain
 
-_EVERY_S = 30.0
-_REDRAW_S = 0.25
+_LINE_EVERY_S = 30.0
+_REDRAW_EVERY_S = 0.25
 
 
 @dataclass
 class Counts:
-    """What this run has done, and what is before it.
+    """What this run has done, and what is left to do.
 
     pages, redirects, skipped   records stored by this run
-    unchanged                   stored pages that were looked at again, and are as they were
-    bytes                       of the bodies
-    errors                      failures written down, by class
-    retried                     passing failures that were tried again
-    cut                         URLs left out, by the limit that did it
+    unchanged                   stored pages that were checked again, and stay as they are
+    bytes                       of the stored bodies
+    errors                      error records written, by class
+    retried                     failures that were returned for another attempt
+    pending, in_flight, hosts   as in the frontier
+    reseeding                   hosts whose link files are still to be read
+    state                       what keeps this machine from fetching, "" if nothing does
+    cut                         URLs left out, by the setting that did it
     """
 
     pages: int = 0
@@ -56,63 +59,67 @@ class Progress:
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         if mode == "line" and self._stream.isatty():
-            from tqdm import tqdm  # noqa: PLC0415 - slow to load, and of use to a terminal only
+            from tqdm import tqdm  # noqa: PLC0415 - slow to load, and only a terminal needs it
 
-            self._bar = tqdm(unit=" pages", dynamic_ncols=True, smoothing=0.1, file=self._stream, mininterval=_REDRAW_S)
+            self._bar = tqdm(
+                unit=" pages", dynamic_ncols=True, smoothing=0.1, file=self._stream, mininterval=_REDRAW_EVERY_S
+            )
 
     def show(self, counts: Counts) -> None:
-        """Show how far the crawl is, if it is time to."""
+        """Show how far the crawl is, if the next line is due."""
         if self._bar is not None:
-            self._bar.set_postfix_str(_facts(counts), refresh=False)
+            self._bar.set_postfix_str(_summary(counts), refresh=False)
             self._bar.update(counts.pages - self._bar.n)
-        elif self._mode != "quiet" and time.monotonic() - self._shown >= _EVERY_S:
-            self._line(counts)
+        elif self._mode != "quiet" and time.monotonic() - self._shown >= _LINE_EVERY_S:
+            self._print_progress(counts)
 
-    def _line(self, counts: Counts) -> None:
+    def _print_progress(self, counts: Counts) -> None:
         now = time.monotonic()
         rate = (counts.pages - self._pages_shown) / max(now - self._shown, 1e-9)
         self._shown, self._pages_shown = now, counts.pages
         if self._mode == "json":
-            self._json("progress", **vars(counts), pages_per_s=round(rate, 1))
+            self._print_json("progress", **vars(counts), pages_per_s=round(rate, 1))
         else:
-            print(f"{counts.pages} pages, {rate:.1f}/s, {_facts(counts)}", file=self._stream, flush=True)
+            print(f"{counts.pages} pages, {rate:.1f}/s, {_summary(counts)}", file=self._stream, flush=True)
 
     def event(self, url: str, what: str, **facts: Any) -> None:
-        """Tell what came of one URL, if that was asked for."""
+        """Show what came of one URL, with --verbose."""
         if not self._verbose:
             return
         if self._mode == "json":
-            self._json(what, url=plain(url), **facts)
+            self._print_json(what, url=plain(url), **facts)
         else:
-            self.say(f"{what:<8} {plain(url)}" + "".join(f" {name}={plain(str(f))}" for name, f in facts.items()))
+            self.print_line(
+                f"{what:<8} {plain(url)}" + "".join(f" {name}={plain(str(f))}" for name, f in facts.items())
+            )
 
     def warn(self, text: str) -> None:
-        """Say what somebody should know, even when quiet."""
+        """Print a warning, also with --quiet."""
         if self._mode == "json":
-            self._json("warning", message=plain(text))
+            self._print_json("warning", message=plain(text))
         else:
-            self.say(plain(text))
+            self.print_line(plain(text))
 
-    def say(self, text: str) -> None:
-        """Print a line without tearing the progress line."""
+    def print_line(self, text: str) -> None:
+        """Print a line above the progress line."""
         if self._bar is not None:
             self._bar.write(text, file=self._stream)
         else:
             print(text, file=self._stream, flush=True)
 
     def close(self, counts: Counts) -> None:
-        """Take the progress line off, after a last look."""
+        """Draw the progress line for the last time, and end it."""
         if self._bar is not None:
             self.show(counts)
             self._bar.close()
         elif self._mode == "json":
-            self._json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
+            self._print_json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
 
-    def _json(self, event: str, **facts: Any) -> None:
+    def _print_json(self, event: str, **facts: Any) -> None:
         print(json.dumps({"event": event, **facts}), file=self._stream, flush=True)
 
 
-def _facts(counts: Counts) -> str:
+def _summary(counts: Counts) -> str:
     errors = sum(counts.errors.values())
     reseeding = f"{counts.reseeding} hosts to re-seed from, " if counts.reseeding else ""
     state = f"{counts.state.upper()}, " if counts.state else ""

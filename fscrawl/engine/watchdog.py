@@ -1,10 +1,10 @@
-"""Threads beside the main loop that touch nothing of the tree, and so work when that hangs.
+"""Threads beside the main loop that do not touch the tree, and so work while a call to it hangs.
 
-A file server that stops answering holds every call of a hard mount, the main loop among them, for as long as it likes.
-Then no signal handler runs (Python calls them in the main thread) and no line is printed. So one thread here takes
-SIGINT and SIGTERM, and another says so when the main loop has not been heard of for long.
+A file server that stops answering can hold every call to a hard mount for any time, also a call of the main loop. Then
+no signal handler runs (Python runs them in the main thread) and no line is printed. So one thread here receives SIGINT
+and SIGTERM, and another warns when the main loop has not called `alive` for long.
 
-Promise: the first signal asks to stop, a second one leaves at once, whatever hangs.
+Promise: the first signal asks the crawl to stop, a second one ends the process at once, whatever hangs.
 """
 
 from __future__ import annotations
@@ -18,45 +18,48 @@ from multiprocessing import resource_tracker
 from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_GLANCE_S = 1.0
-_SILENT_S = 15.0  # the main loop comes by several times a second
+_CHECK_EVERY_S = 1.0
+_SILENT_S = 15.0  # the main loop calls `alive` several times a second
 
 
-def _nothing(*_: object) -> None:
-    """Be there, so that a signal does no more than write its byte."""
+def _do_nothing(*_: object) -> None:
+    """Handle a signal: with a handler set, Python writes its number into the pipe that `_listen` reads."""
 
 
-class Sentinel:
-    """Inside the `with`, in the main thread: signals call `on_signal`, and `alive` is to be called again and again."""
+class Watchdog:
+    """A context manager for the main thread. Inside, signals call `on_signal`, and `alive` must be called often."""
 
-    def __init__(self, on_signal: Callable[[], None], tell: Callable[[str], None], where: str) -> None:
-        """`tell`: is told when nothing has been heard of the main loop for long, and when it goes on; `where` it is."""
+    def __init__(self, on_signal: Callable[[], None], warn: Callable[[str], None], where: str) -> None:
+        """`warn`: called when the main loop has been silent for long, and when it goes on.
+
+        `where`: what the main loop probably waits for.
+        """
         self._on_signal = on_signal
-        self._tell = tell
+        self._warn = warn
         self._where = where
         self._over = threading.Event()
-        self._told = False
+        self._warned = False
         self._alive_at = time.monotonic()
-        self._ear = threading.Thread(target=self._listen, name="signals", daemon=True)
-        self._eye = threading.Thread(target=self._watch, name="sentinel", daemon=True)
+        self._listener = threading.Thread(target=self._listen, name="signals", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def __enter__(self) -> Self:
         resource_tracker.ensure_running()  # when it starts, it unblocks these signals
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         self._fd_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        self._handlers = {number: signal.signal(number, _nothing) for number in _SIGNALS}
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # for the system would choose this thread
+        self._handlers = {number: signal.signal(number, _do_nothing) for number in _SIGNALS}
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # else the system would choose this thread
         self._alive_at = time.monotonic()
-        self._ear.start()
-        self._eye.start()
+        self._listener.start()
+        self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         os.write(self._write_end, b"\0")
-        self._ear.join()
-        self._eye.join()
+        self._listener.join()
+        self._watcher.join()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
@@ -65,17 +68,17 @@ class Sentinel:
         os.close(self._write_end)
 
     def alive(self) -> None:
-        """The main loop goes round."""
+        """Say that the main loop goes on."""
         silent_s = time.monotonic() - self._alive_at
         self._alive_at = time.monotonic()
-        if self._told:
-            self._told = False
-            self._tell(f"{self._where} answers again, after {silent_s:.0f} s")
+        if self._warned:
+            self._warned = False
+            self._warn(f"{self._where} answers again, after {silent_s:.0f} s")
 
     def _listen(self) -> None:
-        """Hear of signals by the bytes that CPython writes for each, in whatever thread it comes.
+        """Learn of signals by the byte that CPython writes for each, whichever thread receives it.
 
-        Not by sigtimedwait: after SIGSTOP and SIGCONT CPython's reports a signal that never was.
+        Not by sigtimedwait: after SIGSTOP and SIGCONT, CPython's version reports a signal that was never sent.
         """
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         while number := os.read(self._read_end, 1)[0]:
@@ -83,10 +86,10 @@ class Sentinel:
                 self._on_signal()
 
     def _watch(self) -> None:
-        while not self._over.wait(_GLANCE_S):
-            if not self._told and time.monotonic() - self._alive_at > _SILENT_S:
-                self._told = True
-                self._tell(
-                    f"{self._where} has not answered for {_SILENT_S:.0f} s: nothing is fetched until it does; what is"
+        while not self._over.wait(_CHECK_EVERY_S):
+            if not self._warned and time.monotonic() - self._alive_at > _SILENT_S:
+                self._warned = True
+                self._warn(
+                    f"{self._where} has not answered for {_SILENT_S:.0f} s: nothing is fetched until it does. What is"
                     " stored is safe (Ctrl-C twice leaves at once)"
                 )

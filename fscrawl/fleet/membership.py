@@ -40,9 +40,9 @@ from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
 _FLUSH_S = 1.0
-_HUNGRY_ROUND_S = 1.0
+_STARVED_ROUND_S = 1.0
 _SOON_S = 0.1
-_HUNGRY_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
+_STARVED_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
 _SLICE_S = 0.05  # of chores, between two looks at the workers
 _SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
 _LONG_REST_S = 5.0  # shorter ones are over before another machine could begin
@@ -124,7 +124,7 @@ class Membership:
         self._stored.list_hosts()
         self._needed |= {self._frontier.location(seed).shard for seed in self._watch.seeds}
         self._needed |= shards_of(self._tree, self._stored.hosts)
-        self._round(now, hungry=True)
+        self._round(now, starved=True)
         self._check_feeds()
 
     def _check_feeds(self) -> None:
@@ -137,7 +137,7 @@ class Membership:
         for peer in self.fleet.live_peers(now):
             del over[peer.machine]
         if any(sent > self._reader.offsets.get(machine, 0) for machine, sent in over.items()):
-            self._read_feeds(now, hungry=True)  # they may have grown between that reading and this look
+            self._read_feeds(now, starved=True)  # they may have grown between that reading and this look
         self._read_instead_of(m for m, sent in over.items() if sent > self._reader.offsets.get(m, 0))
 
     def _read_instead_of(self, damaged: Iterable[str]) -> None:
@@ -235,24 +235,24 @@ class Membership:
         """Pages that other machines have stored, of this and of earlier runs."""
         return sum(peer.last().pages for peer in self.fleet.peers.values())
 
-    def tick(self, *, hungry: bool) -> bool:
-        """Do what is due; tell whether the settings or the seeds have changed. `hungry`: there is nothing to fetch."""
+    def tick(self, *, starved: bool) -> bool:
+        """Do what is due; tell whether the settings or the seeds have changed. `starved`: there is nothing to fetch."""
         now = time.monotonic()
         changed = False
         self._fence(now)
         self._work_at_chores()
-        if hungry:  # what was set while there was work is too far off
-            self._next_round = min(self._next_round, now + _HUNGRY_ROUND_S)
+        if starved:  # what was set while there was work is too far off
+            self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
             self._frontier.forget_past_rests(now)
             self._next_round = float("inf")  # a round may ask for the next to come soon
-            changed = self._round(now, hungry=hungry)
-            often = hungry or self._releasing or self._arriving or self.fenced
+            changed = self._round(now, starved=starved)
+            often = starved or self._releasing or self._arriving or self.fenced
             beat = self._watch.settings.fleet.beat
-            self._next_round = min(self._next_round, now + (min(_HUNGRY_ROUND_S, beat / 4) if often else beat))
+            self._next_round = min(self._next_round, now + (min(_STARVED_ROUND_S, beat / 4) if often else beat))
         if now >= self._next_flush or self._frontier.idle:
             self._writer.flush()
-            self._next_flush = now + (_HUNGRY_FLUSH_S if hungry else _FLUSH_S)
+            self._next_flush = now + (_STARVED_FLUSH_S if starved else _FLUSH_S)
         self._update()
         return changed
 
@@ -272,14 +272,14 @@ class Membership:
 
     # -- a round
 
-    def _round(self, now: float, *, hungry: bool) -> bool:
+    def _round(self, now: float, *, starved: bool) -> bool:
         if self.fenced:
             return False
         self._watch.look_for_signs()
         self.fleet.observe(now)
         changes = self.fleet.look(now)
         self._lose(changes.lost)
-        self._read_feeds(now, hungry=hungry)
+        self._read_feeds(now, starved=starved)
         self._release(now)
         self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
         return self._look_for_edits(now)
@@ -289,15 +289,15 @@ class Membership:
         """For so long a listing may be out of date."""
         return max(self.fleet.dead_after_s, CACHES_LIVE_S)
 
-    def _read_feeds(self, now: float, *, hungry: bool) -> None:
+    def _read_feeds(self, now: float, *, starved: bool) -> None:
         """Read what is new; a machine with enough to do only where there is something new, by what peers say.
 
-        A hungry one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
+        A starved one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
         """
         live = {peer.machine: peer.sent for peer in self.fleet.live_peers(now)}
         told = [machine for machine, sent in live.items() if sent]
         self._drained -= live.keys()
-        if hungry:
+        if starved:
             since = now - 2 * self._stale_s
             nothing_new = {machine for machine in self._drained if self.fleet.peers[machine].grown_at < since}
         else:

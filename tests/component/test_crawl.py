@@ -317,9 +317,9 @@ def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Progress("line", verbose=False, stream=stream)
     shown.show(Counts(pages=1))
     assert stream.getvalue() == ""
-    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
     shown.show(Counts(pages=1234, pending=5, hosts=6, in_flight=7))
-    monkeypatch.setattr(progress, "_EVERY_S", 30.0)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 30.0)
     shown.show(Counts(pages=2000))
     shown.close(Counts(pages=2000))
     (line,) = lines_of(stream.getvalue())
@@ -329,7 +329,7 @@ def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The JSON progress line has all counts."""
-    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     Progress("json", verbose=False, stream=stream).show(Counts(pages=3, bytes=10))
     (line,) = events(stream.getvalue())

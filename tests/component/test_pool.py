@@ -15,7 +15,8 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
-from fscrawl.engine.pool import Died, Place, Pool, Trouble
+from fscrawl.engine.pool import KilledWorker, Pool
+from fscrawl.engine.worker_process import TreeUnusable, WorkerSetup
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import FailedForGood, Outcome, Returned, Stored
@@ -32,7 +33,7 @@ SETTINGS = Settings(
 )
 
 Start = Callable[..., Pool]
-Answer = Outcome | Died | Trouble
+Answer = Outcome | KilledWorker | TreeUnusable
 
 
 @pytest.fixture
@@ -50,8 +51,8 @@ def start(root: Path) -> Iterator[Start]:
         delay_s: float = 0.0,
     ) -> Pool:
         config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS))
-        place = Place(root, record, "machine-1-abcdef", False, threads)
-        started.append(Pool(workers, place, config, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
+        setup = WorkerSetup(root, record, "machine-1-abcdef", False, threads)
+        started.append(Pool(workers, setup, config, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
         return started[-1]
 
     yield pool
@@ -167,12 +168,12 @@ def test_killed_worker_is_replaced(start: Start) -> None:
         assert {answer.task for answer in answers} == set(tasks)
         assert all(isinstance(answer, Outcome) for answer in answers)
         assert pool.replaced == 1
-        assert pool.bereaved == {tasks[0].host}
+        assert pool.hosts_of_dead_workers == {tasks[0].host}
         assert worker_pids(pool) != killed
 
 
 def test_page_that_kills_twice(start: Start, root: Path) -> None:
-    """A page that kills its worker twice comes back as `Died`; the others of that worker are done."""
+    """A page that kills its worker twice comes back as `KilledWorker`; the others of that worker are done."""
 
     def kill() -> None:
         for pid in worker_pids(pool):
@@ -184,7 +185,7 @@ def test_page_that_kills_twice(start: Start, root: Path) -> None:
         for path in paths:
             pool.submit(task(served.url(HOSTS[0], path)))
         answers = gather(pool, 5)
-        died = [answer.task.url for answer in answers if isinstance(answer, Died)]
+        died = [answer.task.url for answer in answers if isinstance(answer, KilledWorker)]
         assert died == [served.url(HOSTS[0], "/deadly")]
         assert pool.replaced == 2
         assert served.count(path="/deadly") == 2
@@ -207,7 +208,7 @@ def test_dying_worker_takes_no_other_along(start: Start) -> None:
         for each in others:
             pool.submit(each)
         answers = gather(pool, 3)
-        assert [answer.task for answer in answers if isinstance(answer, Died)] == [deadly]
+        assert [answer.task for answer in answers if isinstance(answer, KilledWorker)] == [deadly]
         assert all(served.count(HOSTS[1], f"/{n}") == 1 for n in range(2))
 
 
@@ -217,7 +218,7 @@ def test_hung_worker_is_killed(start: Start) -> None:
         pool = start(hung_after_s=0.4)
         pool.submit(task(served.url(HOSTS[0], "/slow")))
         (answer,) = gather(pool, 1)
-        assert isinstance(answer, Died)
+        assert isinstance(answer, KilledWorker)
         assert served.count(path="/slow") <= 2
 
 
@@ -228,7 +229,7 @@ def test_worker_that_waits_for_the_tree_is_not_killed(start: Start) -> None:
         pool.submit(task(served.url(HOSTS[0], "/slow")))
         until = time.monotonic() + 1.5
         while time.monotonic() < until:
-            assert list(pool.wait(0.05, excused=True)) == []
+            assert list(pool.wait(0.05, tree_stalled=True)) == []
         assert pool.replaced == 0
         pool._waited_at -= 100  # this process stood still itself
         assert list(pool.wait(0.05)) == []
@@ -277,7 +278,7 @@ def test_tree_that_vanishes_is_trouble(start: Start, root: Path) -> None:
         root.rename(root.with_name("away"))
         pool.submit(task(served.url(HOSTS[0], "/2")))
         (answer,) = gather(pool, 1)
-    assert isinstance(answer, Trouble)
+    assert isinstance(answer, TreeUnusable)
     assert answer.error.exit_code == 75
     assert not root.exists()
 
@@ -288,7 +289,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
     root.rename(away)
     with web() as served:
         pool = start()
-        pool.tell(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS)))
+        pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS)))
         assert list(pool.wait(1.0)) == []
         away.rename(root)
         pool.submit(task(served.url(HOSTS[0], "/1")))
@@ -299,7 +300,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers that never say a word end the crawl with a line of advice, not in an endless loop."""
-    monkeypatch.setattr("fscrawl.engine.pool._STILLBORN", 2)
+    monkeypatch.setattr("fscrawl.engine.pool._MAX_DEATHS_AT_START", 2)
     pool = start()
 
     def kill_each() -> None:
@@ -314,13 +315,13 @@ def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_new_settings_reach_the_workers(start: Start) -> None:
-    """After `tell`, the workers go by the new settings."""
+    """After `reconfigure`, the workers go by the new settings."""
     changed = replace(SETTINGS, fetch=replace(SETTINGS.fetch, headers={"X-Now": "new"}))
     with web() as served:
         pool = start()
         pool.submit(task(served.url(HOSTS[0], "/1")))
         gather(pool, 1)
-        pool.tell(CrawlConfig(changed, frozenset()))
+        pool.reconfigure(CrawlConfig(changed, frozenset()))
         pool.submit(task(served.url(HOSTS[0], "/2")))
         gather(pool, 1)
         assert [e.headers.get("x-now") for e in served.requests()] == [None, "new"]

@@ -121,10 +121,10 @@ class Member:
         self._turn()
         self.heart.beat()
 
-    def tick(self, *, hungry=True):
+    def tick(self, *, starved=True):
         self._turn()
         self.world.clock.now += 2  # so that a round is due
-        changed = self.membership.tick(hungry=hungry)
+        changed = self.membership.tick(starved=starved)
         if changed:
             self.frontier.use(self.watch.settings)
         return changed
@@ -1089,18 +1089,18 @@ def test_flush_about_once_a_second(world):
     """While there is work, what is found is flushed once a second; when there is none, at once."""
     world.create(url(MINE[0]), url(MINE[0], "x"))
     a = world.join("a")
-    a.tick(hungry=False)
+    a.tick(starved=False)
     flushed = a.membership._writer.sent
     a.membership.discover([url(MINE[0], "y")], 1, "")
     world.clock.now -= 1.9
-    a.tick(hungry=False)
+    a.tick(starved=False)
     assert a.membership._writer.sent == flushed
-    a.tick(hungry=False)
+    a.tick(starved=False)
     assert a.membership._writer.sent > flushed
 
 
 def test_feeds_of_the_long_dead(world, monkeypatch):
-    """Feeds of machines that are over are read for as long as caches live, hungry or not, and then no more."""
+    """Feeds of machines that are over are read for as long as caches live, starved or not, and then no more."""
     world.create(url(MINE[0]))
     b = world.join("b")
     b.membership.leave(finished=False)

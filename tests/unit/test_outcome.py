@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from fscrawl.frontier.flags import SITEMAP, Flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
@@ -17,7 +18,7 @@ from fscrawl.handlers.outcome import (
     Unchanged,
 )
 
-PAGE = PageTask("http://a.example/x", "a.example", "0" * 24, 2, "f" * 24, 1, check=False, mark="sitemap")
+PAGE = PageTask("http://a.example/x", "a.example", "0" * 24, 2, "f" * 24, 1, check=False, flags=Flags(SITEMAP))
 ROBOTS = RobotsTask("http://a.example/x", "a.example", 2)
 PROBE = ProbeTask("http://a.example/x", "a.example")
 EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)

@@ -1,4 +1,4 @@
-"""What a crawl says while it runs, with a clock in its hand."""
+"""What a crawl shows while it runs, by a clock of the test."""
 
 import io
 import json
@@ -41,7 +41,7 @@ def spoken(progress):
 
 
 def test_line_every_thirty_seconds(make, clock):
-    """Elsewhere than on a terminal a line comes every 30 s, with the rate since the last."""
+    """Without a terminal a line is printed every 30 s, with the rate since the last one."""
     progress = make()
     progress.show(Counts(pages=5))
     clock.now += 29.9
@@ -62,7 +62,7 @@ def test_line_every_thirty_seconds(make, clock):
 
 
 def test_json(make, clock):
-    """Asked for, each line is a JSON object: progress, warnings, what came of a URL, and the end."""
+    """In mode "json" each line is an object: progress, warnings, what came of a URL, and the end."""
     progress = make("json", verbose=True)
     counts = Counts(pages=3)
     counts.errors["dns"] = 2
@@ -79,7 +79,7 @@ def test_json(make, clock):
 
 
 def test_quiet(make, clock):
-    """Quiet is quiet, but for warnings."""
+    """In mode "quiet" only warnings are printed."""
     progress = make("quiet")
     clock.now += 100
     progress.show(Counts())
@@ -91,14 +91,14 @@ def test_quiet(make, clock):
 
 
 def test_verbose(make):
-    """Asked for, a line tells what came of each URL, with nothing from the web raw."""
+    """With verbose, a line says what came of each URL, and nothing from the web is raw."""
     progress = make(verbose=True)
     progress.event("http://a.example/\x1b[31m", "stored", status=200, message="\x07x")
     assert said(progress) == "stored   http://a.example/?[31m status=200 message=?x\n"
 
 
 def test_not_verbose(make):
-    """Not asked for, none does."""
+    """Without verbose there is no such line."""
     progress = make()
     progress.event("http://a.example/", "stored", status=200)
     progress.close(Counts())
@@ -106,10 +106,10 @@ def test_not_verbose(make):
 
 
 def test_terminal(make):
-    """A terminal has one line that is drawn anew, and other lines come above it, whole."""
+    """On a terminal one line is drawn again and again; other lines are printed above it, whole."""
     progress = make(stream=Terminal())
     progress.show(Counts(pages=3, pending=9))
-    progress.say("a line")
+    progress.print_line("a line")
     progress.warn("another\x1b")
     progress.close(Counts(pages=12, pending=1))
     text = said(progress)
@@ -120,10 +120,10 @@ def test_terminal(make):
 
 
 def test_plain_stream_by_default(monkeypatch):
-    """Without a stream it is standard error."""
+    """The default stream is standard error."""
     stream = io.StringIO()
     monkeypatch.setattr("sys.stderr", stream)
-    Progress("line", verbose=False).say("x")
+    Progress("line", verbose=False).print_line("x")
     assert stream.getvalue() == "x\n"
 
 
@@ -132,5 +132,5 @@ def test_plain_stream_by_default(monkeypatch):
     [("a b", "a b"), ("é✓", "é✓"), ("\x1b]0;x\x07", "?]0;x?"), ("\u202e\u2028\x85\x00", "????"), ("a\r\nb", "a??b")],
 )
 def test_plain(text, shown):
-    """Control characters, escapes and what turns a line round come out as question marks."""
+    """Control characters, escapes and characters that change the direction of text become question marks."""
     assert plain(text) == shown

@@ -1,0 +1,240 @@
+"""What runs inside a worker process: threads that do tasks, and the pipe to the machine. `pool` is the other end.
+
+Vocabulary:
+  inbox      the tasks that wait here for a thread
+  outbox     the answers that wait here to be sent
+  stalled    a thread whose task has taken long: it waits for a slow host, so another thread may work beside it
+
+The machine sends a `Message`; this process sends lists of `Answer`. Promise: each task that is received is answered
+once, unless the process dies; and the process ends when the machine is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import signal
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from fscrawl.errors import TreeError
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.task import PageTask, ProbeTask, Task
+from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
+from fscrawl.handlers.records import error_record
+from fscrawl.http.fetch import Failed
+from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.retrying import Retrying
+from fscrawl.store import Tree
+from fscrawl.util.memory import keep_freed_memory
+from fscrawl.worker import CrawlConfig, Worker
+
+MAX_THREADS_FACTOR = 5  # times `threads`, if most of them are stalled
+_PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
+_FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
+_STALL_CHECK_S = 0.25
+_EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
+
+
+# -- what the two ends send each other
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Give back the tasks that no thread has begun: each comes back as `Returned`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End, when the threads have done what is in the inbox."""
+
+
+class TreeUnusable(NamedTuple):
+    """The tree could not be used for `task`."""
+
+    task: Task
+    error: TreeError
+
+
+Message = list[Task] | CrawlConfig | Drain | Stop
+Answer = Outcome | TreeUnusable
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it."""
+
+    root: Path
+    record: TreeRecord
+    machine: str
+    fsync: bool
+    threads: int
+    permit: Permit | None = None
+
+    def tree(self, wait_s: float) -> Tree:
+        """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
+        retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
+        return Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
+
+
+def _always() -> bool:
+    return True
+
+
+def stalls_after_s(task: Task) -> float:
+    """Give how long a task may take before it counts as stalled; the machine counts by the same rule."""
+    return _PAGE_STALLS_AFTER_S if isinstance(task, PageTask) else _FIRST_CONTACT_STALLS_AFTER_S
+
+
+# -- the process
+
+_connection: Connection
+_setup: WorkerSetup
+_config: CrawlConfig
+
+
+def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
+    """Set up a new worker process. What is passed here is inherited by the fork; an open pipe must be."""
+    global _connection, _setup, _config
+    _connection, _setup, _config = connection, setup, config
+    keep_freed_memory()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it: looking through them for cycles finds none
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the machine decides
+
+
+def serve() -> None:
+    """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time."""
+    try:
+        _WorkerProcess(_connection, _setup, _config).run()
+    except (EOFError, ConnectionError):
+        os._exit(0)
+
+
+class _WorkerProcess:
+    def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
+        self._connection = connection
+        self._setup = setup
+        self._worker = self._new_worker(config)
+        self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._outbox: deque[Answer] = deque()
+        self._sending = threading.Lock()
+        self._tree_unusable = False  # the machine is going to stop: what is fetched now could not be stored
+        self._threads: list[threading.Thread] = []
+        self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
+
+    def run(self) -> None:
+        for _ in range(self._setup.threads):
+            self._add_thread()
+        while not isinstance(message := self._receive(), Stop):
+            match message:
+                case Drain():
+                    self._return_waiting()
+                case CrawlConfig():
+                    self._worker = self._new_worker(message)
+                case _:
+                    for task in message:
+                        self._inbox.put(task)
+                    self._replace_stalled_threads()
+        for _ in self._threads:
+            self._inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _new_worker(self, config: CrawlConfig) -> Worker:
+        self._tree = self._setup.tree(config.settings.store.patience)
+        return Worker(self._tree, config, self._setup.threads, self._setup.permit, self._host_has_answered)
+
+    def _host_has_answered(self) -> None:
+        """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""
+        self._stalled_from.pop(threading.get_ident(), None)
+
+    def _receive(self) -> Message:
+        """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""
+        while not self._connection.poll(_STALL_CHECK_S):
+            self._replace_stalled_threads()
+        message: Message = self._connection.recv()
+        return message
+
+    # -- threads
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _replace_stalled_threads(self) -> None:
+        """If tasks wait while threads are stalled, add as many threads as are stalled."""
+        if self._inbox.qsize() and len(self._threads) < MAX_THREADS_FACTOR * self._setup.threads:
+            now = time.monotonic()
+            stalled = sum(now > at for at in self._stalled_from.copy().values())
+            for _ in range(min(self._setup.threads + stalled - len(self._threads), self._inbox.qsize())):
+                self._add_thread()
+
+    def _work(self) -> None:
+        me = threading.get_ident()
+        while (task := self._inbox.get()) is not None:
+            self._stalled_from[me] = time.monotonic() + stalls_after_s(task)
+            answer = self._answer(task)
+            self._stalled_from.pop(me, None)
+            self._send(answer)
+
+    # -- one task
+
+    def _answer(self, task: Task) -> Answer:
+        if self._tree_unusable:
+            return Returned(task)
+        try:
+            return self._worker.do(task)
+        except TreeError as error:
+            self._tree_unusable = True
+            return TreeUnusable(task, error)
+        except MemoryError:
+            os._exit(_EXIT_MEMORY)
+        except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
+            return self._defect(task, error)
+
+    def _defect(self, task: Task, error: Exception) -> Answer:
+        """Give the answer to a task that failed by a defect of fscrawl."""
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        exchange = Exchange(time.monotonic(), "unknown")
+        if isinstance(task, ProbeTask):
+            return Probed(task, exchange, "internal", message)
+        if isinstance(task, PageTask):
+            record = error_record(task, Failed("internal", message, retry=False), self._setup.machine)
+            try:
+                self._tree.put_error(task.host, record)
+            except TreeError as tree_error:
+                return TreeUnusable(task, tree_error)
+        return FailedForGood(task, exchange, "internal", message)
+
+    # -- answers
+
+    def _return_waiting(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                task = self._inbox.get_nowait()
+                if task is not None:
+                    self._send(Returned(task))
+
+    def _send(self, answer: Answer) -> None:
+        """Send all that is in the outbox in one message. If another thread is sending, it sends this one, too."""
+        self._outbox.append(answer)
+        while self._outbox and self._sending.acquire(blocking=False):
+            try:
+                batch = []
+                while self._outbox:
+                    batch.append(self._outbox.popleft())
+                if batch:
+                    self._connection.send(batch)
+            except OSError:
+                os._exit(0)  # the machine is gone
+            finally:
+                self._sending.release()
