@@ -505,7 +505,7 @@ class Membership:
         self.fleet.dead_after_s = max(self.fleet.dead_after_s, dead_after_s)
         self._add_seeds(seeds)
         deeper = depth_before is not None and (self._max_depth is None or self._max_depth > depth_before)
-        if deeper or not self.scope.covers_no_more_than(scope_before):
+        if deeper or not self.scope.is_within(scope_before):
             self._stored.list_hosts()
             self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
         return True

@@ -1,1 +1,1 @@
-"""What to fetch next: seen URLs, queues by host, scope and limits."""
+"""What to fetch next: shards and the URLs seen of them, queues by host, whose turn it is, retries, scope."""

@@ -110,7 +110,7 @@ class Frontier:
         limit = self._settings.crawl.max_depth
         if limit is not None and depth > limit:
             self.cut["max_depth"] += 1
-            return False  # not seen: a shorter way to it may be found yet
+            return False  # it does not count as seen: a shorter way to it may still be found
         host = self._by_name.get(name) or self._meet(name, url, number, shard)
         if host is None:
             self.cut["max_hosts_per_domain"] += 1
@@ -141,7 +141,7 @@ class Frontier:
 
     def location(self, url: str) -> Location:
         """Give where a normal form belongs."""
-        host = self._by_name.get(url.split("/", 3)[2])  # most directories are called as the host is in the URL
+        host = self._by_name.get(url.split("/", 3)[2])  # most directories have the name that the host has in the URL
         if host is not None and host.shard is not None:
             return Location(host.name, urls.digest(url), host.shard)
         return self._shards.locate(url)
@@ -158,7 +158,7 @@ class Frontier:
         """Take a shard on. `taken_at`: when, if another machine had it before.
 
         Then its hosts may just have been asked: they rest for their delay first. For `check_s` seconds a listing may
-        not show all that was stored: until then, tasks say that the tree must be asked by name.
+        not show all that was stored: until then, tasks say that a worker must look into the tree first.
         """
         return self._shards.hold(shard, taken_at, check_s)
 
@@ -169,7 +169,7 @@ class Frontier:
                 self._shards.learn_stored(name)
 
     def let_go(self, shard: int) -> None:
-        """Forget all of a shard but what is in flight; its next holder has it from the feeds."""
+        """Forget all of a shard except what is in flight; its next holder reads it from the feeds."""
         self._shards.let_go(shard)
         if self._shards.by_url:
             self.scheduler.keep(lambda url: self.location(url).shard in self._held)
@@ -208,7 +208,7 @@ class Frontier:
         return task if task.check == check else task._replace(check=check)
 
     def next_at(self) -> float | None:
-        """When `take` may next have something that it has not now; None: not before a task comes back."""
+        """Give when `take` may next have a task, if it has none now; None: not before a task comes back."""
         times = [at for at in (self.scheduler.next_at(), self._retries.next_at()) if at is not None]
         return min(times, default=None)
 

@@ -7,8 +7,8 @@ Vocabulary:
   open        a host whose robots.txt is known: before that, the only task it gets is "robots"
   given up    a host that failed for too long: its tasks are handed out at once, only to be written down as failed
 
-The frontier calls `schedule`, `take`, `finish`, `forget_shard` and the like for its tasks. The engine, and nobody
-else, reports here how exchanges went: `answered`, `failed`, `give_up`, `open`.
+Who drives it: the frontier, for the hosts and tasks that come and go; and the engine alone, which reports how exchanges
+went: `open`, `answered`, `failed`, `give_up`.
 
 Promise: two tasks of a host are handed out at least its delay apart, counted from the moment when the earlier request
 was surely with the server. Hosts take turns by earliest allowed time, so a large host never starves the rest.
@@ -29,7 +29,7 @@ from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.politeness.robots import VALID_S
 
-_PAUSED_S = 1.0  # after so long it is looked again whether a paused host may be asked
+_PAUSED_S = 1.0  # then a paused host is looked at again
 
 
 def _turn_at(host: Host) -> float:
@@ -38,7 +38,7 @@ def _turn_at(host: Host) -> float:
 
 
 class HostScheduler:
-    """The hosts in the order of their turns. `hosts`: those that were met, with their queues."""
+    """The hosts in the order of their turns. `hosts`: all that were met, with their queues."""
 
     def __init__(self, settings: Settings, hosts: Hosts) -> None:
         self.settings = settings
@@ -70,7 +70,7 @@ class HostScheduler:
             self._stats.forget(host.name)
 
     def keep(self, wanted: Callable[[str], bool]) -> None:
-        """Forget of all hosts what is pending but the wanted URLs."""
+        """Forget what is pending for all hosts, except the wanted URLs."""
         for host in self._by_name.values():
             self._hosts.keep(host, wanted)
 
@@ -182,7 +182,7 @@ class HostScheduler:
         self._stats.answered(name, latency_s)
 
     def failed(self, task: Task, class_: str, now: float) -> None:
-        """A host did not answer a request, or said that it cannot: after many in a row it rests, and is given up."""
+        """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up."""
         host = self._by_name.get(task.host)
         if host is None:
             return
@@ -220,7 +220,7 @@ class HostScheduler:
                 self._stats.forgiven(name)
 
     def ask_out_of_turn(self, name: str, now: float) -> bool:
-        """Tell whether a host may be asked for something that is no task; then its delay counts from now."""
+        """Tell whether a host may be asked for something that is not in its queue; if so, its delay counts from now."""
         host = self._by_name.get(name)
         if self._rests.get(name, 0.0) > now:
             return False

@@ -9,12 +9,12 @@ import heapq
 from typing import Any
 
 _SLOW_S = 1.0
-_KEPT = 1000  # slow or failing hosts
+_KEPT = 1000  # slow hosts, and failing hosts
 _SHOWN = 5  # of each
 
 
 class HostStats:
-    """What the last exchanges with each host were like."""
+    """How the last exchanges with each host went."""
 
     def __init__(self) -> None:
         self._slow: dict[str, float] = {}  # host → its latency
@@ -29,12 +29,12 @@ class HostStats:
             self._slow[host] = latency_s
 
     def failed(self, host: str, failures: int) -> None:
-        """A host has failed so many times in a row."""
+        """`failures`: how many times in a row the host has failed."""
         if len(self._failing) < _KEPT or host in self._failing:
             self._failing[host] = failures
 
     def forgiven(self, host: str) -> None:
-        """Its failures were not its own."""
+        """The failures were not the host's: the network was gone."""
         self._failing.pop(host, None)
 
     def given_up(self, host: str) -> None:

@@ -7,8 +7,8 @@ Vocabulary:
   open        a host whose robots.txt is known
   given up    a host that failed for so long that it is asked nothing more
 
-Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues take more memory than
-`_MEMORY_BYTES`, they go to a local scratch file. Nothing here knows of times: that is the scheduler's part.
+Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues need more memory than
+`_MEMORY_BYTES`, they are moved to a local scratch file. Nothing here looks at times: that is the scheduler's job.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
 
 
 class Host:
-    """A host: its queue, its pace, and when its turn is. A plain record that `Hosts` and the scheduler write."""
+    """A host: its queue, its pace, and when its turn is. Only `Hosts` and the scheduler change it."""
 
     __slots__ = (
         "given_up",
@@ -52,18 +52,18 @@ class Host:
         self.name = name
         self.site = site  # its registrable domain
         self.shard = shard  # None: each of its URLs has its own
-        self.taken_at = taken_at  # when its shard was taken over from another machine
+        self.taken_at = taken_at  # when its shard was taken over from another machine, None: it was not
         self.queue = Queue()
         self.urgent: list[PageTask] | None = None
         self.in_flight = 0
-        self.in_heap = False  # it is among the hosts whose turn will come
+        self.in_heap = False  # the scheduler has set its next turn
         self.ready_at = 0.0  # it is asked nothing before
         self.pace = Pace()
         self.given_up = ""  # the class of its failures, once it is given up
         self.is_open = is_open
         self.opened_at = float("inf") if is_open else 0.0
         self.robots_attempt = 1
-        self.pages = 0  # stored ones; counted from the tree only where a limit asks for it
+        self.pages = 0  # stored; those of earlier runs are counted only if `max_pages_per_host` is set
 
     @property
     def pending(self) -> int:
@@ -115,7 +115,7 @@ class Hosts:
         return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
 
     def peek(self, host: Host) -> PageTask:
-        """Give the next task of a host that has something pending, and leave it there."""
+        """Give the next task of a host that has something pending; it stays pending."""
         if not host.urgent:
             self.put_first(host, self.pop(host))
         assert host.urgent
@@ -134,7 +134,7 @@ class Hosts:
         return forgotten
 
     def keep(self, host: Host, wanted: Callable[[str], bool]) -> None:
-        """Forget what is pending for a host but the wanted URLs."""
+        """Forget what is pending for a host, except the wanted URLs."""
         before, host.queue = host.queue, Queue()
         while before.count:
             line = before.pop("breadth", self._scratch, self._rng)

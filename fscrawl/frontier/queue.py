@@ -1,14 +1,14 @@
-"""Pending URLs of one host, packed in memory and spilled to a local scratch file when there are many.
+"""The pending URLs of one host: packed in memory, and moved to a local scratch file when there are many.
 
 Vocabulary:
-  line      b"<depth> <referrer> <url>[ <flags>]": a normal form has no blank, so this reads back by splitting
+  line      b"<depth> <referrer> <url>[ <flags>]": a normal form has no blank, so a line is read by splitting it
   flags     what is special about a URL (`flags.py`); most have none
-  tail      the newest lines, one packed bytearray: a third of the memory of as many objects
-  block     a former tail in the scratch file
-  head      the lines being handed out, split
+  tail      the newest lines, in one bytearray: a third of the memory that as many objects take
+  block     a tail that was moved to the scratch file
+  head      the lines that are handed out next, split
 
-The scratch file is a cache of this process on its local disk, never in the tree: it has no name and is gone with
-the process, whatever ends it.
+The scratch file is a cache of this process on its local disk, never in the tree. It has no name, so it is gone when the
+process ends, whatever ends it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Scratch:
     """An append-only local file without a name."""
 
     def __init__(self, directory: str | None = None) -> None:
-        """`directory`: where, by default what the system has for temporary files."""
+        """`directory`: by default the system's directory for temporary files."""
         self._file = tempfile.TemporaryFile(prefix="fscrawl-", dir=directory)  # noqa: SIM115 - lives with the frontier
         self._end = 0
 
     def write(self, data: bytes | bytearray) -> int:
-        """Append `data`; give where it begins."""
+        """Append `data`; give the offset of its first byte."""
         offset = self._end
         self._file.write(data)
         self._end += len(data)
@@ -63,10 +63,10 @@ class Queue:
         self.count = 0
         self._tail: bytearray | None = None
         self._head: list[bytes] | None = None
-        self._blocks: array[int] | None = None  # offset and size in the scratch file of each, oldest first
+        self._blocks: array[int] | None = None  # offset and size of each, oldest first
 
     def push(self, depth: int, referrer: str, url: str, flags: Flags = NO_FLAGS) -> int:
-        """Add a line as the newest; give its size in bytes."""
+        """Add a URL as the newest; give the size of its line in bytes."""
         if flags is NO_FLAGS:
             line = f"{depth} {referrer} {url}\n".encode()
         else:
@@ -79,7 +79,7 @@ class Queue:
         return len(line)
 
     def spill(self, order: str, scratch: Scratch) -> None:
-        """Move the tail to the scratch file, and the head with it where the order takes the newest from both."""
+        """Move the tail to the scratch file; and the head, too, unless the order takes the oldest first."""
         if order != "breadth" and self._head:
             self._tail = bytearray(b"".join(line + b"\n" for line in self._head)) + (self._tail or b"")
             self._head = None
@@ -110,7 +110,7 @@ class Queue:
         return Line(int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
     def _older(self, scratch: Scratch, index: int) -> list[bytes]:
-        """Give a block's lines, or the tail's if there is no block."""
+        """Take the lines of a block, or of the tail if there is no block."""
         if not self._blocks:
             return self._take_tail()
         lines = scratch.read(*self._blocks[2 * index : 2 * index + 2]).split(b"\n")[:-1]

@@ -10,11 +10,11 @@ from fscrawl.frontier.task import PageTask
 
 
 class Retries:
-    """The tasks that wait, in the order of their times. It knows nothing of hosts and shards."""
+    """The tasks that wait, in the order of their times. Nothing here knows of hosts and shards."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, PageTask]] = []
-        self._turn = itertools.count()  # of two with the same time the earlier comes first
+        self._turn = itertools.count()  # of two with the same time, the one that was added first goes first
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -31,7 +31,7 @@ class Retries:
         return self._heap[0][0] if self._heap else None
 
     def keep(self, wanted: Callable[[PageTask], bool]) -> None:
-        """Forget all tasks but the wanted ones."""
+        """Forget all tasks except the wanted ones."""
         self._heap = [entry for entry in self._heap if wanted(entry[2])]
         heapq.heapify(self._heap)
 

@@ -1,8 +1,8 @@
-"""Which URLs belong to a crawl: those of its seeds' hosts, by the user's expressions, and of no trap. Pure.
+"""Which URLs belong to a crawl: near enough to a seed, allowed by the user's expressions, and in no trap. Pure.
 
 Vocabulary:
-  scope      "host" | "domain" (the registrable domain) | "any": how near to a seed a URL must be
-  trap       a site that has ever more URLs, each a little longer: a path that goes on and on, or repeats itself
+  scope      how near to a seed a URL must be: on its "host", in its registrable "domain", or "any"
+  trap       a site that makes new URLs without end: paths that grow longer and longer, or that repeat themselves
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fscrawl.urls import hostname, site
 
 
 class Limits(Protocol):
-    """What of `settings.CrawlSettings` is looked at here."""
+    """The part of `settings.CrawlSettings` that is used here."""
 
     @property
     def scope(self) -> str: ...
@@ -28,11 +28,11 @@ class Limits(Protocol):
     def max_repeats(self) -> int: ...
 
 
-_REPEATS_FROM = 4  # slashes of a URL's path, from which on it may repeat itself
+_REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
 
 
 class Scope:
-    """Which URLs belong to the crawl, relative to its seeds and by the user's expressions."""
+    """The rules by which a URL belongs to the crawl or not."""
 
     def __init__(self, crawl: Limits, seeds: frozenset[str]) -> None:
         """`seeds`: normal forms."""
@@ -43,11 +43,11 @@ class Scope:
         self._deny = tuple(re.compile(pattern) for pattern in crawl.deny)
         self._max_slashes = crawl.max_path_depth + 2
         self._max_repeats = crawl.max_repeats
-        # One to three segments that come again and again, next to each other.
+        # One to three segments that are repeated, one time directly after the other.
         self._repeated = re.compile(rf"/((?:[^/?]+/){{1,3}})\1{{{crawl.max_repeats},}}")
 
-    def covers_no_more_than(self, other: Scope) -> bool:
-        """Tell whether it is plain that whatever is inside this scope is inside `other` too."""
+    def is_within(self, other: Scope) -> bool:
+        """Tell whether every URL inside this scope is certainly inside `other` too; False if that is not certain."""
         same_rules = (
             self._allow == other._allow
             and set(other._deny) <= set(self._deny)
@@ -59,7 +59,7 @@ class Scope:
         return self.mode == other.mode and self._members <= other._members
 
     def refuses(self, url: str) -> str | None:
-        """Give the setting by which a normal form is outside, or None if it is inside.
+        """Give the setting that keeps a normal form out of the crawl, None if it belongs to the crawl.
 
         >>> from fscrawl.config.settings import CrawlSettings
         >>> scope = Scope(CrawlSettings(deny=("[?]session=",)), frozenset({"http://www.example.com/"}))
@@ -87,7 +87,7 @@ class Scope:
         return None
 
     def explain(self, url: str) -> str | None:
-        """As `refuses`, with what the setting says, for a person.
+        """As `refuses`, with the value of the setting, to be shown to a user.
 
         >>> from fscrawl.config.settings import CrawlSettings
         >>> Scope(CrawlSettings(deny=("zz", "[?]")), frozenset({"http://a.example/"})).explain("http://a.example/?b")

@@ -1,6 +1,6 @@
-"""What has been seen: all known URLs as 64-bit fingerprints, exact and compact; the latest, bounded. Pure.
+"""Sets of what was seen: of 64-bit fingerprints, exact and compact; and of the latest items, bounded. Pure.
 
-A million entries take 9 MB, ten million 87 MB; a Python set of the same integers takes eight times as much.
+A million fingerprints take 9 MB, ten million 87 MB. A Python set of the same integers takes eight times as much.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ T = TypeVar("T", bound=Hashable)
 
 _FIRST_BITS = 4
 _MORE_BITS = 4
-_CROWDED = 512  # entries in a bucket, on average, from which on moving them costs more than finding them
+_CROWDED = 512  # entries in a bucket, on average; with more, to move them costs more than to find them
 
 
 class SeenSet:
-    """A set of integers below 2**64 that look random, as the beginnings of a hash do.
+    """A set of integers below 2**64 that look random, as the first bytes of a hash do.
 
-    Sorted arrays, chosen by the upper bits: a search is one bisection within some hundred numbers, an insertion moves
-    a few hundred bytes. When they get crowded each is cut into sixteen.
+    The numbers are in sorted arrays; the upper bits of a number choose the array. A search is one bisection within some
+    hundred numbers, an insertion moves a few hundred bytes. When the arrays get crowded, each is cut into sixteen.
 
     >>> seen = SeenSet()
     >>> seen.add(7), seen.add(7), 7 in seen, len(seen)
@@ -70,7 +70,10 @@ class SeenSet:
 
 
 class RecentlySeen(Generic[T]):
-    """A bounded memory of what was seen lately, in two generations; safe to use from threads."""
+    """A bounded memory of what was seen lately. Threads may share it.
+
+    It has two generations of at most `size` items. When the young one is full, it replaces the old one.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -79,7 +82,7 @@ class RecentlySeen(Generic[T]):
         self._lock = threading.Lock()
 
     def add(self, item: T) -> bool:
-        """Tell whether `item` is new."""
+        """Add `item`; tell whether it was new."""
         if item in self._young or item in self._old:
             return False
         with self._lock:

@@ -94,7 +94,7 @@ def test_a_long_path_takes_no_time():
 )
 def test_narrower(narrow, wide, answer):
     """It is known when an edit can only have narrowed the scope; then no link file is read again."""
-    assert scope(**narrow).covers_no_more_than(scope(**wide)) is answer
+    assert scope(**narrow).is_within(scope(**wide)) is answer
 
 
 def test_explanation():
