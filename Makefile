@@ -2,23 +2,23 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl merge test lint types layers check test-browser test-corpus test-fleet test-kills test-merge-kills \
-	test-mounts test-faults test-power soak \
-	fuzz bench bench-corpus bench-fleet bench-frontier bench-latency bench-merge bench-parts bench-sick bench-status bench-versions dist test-dist clean
+.PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
+	test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
+	bench-latency bench-merge bench-parts bench-sick bench-status bench-versions dist test-dist clean
+
+# every process of a test would compile the package anew
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
-# the corpora are for test-corpus; tests that need root skip themselves without it
-FAST := -m "not corpus and not fleet and not dist and not browser and not mounts and not faults and not power"
-
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
-	@echo '  crawl takes ROOT=DIR SEED=URL SEEDS=FILE WORKERS=N THREADS=M SET="K=V K=V"; with no ROOT it is the demo.'
+	@echo '  Options of crawl: ROOT=DIR SEED=URL SEEDS=FILE WORKERS=N THREADS=M SET="K=V K=V".'
 
-setup: .venv/.run  ## create .venv with what crawling needs
+setup: .venv/.run  ## create .venv with what a crawl needs
 
-setup-dev: .venv/.dev  ## the same, with what testing needs
+setup-dev: .venv/.dev  ## create .venv with what development and tests need
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -50,11 +50,11 @@ constraints:  ## resolve the newest versions and pin them in constraints.txt
 	mv .venv/constraints.txt constraints.txt
 	rm -rf .venv/resolve
 
-merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT, and ARGS for more options
+merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT and ARGS for more options
 	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
 	$(BIN)/python -m fscrawl merge --root "$(ROOT)" --out "$(OUT)" $(foreach format,$(FORMAT),--format $(format)) $(ARGS)
 
-crawl: .venv/.run  ## crawl into ROOT; with no words, the bundled demo web
+crawl: .venv/.run  ## crawl into ROOT; without ROOT, crawl the bundled demo web
 ifdef ROOT
 	$(BIN)/python crawl.py --root "$(ROOT)" $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS)) \
 		$(if $(SEEDS),--seeds "$(SEEDS)") $(foreach url,$(SEED),--seed '$(url)') $(foreach pair,$(SET),--set '$(pair)')
@@ -62,9 +62,16 @@ else
 	@$(BIN)/python -m demo.run $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS))
 endif
 
-test: .venv/.dev  ## run the tests, measured, and hold them to the coverage thresholds; no network, no root
-	$(BIN)/python -m pytest -n $(JOBS) $(FAST) --cov --cov-report=json:.coverage.json --cov-report=
+test: .venv/.dev  ## quick tests: unit and component, in parallel; a minute, no network, no root
+	$(BIN)/python -m pytest -q
+
+test-system: .venv/.dev  ## unit, component and system tests, all of each, with the coverage thresholds; ten minutes
+	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests fscrawl \
+		-m "not (browser or corpus or dist or faults or fleet or mounts)" \
+		--cov --cov-report=json:.coverage.json --cov-report=
 	$(BIN)/python tests/support/coverage_gate.py .coverage.json
+
+test-all: test-system test-dist test-browser test-corpus test-faults test-power test-mounts test-fleet  ## every test; needs root and Debian
 
 lint: .venv/.dev  ## ruff: rules and format
 	$(BIN)/python -m ruff check .
@@ -76,43 +83,43 @@ types: .venv/.dev  ## mypy, strict
 layers: .venv/.dev  ## import-linter: imports run downwards only
 	$(BIN)/python -c 'import sys; from importlinter.cli import lint_imports_command as run; sys.exit(run())'
 
-check: test lint types layers  ## everything but the corpora
+check: test lint types layers  ## what every change must pass
 
-test-fleet: .venv/.dev  ## eight machines on one tree, undisturbed and under chaos; three minutes
-	$(BIN)/python -m pytest -m fleet -s
+test-fleet: .venv/.dev  ## eight machines on one tree, undisturbed and under faults; three minutes
+	$(BIN)/python -m pytest -n 0 tests/system -m fleet -s
 
-test-kills: .venv/.dev  ## fifty kills at random moments, and the crawl whole after each
-	FSCRAWL_KILLS=50 $(BIN)/python -m pytest tests/system/test_kill.py -s --timeout 600
+test-kills: .venv/.dev  ## kill a crawl fifty times at random moments; nothing may be lost
+	FSCRAWL_KILLS=50 $(BIN)/python -m pytest -n 0 tests/system/test_kill.py -s --timeout 600
 
-test-merge-kills: .venv/.dev  ## twenty kills of a merge, and the same dataset at the end
-	FSCRAWL_KILLS=20 $(BIN)/python -m pytest tests/system/test_merge_kill.py -s --timeout 330
+test-merge-kills: .venv/.dev  ## kill a merge twenty times; the dataset must be the same in the end
+	FSCRAWL_KILLS=20 $(BIN)/python -m pytest -n 0 tests/system/test_merge_kill.py -s --timeout 330
 
 test-mounts: SOME = $(if $(ON),-k "$(ON)" || [ $$? -eq 5 ])
-test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and kernel NFS in guests; ON="nfs" for some, FULL=1 for all there is
+test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and NFS in virtual machines; ON="nfs" selects, FULL=1 runs everything
 	tools/debian.sh openssh-server openssh-client sshfs glusterfs-server glusterfs-client iproute2 nftables strace \
 		qemu-system-x86 debootstrap busybox-static e2fsprogs
-	$(if $(FULL),FSCRAWL_TROUBLE_S=120) $(BIN)/python -m pytest -m "mounts and not nfs" -n 3 $(SOME)
-	$(if $(FULL),FSCRAWL_NFS=all) $(BIN)/python -m pytest -m nfs $(SOME)
+	$(if $(FULL),FSCRAWL_TROUBLE_S=120) $(BIN)/python -m pytest tests/system/mounts -n 3 $(SOME)
+	$(if $(FULL),FSCRAWL_NFS=all) $(BIN)/python -m pytest tests/system/nfs -n 0 $(SOME)
 
-test-faults: .venv/.dev  ## root: a fault of the file system at every call in turn; FULL=1 for each call and each fault
+test-faults: .venv/.dev  ## root: make file system calls fail, one after the other; FULL=1: each call with each fault
 	tools/debian.sh fuse3
-	$(if $(FULL),FSCRAWL_FAULTS=all) $(BIN)/python -m pytest -n $(JOBS) -m "faults and not power" --timeout $(if $(FULL),7200,600)
+	$(if $(FULL),FSCRAWL_FAULTS=all) $(BIN)/python -m pytest -n $(JOBS) tests/faults -m "not power" --timeout $(if $(FULL),7200,600)
 
-test-power: .venv/.dev  ## root: what is on the disk after a power loss, at random points; FULL=1 for more of them
+test-power: .venv/.dev  ## root: lose power at random points, and check the disk; FULL=1: more points
 	tools/debian.sh fuse3
-	$(if $(FULL),FSCRAWL_POWER_POINTS=300) $(BIN)/python -m pytest -m power --timeout $(if $(FULL),7200,600)
+	$(if $(FULL),FSCRAWL_POWER_POINTS=300) $(BIN)/python -m pytest -n 0 tests/faults/power --timeout $(if $(FULL),7200,600)
 
-soak: .venv/.dev  ## root: ten machines, every fault at random, for MINUTES (30); SEED
+soak: .venv/.dev  ## root: ten machines and random faults for MINUTES (30); SEED repeats a run
 	tools/debian.sh fuse3 openssh-server openssh-client sshfs
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
-test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 draws docs/images anew
-	$(BIN)/python -m pytest -m browser
+test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 makes new pictures for docs/images
+	$(BIN)/python -m pytest -n 0 tests/system/browser
 
-test-corpus: .venv/.dev  ## tests against Debian's nginx, wget2, python3-doc and rust-doc
-	$(BIN)/python -m pytest -m corpus
+test-corpus: .venv/.dev  ## crawl Debian's python3-doc and rust-doc, served by nginx, and compare with wget2
+	$(BIN)/python -m pytest -n 0 tests/system/corpus
 
-fuzz: .venv/.dev  ## hostile bytes for the pure rooms; SECONDS (60) for each TARGET (all)
+fuzz: .venv/.dev  ## random hostile input for SECONDS (60) for each TARGET (all of them)
 	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
 
 bench: .venv/.dev  ## pages per second of one machine
@@ -127,16 +134,16 @@ bench-fleet: .venv/.dev  ## pages per second of 1, 2, 4 and 10 machines on one s
 bench-frontier: .venv/.dev  ## memory and speed of a frontier of 1 and 10 million URLs
 	$(BIN)/python -m benchmarks.frontier
 
-bench-latency: .venv/.dev  ## pages per second when answers take their time
+bench-latency: .venv/.dev  ## pages per second when servers answer slowly
 	$(BIN)/python -m benchmarks.latency
 
 bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops with Beautiful Soup and trafilatura
 	$(BIN)/python -m benchmarks.merge
 
-bench-parts: .venv/.dev  ## what each part of a page costs
+bench-parts: .venv/.dev  ## the cost of each step of a page
 	$(BIN)/python -m benchmarks.parts
 
-bench-sick: .venv/.dev  ## the pace of healthy hosts among dead, slow and overwhelmed ones
+bench-sick: .venv/.dev  ## the speed of healthy hosts among dead, slow and overloaded ones
 	$(BIN)/python -m benchmarks.sick
 
 bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
@@ -149,9 +156,9 @@ bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of 
 dist: .venv/.dev  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
 	$(BIN)/python tools/build_pyz.py dist
 
-test-dist: .venv/.dev  ## build both, and crawl with a Python that has nothing else; needs the package index
-	$(BIN)/python -m pytest -m dist
+test-dist: .venv/.dev  ## build both and crawl with them; needs the package index
+	$(BIN)/python -m pytest -n 0 tests/system/packaging
 
-clean:  ## remove .venv and what tools left behind; never a tree
+clean:  ## remove .venv and the files of tools; never a tree
 	rm -rf .venv dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

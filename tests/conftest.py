@@ -40,6 +40,14 @@ MARKERS = {
 NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "mounts", "faults", "power")
 
 
+@pytest.hookimpl(optionalhook=True)  # a guest has no xdist
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run `pytest` alone with more workers than cores, as many tests wait. Named files run in one process."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return 0
+    return len(os.sched_getaffinity(0)) * 3 // 2
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     for folder, markers in MARKERS.items():
         if item.path.is_relative_to(HERE / folder):

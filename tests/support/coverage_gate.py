@@ -1,36 +1,28 @@
 """Compare the report of `coverage json` with the thresholds. Exit code 1 and one line each for what is below.
 
-The pure rooms and the store carry the promises of the tree: every branch of theirs is tested. Of the rest, at least
-nine in ten.
+The pure modules and the store carry the promises of the tree: tests run each of their lines and branches. Of the rest
+they run at least 90 %.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
+# Folders, files and patterns below fscrawl/
 FULL = (
-    *("errors.py", "urls.py", "store.py", "storage/atomic.py", "storage/records.py", "storage/retrying.py"),
-    *(
-        "parse/links.py",
-        "parse/encoding.py",
-        "parse/fields.py",
-        "parse/media_types.py",
-        "parse/sitemaps.py",
-        "parse/text.py",
-    ),
-    *("config/addresses.py", "config/credentials.py", "config/proxies.py", "config/settings.py"),
-    *("http/cookies.py", "http/dates.py"),
-    *("politeness/outage.py", "politeness/pace.py", "politeness/robots.py"),
-    *("frontier/flags.py", "frontier/scope.py"),
-    *("util/ages.py", "util/humanize.py", "monitor/snapshot.py", "monitor/status.py"),
+    *("errors.py", "urls.py", "store.py"),
+    *("config", "parse", "storage", "util"),
+    *("frontier", "politeness", "http/cookies.py", "http/dates.py"),
+    *("monitor/snapshot.py", "monitor/state.py", "monitor/status.py"),
 )
 REST_PERCENT = 90.0
 
 
 def is_full(path: str) -> bool:
-    """Tell whether all of a file must be covered: it is in FULL, or in a folder that is.
+    """Tell whether all of a file must be covered: FULL names it, its folder, or a pattern for it.
 
     >>> is_full("fscrawl/parse/links.py"), is_full("fscrawl/engine/machine.py")
     (True, False)
@@ -39,7 +31,8 @@ def is_full(path: str) -> bool:
 
 
 def _is_of(path: str, entry: str) -> bool:
-    return path.removeprefix("fscrawl/") == entry or path.startswith(f"fscrawl/{entry}/")
+    inside = path.removeprefix("fscrawl/")
+    return inside.startswith(f"{entry}/") or fnmatch(inside, entry)
 
 
 def percent(summary: dict[str, int]) -> float:

@@ -1,4 +1,4 @@
-"""Both parsers, one answer: over the inputs of html5lib-tests, and over pages that are installed here.
+"""Both parsers, one answer: over the inputs of html5lib-tests. Over real pages: tests/system/corpus.
 
 The corpora lie in `$FSCRAWL_CORPORA`, else in `../shared/data` beside the repository. `differences.toml` lists where
 the answers differ, by reason; a difference that is not listed fails, and so does a listed one that is gone.
@@ -12,22 +12,16 @@ from pathlib import Path
 import pytest
 
 from fscrawl.parse.encoding import sniff_encoding
-from fscrawl.parse.links import extract
-from fscrawl.urls import Joiner
+from tests.support.parsers import differing
 
 ROOT = Path(__file__).parents[3]
 CORPUS = Path(os.environ.get("FSCRAWL_CORPORA") or ROOT / ".." / "shared" / "data") / "html5lib-tests"
 DIFFERENCES = tomllib.loads(Path(__file__).with_name("differences.toml").read_text("utf-8"))
-URL = "http://a.example/dir/"
 # What a parser makes of these tells in which state the input before them has left it.
 TAIL = (
     b"<a href=/tail1>x</a><area href=/tail2><a rel=nofollow href=/tail3><base href=/b/><link rel=next href=tail4>"
     b"<meta name=robots content=noindex><title>end</title><p><a href=tail5>"
 )
-MANUALS = {"python3-doc": "/usr/share/doc/python3*-doc/html", "rust-doc": "/usr/share/doc/rust-doc/html"}
-SAMPLE = 30  # pages of each manual
-MAX_SAMPLE_BYTES = 60_000  # html5lib reads some 300 KB/s
-
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"no html5lib-tests: {CORPUS} is missing")
 
 
@@ -35,17 +29,6 @@ def cases(folder: str, pattern: bytes) -> list[tuple[str, re.Match[bytes]]]:
     files = sorted((CORPUS / folder).glob("*.dat"))
     assert files
     return [(file.name, case) for file in files for case in re.finditer(pattern, file.read_bytes(), re.DOTALL)]
-
-
-def differing(bodies: list[bytes]) -> set[bytes]:
-    joiner = Joiner()
-    header = "text/html; charset=utf-8"
-
-    def both(body: bytes) -> bool:
-        pages = (extract(body, URL, joiner, content_type=header, parser=p) for p in ("lexbor", "html5lib"))
-        return len(set(pages)) > 1
-
-    return {body for body in bodies if both(body)}
 
 
 def listed(table: str) -> set[bytes]:
@@ -73,17 +56,3 @@ def test_encodings():
             if got != expected:
                 found.setdefault(f"{expected} -> {got}", {}).setdefault(file, []).append(number)
     assert found == {reason["difference"]: reason["cases"] for reason in DIFFERENCES["encoding"]}
-
-
-@pytest.mark.corpus
-@pytest.mark.parametrize("package", MANUALS)
-def test_real_pages(package):
-    """Both parsers give the same page for every page of a sample of a real manual."""
-    where = Path("/").glob(MANUALS[package].lstrip("/"))
-    pages = sorted(page for folder in where for page in folder.rglob("*.html"))
-    if not pages:
-        pytest.skip(f"Debian's {package} is not installed")
-    small = [page for page in pages[:: max(1, len(pages) // (4 * SAMPLE))] if page.stat().st_size < MAX_SAMPLE_BYTES]
-    bodies = [page.read_bytes() for page in small[:: max(1, len(small) // SAMPLE)][:SAMPLE]]
-    assert len(bodies) == SAMPLE
-    assert differing(bodies) == set()
