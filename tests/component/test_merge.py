@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +16,7 @@ from fscrawl import cli, merge, urls
 from fscrawl.dataset import dataset_dir, warc
 from fscrawl.dataset.manifest import Manifest
 from fscrawl.errors import FscrawlError, TreeError, UsageError
-from tests.support.crawling import Running, lines_of
+from tests.support.crawling import lines_of
 from tests.support.effort import some
 from tests.support.trees import ALL, Grown, Made, check, contents, inline, stamps
 
@@ -38,14 +36,6 @@ def tree(root: Path) -> Grown:
     grown.redirect("http://a.example/old", B)
     grown.skipped("http://a.example/pdf")
     grown.fail("http://a.example/gone")
-    return grown
-
-
-@pytest.fixture(scope="module")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Grown:
-    """Make a tree that several processes are busy with for a while; no test changes it."""
-    grown = Grown(tmp_path_factory.mktemp("crowd") / "tree")
-    grown.many(3, 500)
     return grown
 
 
@@ -688,15 +678,6 @@ def test_other_crawl(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[.
     assert contents(out) == before
 
 
-def test_same_bytes(crowd: Grown, out: Path, tmp_path: Path) -> None:
-    """Two datasets of one tree are the same, byte for byte, whoever made them: one process, two, another directory."""
-    crowd.merge(out, formats=ALL)
-    with Running(crowd.command(tmp_path / "second", *EVERY)) as running:
-        done = running.wait()
-    assert (done.code, done.err) == (0, ""), done
-    assert contents(tmp_path / "second") == contents(out)
-
-
 def test_pages_come_while_it_reads(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that a machine stores during a merge are whole in it or not in it; the next run has the rest."""
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 10)
@@ -853,15 +834,6 @@ def test_limit_within_a_batch(tree: Grown, out: Path) -> None:
     assert made.manifest["counts"]["pages"] == len(made.keys()) == 2
     assert sum(each["rows"] for each in made.manifest["files"] if each["path"].endswith(".cdxj")) == 2
     check(made)
-
-
-def test_limit_by_processes(crowd: Grown, out: Path) -> None:
-    """A limit that ends the reading early leaves nothing behind, with processes that have read ahead."""
-    with Running(crowd.command(out, "--limit", "10")) as running:
-        done = running.wait()
-    assert (done.code, done.err) == (0, ""), done
-    check(Made(out))
-    assert len(Made(out).keys()) == 10
 
 
 def test_no_html(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
@@ -1083,18 +1055,6 @@ def test_full_disk(
     assert contents(point / "ds") == contents(tmp_path / "other")
 
 
-@pytest.mark.root
-def test_full_disk_of_processes(tree: Grown, mount: Callable[[str], Path]) -> None:
-    """A disk that is full is one line with exit code 75 also where it was another process that found out."""
-    tree.many(1, 600, words=60)
-    point = mount("size=200k")
-    with Running(tree.command(point / "ds", *EVERY)) as running:
-        done = running.wait()
-    assert (done.code, done.out) == (75, ""), done
-    (line,) = lines_of(done.err)
-    assert "the disk is full" in line
-
-
 # -- interruptions, one by one; `test_merge_kill` has those at random
 
 
@@ -1143,36 +1103,6 @@ def test_killed_while_a_run_is_removed(tree: Grown, out: Path, monkeypatch: pyte
     made = tree.merge(out)
     assert "http://0.example/" in made.by_url()
     assert made.keys() == tree.keys()
-
-
-def test_interrupted(crowd: Grown, out: Path) -> None:
-    """Ctrl-C ends a merge at once with exit code 130 and no word; the same command goes on."""
-    with Running(crowd.command(out)) as running:
-        running.until(lambda: list(out.glob(".merge/run-0001/batch-*.json")), "a batch")
-        running.signal(signal.SIGINT, group=True)
-        done = running.wait(10)
-    assert (done.code, done.out, done.err) == (130, "", ""), done
-    with Running(crowd.command(out)) as running:
-        done = running.wait()
-    assert done.code == 0, done
-    check(Made(out))
-    assert Made(out).keys() == crowd.keys()
-
-
-def test_dead_worker(crowd: Grown, out: Path) -> None:
-    """A worker process that dies ends the merge with one clear line and exit code 1; the same command goes on."""
-    with Running(crowd.command(out)) as running:
-        running.until(lambda: list(out.glob(".merge/run-0001/batch-*.json")), "a batch")
-        os.kill(running.workers()[0], signal.SIGKILL)
-        done = running.wait(20)
-    assert (done.code, done.out) == (1, ""), done
-    (line,) = lines_of(done.err)
-    assert line.startswith("fscrawl: a process of the merge died")
-    with Running(crowd.command(out)) as running:
-        done = running.wait()
-    assert done.code == 0, done
-    check(Made(out))
-    assert Made(out).keys() == crowd.keys()
 
 
 # -- archives of a dataset
