@@ -5,7 +5,7 @@ Tasks are named tuples: one is made for each page, and it crosses a pipe between
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 
@@ -19,7 +19,7 @@ class PageTask(NamedTuple):
     referrer   key of the page that links here, "" for a seed
     attempt    1 the first time
     check      look into the tree first: the page may be stored already
-    flags      what is special about it (see `flags`)
+    flags      what is special about it (see `flags.py`)
     """
 
     url: str
@@ -30,6 +30,10 @@ class PageTask(NamedTuple):
     attempt: int
     check: bool = True
     flags: Flags = NO_FLAGS
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the flags if there are none: measured, less time than the default, which looks them up."""
+        return PageTask, self[:-1] if self.flags is NO_FLAGS else tuple(self)
 
 
 class RobotsTask(NamedTuple):

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from fscrawl.frontier.flags import SITEMAP, Flags
+from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, Flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
@@ -31,6 +31,7 @@ EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
         Stored(PAGE, EXCHANGE, "stored", 200),
         Unchanged(PAGE, EXCHANGE, 304, links=("http://a.example/y",)),
         Known(PAGE),
+        Known(PAGE._replace(flags=NO_FLAGS)),
         FailedForGood(PAGE, None, "robots", "not allowed"),
         FailedForNow(ROBOTS, EXCHANGE, "dns", "no such host"),
         RobotsKnown(ROBOTS, EXCHANGE, 2.5),
