@@ -1,0 +1,143 @@
+"""Which of the machines that start at one moment makes the tree."""
+
+import errno
+import os
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fscrawl import store
+from fscrawl.errors import TreeError
+from fscrawl.storage import creation, layout
+from fscrawl.storage.records import TreeRecord
+from fscrawl.store import Tree, create
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=16, fanout=0, partition="host")
+CREATORS = 8
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+@pytest.fixture(autouse=True)
+def _short_wait(monkeypatch):
+    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", 0.1)
+
+
+@pytest.fixture
+def makers(monkeypatch):
+    """Count the rooms that each thread tries to make, and let each take a moment."""
+    made, mkdir = Counter(), os.mkdir
+
+    def slow(path, *args):
+        if os.path.basename(path) != "root":  # noqa: PTH119
+            made[threading.current_thread().name] += 1
+            time.sleep(0.002)
+        mkdir(path, *args)
+
+    monkeypatch.setattr(os, "mkdir", slow)
+    return made
+
+
+def create_at_once(root, settings):
+    """Let several machines create the tree, each with its settings; return what they see of it."""
+    start = threading.Barrier(len(settings))
+
+    def job(number):
+        start.wait(timeout=10)
+        create(root, RECORD, settings[number], "http://a.example/\n", f"m-{number}-aa")
+        return Tree(root, "m").record
+
+    with ThreadPoolExecutor(len(settings)) as pool:
+        return list(pool.map(job, range(len(settings))))
+
+
+def elections(root):
+    return [path.name for path in root.iterdir() if path.name.startswith(layout.CREATION)]
+
+
+@pytest.mark.parametrize(
+    "settings", [["[crawl]\n"] * CREATORS, [f"# {n}\n" for n in range(CREATORS)]], ids=["equal", "own"]
+)
+def test_one_machine_makes_the_directories(root, makers, settings, monkeypatch):
+    """Of machines that create a tree at once one makes its directories, also if all have the same settings."""
+    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", 5.0)
+    assert create_at_once(root, settings) == [RECORD] * CREATORS
+    assert list(makers.values()) == [len(layout.ROOMS)]
+    assert elections(root) == []
+
+
+def test_a_dead_creator_is_followed_by_one(root, makers):
+    """When the creator was killed, the others wait for a while, and then one of them makes the tree."""
+    (root / f"{layout.CREATION}.1").write_text("its nonce")
+    assert create_at_once(root, ["[crawl]\n"] * CREATORS) == [RECORD] * CREATORS
+    assert list(makers.values()) == [len(layout.ROOMS)]
+    assert elections(root) == []
+
+
+@pytest.mark.parametrize("numbers", [(), (1,), (1, 2, 7)])
+def test_waits_once(root, monkeypatch, numbers):
+    """However many creators died, the next one waits once, and removes what they left."""
+    for number in numbers:
+        (root / f"{layout.CREATION}.{number}").touch()
+    (root / f"{layout.CREATION}.txt").write_text("not ours")
+    waits = []
+    monkeypatch.setattr(creation, "_wait_for_tree", lambda root: waits.append(root) or False)
+    create(root, RECORD, "", "")
+    assert len(waits) == bool(numbers)
+    assert store.state_of(root) == "tree"
+    assert elections(root) == [f"{layout.CREATION}.txt"]
+
+
+def test_settings_that_are_there_cost_no_wait(root, monkeypatch):
+    """Settings and seeds that somebody has written are kept, and are not taken for another creator."""
+    (root / "crawl.toml").write_text("# mine\n")
+    monkeypatch.setattr(creation, "_wait_for_tree", None)
+    create(root, RECORD, "[crawl]\n", "")
+    assert Tree(root, "m").controls.settings() == "# mine\n"
+
+
+def test_a_lost_election_leaves_the_tree_alone(root, monkeypatch):
+    """A machine that has waited for another one's tree writes nothing."""
+    create(root, RECORD, "[crawl]\n", "")
+    (root / f"{layout.CREATION}.1").touch()
+    monkeypatch.setattr(creation, "make_directory", lambda path: path != str(root) and 1 / 0)
+    create(root, RECORD, "# other\n", "")
+    assert Tree(root, "m").controls.settings() == "[crawl]\n"
+
+
+def test_a_creator_that_fails_leaves_nothing(root, monkeypatch):
+    """A creator that fails takes its election back, so that the next one need not wait."""
+    link = os.link
+
+    def full(source, target):
+        if str(target).endswith("tree.json"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", full)
+    with pytest.raises(TreeError, match="disk is full"):
+        create(root, RECORD, "", "")
+    assert list(root.iterdir()) == []
+
+
+def test_a_file_of_an_election_that_stays(root, monkeypatch):
+    """A tree is whole, and its creator content, also if the file of its election cannot be removed."""
+    unlink = os.unlink
+
+    def refused(path, *args, **options):
+        if layout.CREATION in str(path) and not str(path).endswith(".tmp"):
+            raise OSError(errno.EACCES, "Permission denied")
+        unlink(path, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refused)
+        create(root, RECORD, "", "")
+    assert store.state_of(root) == "tree"
+    assert Tree(root, "m").machinery_temporaries() == []  # an audit and the doctor look no further
