@@ -13,9 +13,9 @@ made on the local disk.
 
 Only this module and `fscrawl.storage` read, write or list files of a tree. All other modules ask a `Tree`, or the
 types that are made of one: `Controls` (signs, settings, seeds), `TreeFiles` (files by their paths), `fleet.logs` and
-`fleet.leases`. There are two exceptions, and both only look at directories: `merge` compares the paths of tree and
-dataset, and `doctor` looks at the directory in which there may be no tree yet. A test keeps the list
-(`test_contracts.py`).
+`fleet.leases`. There are two exceptions: `merge` (with the `cluster` of its workers) compares the paths of tree and
+dataset, and `doctor` tries out the directory in which there may be no tree yet. The contracts of import-linter and
+`test_contracts.py` check this.
 
 Every OSError leaves here as a TreeError with the path and the advice (see `errors.tree_error`).
 """

@@ -22,7 +22,6 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.storage.atomic import translated
 from fscrawl.store import Tree
 
 __all__ = ["OK", "PROBLEM", "WARNING", "CheckResult", "examine"]
@@ -94,8 +93,7 @@ def _settings(root: Path) -> tuple[Settings, list[CheckResult]]:
 def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:
     """Check `seeds.txt`, even if there is no tree yet."""
     path = root / store.SEEDS
-    with translated(path):
-        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    text = store.kept_seeds(root) or ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
     yield from crawl.limited(CheckResult(WARNING, line) for line in bad)

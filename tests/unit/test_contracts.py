@@ -1,0 +1,201 @@
+"""Who touches files, opens sockets, starts processes and reads the environment: these modules, for these reasons.
+
+import-linter sees imports only (`[tool.importlinter]` in pyproject.toml). Here the calls are looked for in the source.
+An entry names a module, or a package with all its modules. An entry that is not needed any more must go.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+TREE = {
+    "fscrawl.storage": "the files of the tree; `store` is its door, and all others ask that",
+    "fscrawl.admin.doctor": "looks at the directory in which there may be no tree yet, and at /proc and /sys",
+    "fscrawl.merge": "compares the paths of tree and dataset",
+    "fscrawl.dataset.cluster": "sees whether a worker elsewhere has mounted tree and dataset",
+}
+FILES = {
+    **TREE,
+    "fscrawl.admin.audit.spool": "a scratch file on the local disk",
+    "fscrawl.admin.probe": "/proc/self/mountinfo",
+    "fscrawl.cli": "/dev/null in place of a closed pipe",
+    "fscrawl.commands.crawl": "the file of --seeds",
+    "fscrawl.commands.report": "the file of --out",
+    "fscrawl.dataset": "the files of the dataset, and those that its options name",
+    "fscrawl.engine.watchdog": "a pipe within the process",
+    "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
+    "fscrawl.frontier.queue": "a scratch file on the local disk",
+    "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
+    "fscrawl.util.memory": "/proc: how much memory this process has",
+}
+SOCKETS = {
+    "fscrawl.http": "the requests of the crawl",
+    "fscrawl.admin.doctor": "asks whether the hosts' names resolve",
+    "fscrawl.dataset.cluster": "asks whether a Dask scheduler is there",
+    "fscrawl.monitor.dashboard.serve": "listens for browsers",
+}
+PROCESSES = {
+    "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
+    "fscrawl.dataset.crew": "starts the processes of a merge; one ends when its parent is gone",
+    "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
+    "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
+    "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
+}
+ENVIRONMENT = {
+    "fscrawl.http": "the variables that credentials, headers and proxies name",
+    "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
+}
+
+_OPEN_MODES = set("rwaxbt+")
+_PATH_METHODS = {
+    *("exists", "is_file", "is_dir", "is_symlink", "iterdir", "glob", "rglob", "stat", "lstat", "readlink"),
+    *("read_text", "read_bytes", "write_text", "write_bytes", "mkdir", "rmdir", "unlink", "touch", "chmod"),
+    *("symlink_to", "hardlink_to"),
+}
+_OS_FILES = {
+    *("open", "close", "read", "write", "pread", "pwrite", "truncate", "ftruncate", "fsync", "stat", "lstat", "fstat"),
+    *("listdir", "scandir", "walk", "mkdir", "makedirs", "rmdir", "unlink", "remove", "rename", "replace", "link"),
+    *("symlink", "readlink", "statvfs", "chmod", "utime", "access"),
+}
+_OS_PROCESSES = {"_exit", "abort", "fork", "forkpty", "kill", "killpg", "popen", "system", "wait", "waitpid"}
+_OWN = ("self.files", "self._files", "tree.files", "entry")  # `TreeFiles`, and what a listing has told already
+
+
+def calls(source: str) -> Iterator[tuple[str, int, str]]:
+    """Give (kind, line, what) of everything in a module's source that leaves the process."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            kind = _kind_of_call(node)
+            if kind:
+                yield kind, node.lineno, _dotted(node.func)
+        elif isinstance(node, ast.Attribute) and _dotted(node) in {"os.environ", "os.environb"}:
+            yield "environment", node.lineno, _dotted(node)
+        elif isinstance(node, ast.ImportFrom) and node.module in {"os", "socket", "subprocess", "shutil", "tempfile"}:
+            yield "hidden", node.lineno, f"from {node.module} import …"
+
+
+def _dotted(node: ast.expr) -> str:
+    """Give the name that is called; "…" for what has none."""
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else "…"
+
+
+def _kind_of_call(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Name):
+        return "files" if node.func.id == "open" else ""
+    if not isinstance(node.func, ast.Attribute):
+        return ""
+    of, name = _dotted(node.func.value), node.func.attr
+    kinds = {"shutil": "files", "tempfile": "files", "socket": "sockets", "subprocess": "processes"}
+    if of == "os":
+        return _kind_of_os(name)
+    if of == "os.path":
+        return {"expandvars": "environment", "join": "", "dirname": "", "split": ""}.get(name, "files")
+    if of in kinds or of == "multiprocessing":
+        return kinds.get(of, "processes")
+    if name in {"home", "expanduser"}:
+        return "environment"
+    mode = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+    opens = name == "open" and (set(str(mode)) <= _OPEN_MODES or of.lower().endswith("path"))
+    return "files" if opens or (name in _PATH_METHODS and not of.endswith(_OWN)) else ""
+
+
+def _kind_of_os(name: str) -> str:
+    if name == "getenv":
+        return "environment"
+    if name in _OS_PROCESSES or name.startswith(("exec", "spawn", "posix_spawn")):
+        return "processes"
+    return "files" if name in _OS_FILES else ""
+
+
+_WORTH_PARSING = re.compile(
+    r"\b(?:open|home|expanduser)\(|\b(?:os|shutil|tempfile|socket|subprocess|multiprocessing)\b"
+    rf"|\.(?:{'|'.join(sorted(_PATH_METHODS))})\("
+)
+
+
+@functools.cache
+def everything() -> list[tuple[str, str, str]]:
+    """Give (kind, module, where and what) of every such call in fscrawl."""
+    seen = []
+    for path in sorted((ROOT / "fscrawl").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        source = path.read_text(encoding="utf-8")
+        for each, line, what in calls(source) if _WORTH_PARSING.search(source) else ():
+            seen.append((each, module, f"{path.relative_to(ROOT)}:{line}: {what}"))
+    return seen
+
+
+def found(kind: str) -> list[tuple[str, str]]:
+    return [(module, where) for each, module, where in everything() if each == kind]
+
+
+def entry_of(module: str, allowed: dict[str, str]) -> str | None:
+    return next((name for name in allowed if module == name or module.startswith(f"{name}.")), None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _source_is_read():
+    everything()
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed"),
+    [("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT), ("hidden", {})],
+)
+def test_only_listed_modules(kind, allowed):
+    """Each of the four is done by listed modules only, and through the module's name, so that a reader sees it."""
+    strangers = [where for module, where in found(kind) if entry_of(module, allowed) is None]
+    assert not strangers, f"not listed under {kind} in {Path(__file__).name}, with a reason: {strangers}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed"),
+    [("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT)],
+)
+def test_no_needless_entries(kind, allowed):
+    """A module that stopped doing it is taken off the list."""
+    used = {entry_of(module, allowed) for module, _ in found(kind)}
+    imports = {"fscrawl.dataset.cluster"} if kind == "sockets" else set()  # Dask opens it
+    assert set(allowed) - used - imports == set()
+
+
+def test_tree_is_touched_by_storage_only():
+    """What the docstring of `store` says of who touches the tree names these packages."""
+    said = (ROOT / "fscrawl" / "store.py").read_text(encoding="utf-8").split('"""')[1]
+    assert [name for name in TREE if f"`{name.rpartition('.')[2]}`" not in said and f"`{name}`" not in said] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("open(path)", "files"),
+        ("path.open('rb')", "files"),
+        ("frontier.open(host)", None),
+        ("os.open(path, 0)", "files"),
+        ("(root / name).read_text()", "files"),
+        ("os.path.realpath(path)", "files"),
+        ("os.path.dirname(path)", None),
+        ("tempfile.mkdtemp()", "files"),
+        ("self._files.exists(path)", None),
+        ("socket.create_connection(address)", "sockets"),
+        ("subprocess.run(words)", "processes"),
+        ("multiprocessing.get_context()", "processes"),
+        ("os.execv(path, words)", "processes"),
+        ("os.environ['HOME']", "environment"),
+        ("os.getenv('HOME')", "environment"),
+        ("Path.home()", "environment"),
+        ("from os import open", "hidden"),
+        ("os.getpid()", None),
+    ],
+)
+def test_what_is_found(source, kind):
+    """Calls are found under their usual names, and others are left alone."""
+    assert next(iter(each for each, _, _ in calls(source)), None) == kind
