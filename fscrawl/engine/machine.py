@@ -332,4 +332,4 @@ class Machine:
             if hasattr(self, "_pool"):
                 self._pool.kill()
             os._exit(EXIT_INTERRUPTED)
-        self._progress.warn("stopping when the pages in flight are done; a second Ctrl-C leaves at once")
+        self._progress.warn("stopping: waiting for the pages in flight; a second Ctrl-C leaves at once")

@@ -1,0 +1,230 @@
+"""What the machine does with each answer of a worker: counts, frontier, discoveries."""
+
+import io
+import random
+import time
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.engine.outcomes import Bookkeeper
+from fscrawl.engine.pool import KilledWorker
+from fscrawl.engine.progress import Progress
+from fscrawl.engine.worker_process import TreeUnusable
+from fscrawl.errors import TreeError
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.handlers.outcome import (
+    Exchange,
+    FailedForGood,
+    FailedForNow,
+    Known,
+    Probed,
+    Returned,
+    RobotsKnown,
+    Stored,
+    Unchanged,
+)
+from fscrawl.politeness.outage import Outage
+from tests.support.frontiers import A, chosen, fill
+
+ANSWERED = Exchange(1.0, "answered", 0.1)
+SILENT = Exchange(1.0, "silent", begun_at=0.5)
+
+
+class Discoveries(list):
+    """Stands for the membership: what was discovered."""
+
+    def discover(self, links, depth, referrer, flags=None):
+        if links:
+            self.append((tuple(links), depth, referrer, flags))
+
+
+class BrokenTree:
+    machine = "machine-1"
+
+    def put_error(self, host, record):
+        raise TreeError("no space")
+
+
+class Tree:
+    machine = "machine-1"
+
+    def __init__(self):
+        self.errors = []
+
+    def put_error(self, host, record):
+        self.errors.append((host, record.class_))
+
+
+class Desk:
+    """A bookkeeper with all that it needs."""
+
+    def __init__(self, frontier, tree, *assignments):
+        self.frontier, self.tree = frontier, tree
+        self.stream = io.StringIO()
+        self.found = Discoveries()
+        self.outage = Outage()
+        progress = Progress("json", verbose=True, stream=self.stream)
+        settings = chosen(*assignments)
+        self.bookkeeper = Bookkeeper(
+            tree, frontier, self.found, self.outage, progress, lambda: settings, random.Random(1)
+        )
+        self.counts = self.bookkeeper.counts
+
+    def take(self, answer):
+        return self.bookkeeper.take(answer)
+
+
+@pytest.fixture
+def desk(make_frontier):
+    def make(*assignments, tree=None):
+        return Desk(make_frontier(*assignments), tree or Tree(), *assignments)
+
+    return make
+
+
+def handed_out(desk, url=A):
+    """Let the frontier hand out a page."""
+    fill(desk.frontier, url)
+    task = desk.frontier.take(time.monotonic())
+    assert desk.frontier.in_flight == 1
+    return task
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted"), [("stored", (1, 0, 0, 9)), ("redirect", (0, 1, 0, 0)), ("skipped", (0, 0, 1, 0))]
+)
+def test_stored(desk, kind, counted):
+    """A stored page is counted by its kind, its links are discovered one deeper, and its task is over."""
+    desk = desk()
+    task = handed_out(desk)
+    size = 9 if kind == "stored" else 0
+    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
+    counts = desk.counts
+    assert (counts.pages, counts.redirects, counts.skipped, counts.bytes) == counted
+    assert counts.cut == {"scope": 2}
+    assert desk.found == [((A + "x",), 1, task.key, None)]
+    assert desk.frontier.in_flight == 0
+    assert f'"event": "{kind}"' in desk.stream.getvalue()
+
+
+def test_sitemap(desk):
+    """The links of a sitemap are as deep as the sitemap; the sitemaps that it names are parts."""
+    desk = desk()
+    handed_out(desk)
+    task = PageTask(A, "a.example", urls.key(A), 2, "", 1, flags=Flags(SITEMAP))
+    desk.take(Stored(task, ANSWERED, "skipped", 200, links=(A + "x",), sitemaps=(A + "s",)))
+    assert desk.found == [((A + "x",), 2, task.key, None), ((A + "s",), 2, task.key, Flags(SITEMAP_PART))]
+
+
+def test_unchanged_and_known(desk):
+    """A page that is as it was is counted apart, one that was known is not; the links of both are discovered."""
+    desk = desk()
+    desk.take(Unchanged(handed_out(desk), ANSWERED, 304, links=(A + "x",)))
+    desk.take(Known(handed_out(desk, A + "2"), (A + "y",)))
+    assert (desk.counts.unchanged, desk.counts.pages) == (1, 0)
+    assert [links for links, *_ in desk.found] == [(A + "x",), (A + "y",)]
+    assert desk.frontier.in_flight == 0
+
+
+def test_a_failure_for_now_is_tried_again(desk):
+    """A failure that may pass is counted as retried, and its page is pending again as the next attempt."""
+    desk = desk("politeness.delay=0")
+    desk.take(FailedForNow(handed_out(desk), ANSWERED, "http-5xx", "busy", 503))
+    assert (desk.counts.retried, desk.counts.errors, desk.frontier.pending) == (1, {}, 1)
+    later = desk.frontier.next_at()
+    assert 0.4 < later - time.monotonic() <= 1.0
+    assert desk.frontier.take(later).attempt == 2
+
+
+def test_a_failure_for_good_is_counted(desk):
+    """A failure that lasts is counted by its class, and its page is not pending any more."""
+    desk = desk()
+    desk.take(FailedForGood(handed_out(desk), None, "robots", "not allowed"))
+    assert (desk.counts.errors, desk.frontier.pending, desk.frontier.in_flight) == ({"robots": 1}, 0, 0)
+
+
+def test_robots(desk):
+    """Once the rules are known the host is open, and the sitemaps that they name are discovered."""
+    desk = desk("politeness.robots=true")
+    task = handed_out(desk)
+    assert isinstance(task, RobotsTask)
+    desk.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",)))
+    assert desk.found == [((A + "s",), 0, "", Flags(SITEMAP))]
+    assert desk.frontier.scheduler.is_open("a.example")
+
+
+def test_robots_that_fail_for_good(desk):
+    """If the rules cannot be learned the host is given up; that itself is no error of a page."""
+    desk = desk("politeness.robots=true")
+    desk.take(FailedForGood(handed_out(desk), SILENT, "dns", "no such host"))
+    assert desk.counts.errors == {}
+    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns"
+
+
+def test_returned(desk):
+    """A page that comes back undone is pending again, as the same attempt."""
+    desk = desk("politeness.delay=0")
+    task = handed_out(desk)
+    desk.take(Returned(task))
+    assert (desk.frontier.in_flight, desk.frontier.pending) == (0, 1)
+    assert desk.frontier.take(time.monotonic()).attempt == 1
+
+
+def test_retry_after(desk):
+    """A host that asks for a rest gets it, but not longer than max_rest."""
+    desk = desk("politeness.max_rest=60")
+    desk.take(FailedForNow(handed_out(desk), ANSWERED._replace(rest_s=7.0), "http-5xx", "busy"))
+    assert 6 < desk.frontier.scheduler.rests(time.monotonic())["a.example"] <= 7
+    desk.take(FailedForNow(handed_out(desk, "http://b.example/"), ANSWERED._replace(rest_s=1e9), "http-5xx", "busy"))
+    assert 59 < desk.frontier.scheduler.rests(time.monotonic())["b.example"] <= 60
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Probed(ProbeTask(A, "a.example"), ANSWERED),
+        Returned(ProbeTask(A, "a.example")),
+        KilledWorker(ProbeTask(A, "a.example")),
+        TreeUnusable(ProbeTask(A, "a.example"), TreeError("gone")),
+    ],
+)
+def test_probes_are_counted_apart(desk, answer):
+    """A probe is over whatever came of it; the frontier knows nothing of it."""
+    desk = desk()
+    desk.bookkeeper.probes_in_flight = 1
+    desk.take(answer)
+    assert (desk.bookkeeper.probes_in_flight, desk.frontier.in_flight) == (0, 0)
+
+
+def test_a_page_that_kills_its_worker(desk):
+    """A page that killed its worker twice gets an error record."""
+    desk = desk()
+    assert desk.take(KilledWorker(handed_out(desk))) is None
+    assert (desk.tree.errors, desk.counts.errors) == ([("a.example", "worker-died")], {"worker-died": 1})
+    assert desk.frontier.in_flight == 0
+
+
+def test_a_tree_that_cannot_be_used(desk):
+    """An error of the tree is given to the caller, and the task is over all the same."""
+    desk = desk(tree=BrokenTree())
+    assert "no space" in str(desk.take(KilledWorker(handed_out(desk))))
+    gone = TreeError("gone")
+    assert desk.take(TreeUnusable(handed_out(desk, "http://b.example/"), gone)) is gone
+    assert desk.frontier.in_flight == 0
+
+
+def test_outage(desk):
+    """If many hosts are silent nothing is blamed on them: a warning is shown, and their pages come back at once."""
+    desk = desk()
+    begun_at = time.monotonic()
+    for n in range(10):
+        silent = Exchange(time.monotonic(), "silent", begun_at=begun_at)
+        url = f"http://h{n}.example/"
+        desk.take(FailedForNow(handed_out(desk, url), silent, "connect", "refused"))
+    assert desk.outage.is_on
+    assert desk.stream.getvalue().count("is the network gone?") == 1
+    desk.take(Probed(ProbeTask(A, "a.example"), Exchange(time.monotonic(), "answered", 0.1)))
+    assert not desk.outage.is_on
+    assert "the network is back" in desk.stream.getvalue()
