@@ -2,8 +2,9 @@
 
     python -m benchmarks.classical OUT SEED PAGES [PROCESSES]
 
-Each wave is the URLs that the wave before linked to: hash the URL, skip it if its file exists, fetch, parse, write
-page and links into folders; then the next wave. It is measured as it is usually written, on a limit of pages.
+A wave is the set of URLs that the wave before linked to. For each URL: hash it, skip it if its file exists, fetch,
+parse, write page and links into folders. It is written as people usually write it, and measured on a limited number of
+pages.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.corpus [--port N] [--seconds S]
 
-Promise: whoever enters `serve()` gets two sites that answer, and nothing is left running after it. All traffic
-stays on 127.0.0.0/8.
+Promise: inside `with serve()` two sites answer, and nothing is left running after it. All traffic stays on
+127.0.0.0/8.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGES = {  # package → what it leaves on the disk
     "rust-doc": "/usr/share/doc/rust-doc/html/index.html",
     "wget2": "/usr/bin/wget2",
 }
-START_S = 10  # nginx starts in milliseconds; a longer wait means that it never will
+START_S = 10  # nginx starts in milliseconds; if it takes longer, it never starts
 
 _CONFIG = """\
 daemon off;
@@ -79,7 +79,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The sites while they are served. `pid`: nginx's master; `access_log`: where it writes, if it was asked to."""
+    """The sites while they are served. `pid`: nginx's master process; `access_log`: its log, if one was asked for."""
 
     python: Site
     rust: Site
@@ -102,7 +102,7 @@ def missing() -> list[str]:
 
 
 def install() -> None:
-    """Install what is missing; SystemExit with one line if that cannot be done."""
+    """Install missing packages; SystemExit with one line if that is not possible."""
     wanted = missing()
     if not wanted:
         return
@@ -112,12 +112,12 @@ def install() -> None:
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "update"], check=False, env=environment, stdout=subprocess.DEVNULL)
     if subprocess.run(command, check=False, env=environment, stdout=subprocess.DEVNULL).returncode or missing():
-        sys.exit(f"apt-get could not install {' '.join(wanted)}; its message stands above")
+        sys.exit(f"apt-get could not install {' '.join(wanted)}; see its message above")
 
 
 @contextlib.contextmanager
 def serve(port: int = 0, *, access_log: bool = False) -> Iterator[Served]:
-    """Serve both sites while the block runs. `port` 0 takes one that is free on both addresses."""
+    """Serve both sites while the block runs. `port` 0: one that is free on both addresses."""
     with tempfile.TemporaryDirectory(prefix="fscrawl-corpus-") as name:
         directory = Path(name)
         port = port or _free_port()
@@ -137,7 +137,7 @@ def serve(port: int = 0, *, access_log: bool = False) -> Iterator[Served]:
 
 
 def exit_on_terminate() -> None:
-    """Let SIGTERM unwind the stack like an exit, so that whatever a benchmark started is stopped."""
+    """Make SIGTERM unwind the stack like an exit, so that everything a benchmark started is stopped."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 

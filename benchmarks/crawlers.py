@@ -1,4 +1,4 @@
-"""The crawlers that are compared: how each is called for a site, and where the pages are that it stored."""
+"""The crawlers that are compared, and the command line of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Command = Callable[[Site, Path, int], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Crawler:
-    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl ought to be."""
+    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be."""
 
     name: str
     command: Command
@@ -53,7 +53,7 @@ def _classical(site: Site, out: Path, pages: int) -> list[str]:
 
 
 def _wget2(site: Site, out: Path, pages: int) -> list[str]:
-    del pages  # it knows no such limit
+    del pages  # wget2 has no such limit
     threads = f"--max-threads={WORKERS * THREADS}"
     return ["wget2", "-q", "-r", "-l", "inf", threads, "-P", str(out), site.url]
 

@@ -1,13 +1,14 @@
-"""Many machines on one directory: do ten crawl ten times as fast as one, and what does each page cost the directory?
+"""Many machines on one directory: are ten machines ten times as fast as one, and how many calls does a page cost?
 
     python -m benchmarks.fleet [--machines N…] [--workers N] [--threads M] [--hosts H] [--pages P] [--no-calls]
 
-Each machine has a mount of its own (sshfs with default options, from an sshd on loopback) of one directory, and as
-many hosts and pages as any other: N times the web for N machines (weak scaling). Hosts answer after a second, so what
-a machine can do is threads ÷ 1 s, and all of them together leave the cores of this one computer some room.
+Each machine has its own mount of one directory (sshfs with default options, from an sshd on loopback), and as many
+hosts and pages as any other: N times the web for N machines (weak scaling). Hosts answer after a second, so a machine
+can fetch threads ÷ 1 s pages, and all machines together do not fill the cores of this one computer.
 
-How the shares become equal: the first machine crawls a row of pages `/wait/…` until all machines have met; then which
-shards each will hold follows from their names, hosts are chosen by that, and the next page of the row links to them.
+How the shares become equal: the first machine crawls a chain of pages `/wait/…` until all machines have met. Then the
+names of the machines say which shards each will hold. The hosts are chosen by that, and the next page of the chain
+links to them.
 """
 
 from __future__ import annotations

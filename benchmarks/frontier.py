@@ -1,11 +1,10 @@
-"""The frontier of one machine, large: its memory, how fast it takes URLs in, and how fast it hands them out.
+"""A large frontier of one machine: its memory, how fast URLs are added, and how fast they are taken.
 
     python -m benchmarks.frontier [--count N…] [--hosts H]
 
-Each count is measured in a process of its own, which does nothing else. URLs come as pages bring them: some of the
-page's own host, some of any other; then, as the hardest case for every cache on the way, each of any host. Rates are
-per second of CPU (`time.process_time`), so that other work on the machine counts little; what making the URLs costs
-is left out.
+Each number of URLs is measured in a process that does nothing else. URLs come as pages have them: some of the page's
+own host, some of other hosts. In the hardest case for all caches, each URL is of any host. Rates are per second of CPU
+(`time.process_time`), so other work on the machine counts little. The cost of making the URLs is left out.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ COUNTS = (1_000_000, 10_000_000)
 WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}
 WANTED_ADDED = 200_000
 WANTED_TAKEN = 5_000
-_CHUNK = 20_000  # URLs made at a time: some 2 MB that are not the frontier's
-_PAGE = 20  # links of a page that are new to its machine, …
-_OWN = 15  # … and how many of them are of its own host
+_CHUNK = 20_000  # URLs made at once: some 2 MB that do not belong to the frontier
+_PAGE = 20  # new links of a page
+_OWN = 15  # of these are of the page's own host
 _HARDEST = 500_000  # URLs of any host, after the others
 _FETCHES = 200_000
 _IN_FLIGHT = 128
@@ -113,7 +112,8 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
     assert frontier.seen == frontier.pending == count
     again = min(count, 500_000)
     figures["seen"] = again / _add(frontier, links(0, again, hosts), new=False)
-    figures["taken"] = _FETCHES / _take(frontier, hosts, _FETCHES)
+    fetches = min(_FETCHES, count)
+    figures["taken"] = fetches / _take(frontier, hosts, fetches)
     figures["bytes_after"] = rss_bytes() - before
     figures["hardest"] = _HARDEST / _add(frontier, links(count, count + _HARDEST, hosts, own=0), new=True)
     frontier.close()

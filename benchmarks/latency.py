@@ -2,8 +2,8 @@
 
     python -m benchmarks.latency [--hosts H] [--pages P] [--latency S] [--workers N] [--threads M]
 
-Each host answers after 500 ms and is asked one thing at a time. Threads that did nothing but wait would fetch
-workers × threads ÷ latency pages a second; 95 % of that is wanted.
+Each host answers after 500 ms and gets one request at a time. Threads that only wait would fetch
+workers × threads ÷ latency pages a second; the goal is 95 % of that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Span = tuple[float, float]  # when a request arrived at the server and when it w
 
 
 class SlowWeb:
-    """The server in a process of its own; `spans` is there after `stop`."""
+    """The server, in a process of its own; `stop` returns when requests arrived and were answered."""
 
     def __init__(self, hosts: int, pages: int, latency_s: float) -> None:
         command = [sys.executable, "-m", "benchmarks.slow_web"]

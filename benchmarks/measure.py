@@ -1,14 +1,13 @@
-"""What a command costs: wall time, CPU and memory of its whole process tree.
+"""Measures what a command costs: wall time, CPU and memory of its whole process tree.
 
     python -m benchmarks.measure COMMAND…      → one JSON line on stdout, the command's own output on stderr
 
-Promise: every process that the command starts is counted, also those that outlive their parent (multiprocessing's
-forkserver does, and the workers' CPU is accounted to it). So the command runs under a small process of its own that
-adopts orphans (PR_SET_CHILD_SUBREAPER) and waits for all of them; its RUSAGE_CHILDREN is then the tree and nothing
-else.
+Promise: every process that the command starts is counted, also one that lives longer than its parent, like the
+forkserver of multiprocessing, which has the CPU of the workers. So the command runs under a small process that adopts
+orphans (PR_SET_CHILD_SUBREAPER) and waits for all of them. Its RUSAGE_CHILDREN is then exactly the process tree.
 
-Memory of all processes together can only be sampled. It is their PSS (proportional set size: what several processes
-share is counted once); a peak that is shorter than the time between two samples is missed.
+The memory of all processes together can only be sampled. It is their PSS (proportional set size), in which shared
+memory counts once. A peak that is shorter than the time between two samples is missed.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-_ORPHANS_S = 20  # for what is still running when the command has ended
+_ORPHANS_S = 20  # for processes that still run when the command has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """`wall_s`: from process start to exit. `cpu_s`: user and system. `peak_bytes`: RSS of the largest process.
 
-    `sum_peak_bytes`: PSS of all processes together, at its sampled most; 0 where nobody asked for it.
+    `sum_peak_bytes`: highest sampled PSS of all processes together; 0 if it was not asked for.
     """
 
     wall_s: float
@@ -56,7 +55,7 @@ def run(
     sample_s: float = 0,
     environment: Mapping[str, str] | None = None,
 ) -> Cost:
-    """Run a command and give its cost; after `limit_s` it is stopped. `message`: the end of what it printed.
+    """Run a command and return its cost; after `limit_s` it is killed. `message`: the end of what it printed.
 
     `sample_s`: how often to add up the memory of all processes, which takes a core some 2 ms for each; 0: never.
     `environment`: variables that are added to those of this process.
@@ -78,7 +77,7 @@ def run(
 
 
 def _environment() -> dict[str, str]:
-    """Everything but proxies: nothing may stand between a crawler and the loopback."""
+    """Return the environment without proxies: a crawler must reach the loopback directly."""
     return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
 
@@ -101,7 +100,7 @@ def _measure(command: list[str], limit_s: float, sample_s: float) -> Cost:
 
 
 def _reap(session: int) -> None:
-    """Wait for all orphans; those that do not end are killed, so that they disturb no later run."""
+    """Wait for all orphans. Those that do not end are killed, so that they do not disturb later runs."""
     deadline = time.monotonic() + _ORPHANS_S
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -114,7 +113,7 @@ def _reap(session: int) -> None:
 
 
 class _Sampler:
-    """Looks at the memory of this process's descendants every `every_s` seconds, until it is stopped; 0: never."""
+    """Samples the memory of this process's descendants every `every_s` seconds until it is stopped; 0: never."""
 
     def __init__(self, every_s: float) -> None:
         self.peak_bytes = 0
@@ -144,7 +143,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _pss_bytes(pid: int) -> int:
-    """Give the proportional set size of a process, see proc(5); 0 if it has just ended."""
+    """Return the proportional set size of a process (proc(5)); 0 if it has just ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):

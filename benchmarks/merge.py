@@ -1,9 +1,9 @@
-"""Pages per second, CPU and memory of `fscrawl merge`, beside what one would write without it.
+"""Pages per second, CPU and memory of `fscrawl merge`, beside the scripts that one would write without it.
 
     python -m benchmarks.merge [--pages N] [--large N] [--quick] [--work DIR]
 
-A tree of rust-doc is crawled from nginx on loopback; a larger one is made of it. Neither is part of what is measured.
-Every run reads from the page cache: the trees have just been written, and all of them are read once before.
+A tree of rust-doc is crawled from nginx on loopback, and a larger tree is made from it. Neither is measured. Every run
+reads from the page cache: the trees have just been written, and all of them are read once before.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ PROCESSES = 2
 _QUICK = (2000, 6000)  # pages of the two trees
 _SOUP_PAGES, _TRAFILATURA_PAGES, _MAIN_PAGES = 200, 1000, 1000
 _SAMPLE_S = 0.2
-_WHOLE_SITE = 20_000  # pages; those nearest to the front page are four times as large as the mean
+_WHOLE_SITE = (
+    20_000  # pages; smaller crawls have the pages near the front page, which are four times as large as the mean
+)
 _MEMORY_BYTES = 600e6
-_TREE_BYTES = 50_000  # that a page takes on a disk: body, record, and what is made of them
+_TREE_BYTES = 50_000  # on the disk for each page: body, record, and what is made of them
 
 _HEAD = f"{'tree':>7} {'what':30} {'pages':>7} {'wall s':>7} {'pages/s':>8} {'CPU ms/page':>12}"
 _HEAD += f" {'largest MB':>11} {'all MB':>7} {'load':>5}  wanted"
@@ -45,7 +47,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`arguments` of merge; `pages_per_s` and `bounded` memory are wanted."""
+    """One merge: its `arguments`, the `pages_per_s` that are wanted, and whether its memory must be `bounded`."""
 
     name: str
     arguments: tuple[str, ...]
@@ -90,7 +92,7 @@ def _arguments() -> argparse.Namespace:
 def _refuse_small_disk(directory: Path, pages: int) -> None:
     needed, free = pages * _TREE_BYTES, shutil.disk_usage(directory).free
     if free < needed:
-        sys.exit(f"{directory} has {free / 1e9:.0f} GB, and {needed / 1e9:.0f} are needed: see --work and --large")
+        sys.exit(f"{directory} has {free / 1e9:.0f} GB, and {needed / 1e9:.0f} GB are needed; see --work and --large")
 
 
 def _bench(directory: Path, pages: int, large: int) -> None:
@@ -110,8 +112,9 @@ def _bench(directory: Path, pages: int, large: int) -> None:
 
 
 _NOTE = """\
-largest: peak RSS of the largest process; all: of the PSS of all together, sampled. One process in the rows of a loop.
-Samples are of the first keys, which are hashes, and so spread over the site; the time of them all is in proportion."""
+largest: peak RSS of the largest process. all: peak PSS of all processes, sampled. Loops run in one process.
+A sample has the pages with the first keys. These are hashes, so the sample is spread over the site,
+and the time for all pages is in proportion."""
 
 
 # -- trees
@@ -133,9 +136,9 @@ def warm(root: Path) -> int:
 
 
 def multiplied(tree: Tree, root: Path, pages: int) -> Tree:
-    """Make a tree of as many hosts as it takes, each with the pages of the one in `tree`, and a line of its own.
+    """Make a larger tree: more hosts with the pages of the one in `tree`, each body with a line that names its host.
 
-    So no two pages have the same body; those of one path are near-duplicates of each other.
+    So no two pages have the same body; pages with the same path are near-duplicates.
     """
     (host,) = (path.name for path in (tree.root / "links").iterdir())
     known = [path.read_bytes() for path in sorted((tree.root / "links" / host).iterdir())]
@@ -152,7 +155,7 @@ _ROOMS = frozenset({"htmls", "links", "errs"})
 
 
 def _copy(bodies: Path, data: bytes, root: Path, host: str, origin: str, addresses: dict[str, str]) -> None:
-    """Write a page once more, as one of `host`."""
+    """Write a copy of a page, as a page of `host`."""
     new = f"http://{host}/"
     record = json.loads(data.decode().replace(origin, new))
     if record["sha256"]:
@@ -176,7 +179,7 @@ def _json(value: object) -> bytes:
 
 
 def _merge(tree: Tree, task: Task, directory: Path, of: int = 0) -> None:
-    """Measure a merge of `tree`, which may be a sample of one with `of` pages."""
+    """Measure a merge of `tree`, which may be a sample of a tree with `of` pages."""
     out = Path(tempfile.mkdtemp(dir=directory))
     command = [sys.executable, "-m", "fscrawl", "merge", "--root", str(tree.root), "--out", str(out)]
     command += ["--processes", str(PROCESSES), *task.arguments]
@@ -201,7 +204,7 @@ def _recipe(tree: Tree, name: str, sample: int, directory: Path) -> None:
 
 def _run(command: list[str], name: str) -> tuple[measure.Cost, float]:
     """Run a command; give its cost and the load before it."""
-    os.sync()  # the writes of the run before are not this one's
+    os.sync()  # the writes of the run before must not slow this one down
     load = os.getloadavg()[0]
     cost = measure.run(command, sample_s=_SAMPLE_S)
     if cost.exit_code:
@@ -225,7 +228,7 @@ def _print(tree: Tree, name: str, pages: int, cost: measure.Cost, load: float, w
     print(f"{row} {load:5.1f}  {wanted}".rstrip(), flush=True)
 
 
-# -- what one would write without it: a loop over the pages, and a line of JSON for each
+# -- what one would write without merge: a loop over the pages that writes a line of JSON for each
 
 
 def _soup(root: Path, sample: int, out: Path) -> None:

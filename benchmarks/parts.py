@@ -2,9 +2,9 @@
 
     python -m benchmarks.parts [--pages N]
 
-A whole crawl gives the CPU of all processes; then the pages it stored are done again in this one process, each part
-in a pass of its own under `time.process_time`. What the crawl used beyond a worker's part is the parent's
-bookkeeping, the talk between the processes, the threads' contention and the start of Python.
+A whole crawl gives the CPU of all processes. Then its pages are done again in this one process, each part in a pass
+of its own, measured with `time.process_time`. The rest of the crawl's CPU is the parent's bookkeeping, the messages
+between processes, the contention of threads and the start of Python.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _site(site: corpus.Site, pages: int, directory: Path) -> tuple[int, dict[str
 
 
 def _tasks(tree: Path, site: corpus.Site) -> list[PageTask]:
-    """The pages that the crawl stored, in the order it did: the URL memory then works as it did."""
+    """Return the pages that the crawl stored, in the same order, so that caches of URLs work as they did."""
     stored = [json.loads(path.read_bytes()) for path in (tree / "links" / site.host).iterdir()]
     stored.sort(key=lambda record: record["fetched_at"])
     return [PageTask(r["url"], site.host, r["key"], r["depth"], r["referrer"], 1) for r in stored if r["sha256"]]

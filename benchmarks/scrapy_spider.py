@@ -1,10 +1,10 @@
-"""The crawl as a Scrapy user who wants speed would write it; run by the interpreter of scrapy_venv.
+"""The crawl as a Scrapy user who wants speed would write it. The interpreter of scrapy_venv runs it.
 
     python scrapy_spider.py OUT SEED PAGES LINKS      PAGES 0: no limit; LINKS: extractor | xpath
 
-Two files a page, as fscrawl stores them: the body in OUT/htmls/<host>/, the record with its links in
-OUT/links/<host>/. What Scrapy does by default and this crawl does not need is off; each line below that differs
-from a default makes it faster or makes the task the same.
+It writes two files per page, as fscrawl does: the body in OUT/htmls/<host>/, the record with its links in
+OUT/links/<host>/. Defaults of Scrapy that this crawl does not need are off. Each setting below that differs from a
+default makes it faster, or makes the task the same.
 """
 
 from __future__ import annotations

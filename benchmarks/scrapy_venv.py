@@ -1,6 +1,6 @@
 """Scrapy in a virtual environment of its own, so that the project does not depend on it.
 
-It is the latest of the package index on the day of the first run; delete the directory to get a newer one.
+The first run installs the latest version from the package index. Delete the directory to get a newer one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Of a hundred hosts sixty are dead, slow or overwhelmed: at what pace are the others crawled?
+"""Sixty of a hundred hosts are dead, slow or overwhelmed: how fast are the others crawled?
 
     python -m benchmarks.sick [--runs N]
 
-The forty healthy ones are crawled alone, then among the sick, with a politeness delay that a crawl alone just keeps up
-with. Wanted: 90 % of their pages in the time that they take alone, and 90 % of the pace.
+The forty healthy hosts are crawled alone, and then among the sick ones, with the shortest politeness delay that a crawl
+of them alone can keep. Wanted: 90 % of their pages in the time that they take alone, and 90 % of the speed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Many hosts that answer late: 127.x.y.z addresses on one port, one asyncio process, raw HTTP/1.1 with keep-alive.
+"""Many hosts that answer slowly: 127.x.y.z addresses on one port, one asyncio process, HTTP/1.1 with keep-alive.
 
     python -m benchmarks.slow_web --hosts H --pages P --latency S
 
 It prints `ready PORT`, serves until its standard input ends, and then prints one JSON line: when each request
-arrived and when it was answered (seconds, monotonic). Its standard input is its owner, so it never outlives it.
+arrived and when it was answered (seconds, monotonic). Standard input ends with the process that started the server,
+so the server never outlives it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.speed [--pages N | --full] [--repeat N] [--only NAME…] [--sites NAME…]
 
-Same machine, same nginx, one after the other, in an order that turns round from site to site and repeat to repeat.
-What is counted is HTML files on the disk, from process start to exit.
+They run on the same machine and nginx, one after the other, in an order that is reversed from site to site and repeat
+to repeat. It counts HTML files on the disk, and the time from process start to exit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEAD += f" {'CPU ms/page':>12} {'nginx':>6} {'peak MB':>8}  fscrawl ÷ it: page
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl. `server_cpu_s`: what nginx used meanwhile, which is on nobody's account."""
+    """One crawl. `server_cpu_s`: the CPU that nginx used meanwhile; it is not in `cost`."""
 
     site: str
     crawler: Crawler
@@ -78,7 +78,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _warm(root: Path) -> None:
-    """Read the site once, so that the first crawler does not wait for the disk on behalf of the others."""
+    """Read the site once, so that the first crawler need not wait for the disk more than the others."""
     for file in root.rglob("*.html"):
         file.read_bytes()
 
@@ -89,7 +89,7 @@ def _run(crawler: Crawler, site: corpus.Site, limit: int, served: corpus.Served,
     All of them are removed at the end: ext4 creates files several times slower while inodes have just been freed.
     """
     directory = Path(tempfile.mkdtemp(dir=trees))
-    os.sync()  # the writes of the run before are not this one's
+    os.sync()  # the writes of the run before must not slow this one down
     before = served.cpu_s()
     cost = measure.run(crawler.command(site, directory / "out", limit))
     server_cpu_s = served.cpu_s() - before

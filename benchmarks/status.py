@@ -1,9 +1,9 @@
-"""How long `fscrawl status` takes on a tree of 20 machines that have beaten for a day.
+"""How long `fscrawl status` takes on a tree with the heartbeats of 20 machines and one day.
 
     python -m benchmarks.status [DIRECTORY]
 
-The logs say that there are a million pages; a few thousand are there, for status reads none of them. Prints seconds of
-the whole command, as a user waits for them, the best and the worst of five.
+The logs say that there are a million pages. Only a few thousand are there, because status does not read them. Prints
+the seconds of the whole command, the fastest and the slowest of five runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RUNS = 5
 
 
 def build(root: Path) -> int:
-    """Make the tree; give the bytes of its logs."""
+    """Make the tree; return the bytes of its logs."""
     record = TreeRecord(format=1, crawl="bench", created_at="t", shards=256, fanout=0, partition="host")
     store.create(root, record, render(Settings()), "http://a.example/\n")
     for host in range(FILES // 100):

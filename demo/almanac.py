@@ -1,4 +1,4 @@
-"""What the demo's web says: an almanac of lighthouses, bridges and teas, as plain data."""
+"""The texts of the demo's web: an almanac of lighthouses, bridges and teas, as plain data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """One page of the almanac: `name` gives its path, `text` is what it says."""
+    """One page of the almanac: `name` is its path, `text` its content."""
 
     name: str
     title: str

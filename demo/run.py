@@ -1,4 +1,4 @@
-"""`make crawl` with no words: serve the demo's web, crawl it into ./shared-tree with the checkout's own crawl.py."""
+"""`make crawl` without arguments: serve the demo's web, and crawl it into ./shared-tree with crawl.py."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ DEADLINE_S = 300.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m demo.run", description="Crawl the demo's web.")
+    parser = argparse.ArgumentParser(
+        prog="python -m demo.run", description="Serve a small web on loopback and crawl it."
+    )
     parser.add_argument("--root", type=Path, default=Path("shared-tree"), help="the tree (default ./shared-tree)")
     parser.add_argument("--workers", type=int, default=4, help="worker processes (default 4)")
-    parser.add_argument("--port", type=int, default=PORT, help=f"of the demo's web (default {PORT})")
-    options, further = parser.parse_known_args(arguments)  # what is further goes to crawl.py as it is
+    parser.add_argument("--port", type=int, default=PORT, help=f"port of the demo's web (default {PORT})")
+    options, further = parser.parse_known_args(arguments)  # other options are passed on to crawl.py
     server = Server(Site(), HOSTS, options.port, deadline_s=DEADLINE_S)
     try:
         server.start()
@@ -46,14 +48,14 @@ def _command(root: Path, workers: int, port: int) -> list[str]:
     command = [sys.executable, str(CRAWL), "--root", str(root), "--workers", str(workers)]
     for seed in seeds(port):
         command += ["--seed", seed]
-    if not (root / "crawl.toml").exists():  # afterwards that file is the truth, and --set is refused
+    if not (root / "crawl.toml").exists():  # later the settings are in that file, and --set is refused
         for setting in SETTINGS:
             command += ["--set", setting]
     return command
 
 
 def _run(command: list[str]) -> int:
-    """Give the exit code of the crawl; Ctrl-C reaches it as it reaches us, and it is waited for."""
+    """Return the exit code of the crawl. Ctrl-C also reaches the crawl itself, so we wait until it has ended."""
     with subprocess.Popen(command) as crawl:  # noqa: S603  our own crawl.py
         while True:
             try:

@@ -1,12 +1,12 @@
-"""A small web server for loopback: many addresses, one port, one thread. The demo's and the tests' web.
+"""A small web server for loopback: many addresses, one port, one thread. The demo and the tests use it.
 
 Vocabulary:
   host      a loopback address (127.x.y.z); all hosts of a server share its port
-  pages     a function from Request to Response: what the web consists of
+  pages     a function from Request to Response: the content of the web
   exchange  one request and its answer, with the times of both, as given to `log`
 
-Promise: it listens on the given addresses and nowhere else, answers GET and HEAD over HTTP/1.1 with keep-alive, and
-is gone after `deadline_s` whatever happens. Times are `time.monotonic()`, which all processes of a machine share.
+Promise: it listens only on the given addresses, answers GET and HEAD over HTTP/1.1 with keep-alive, and always stops
+after `deadline_s`. Times are `time.monotonic()`, which all processes of a machine share.
 
     with Server(lambda request: Response(body=b"hello"), hosts=["127.0.0.11", "127.0.0.12"]) as server:
         print(server.url("127.0.0.12", "/"))
@@ -34,7 +34,7 @@ _BODILESS = frozenset({204, 304})
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for. `host`: the address it reached; `path`: with query, as sent; `headers`: names lower case."""
+    """A request. `host`: the address it reached; `path`: with query, as sent; `headers`: names in lower case."""
 
     method: str
     host: str
@@ -45,7 +45,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is answered.
+    """An answer.
 
     `delay_s` passes before the status line; `drip` are (seconds, bytes) sent after `body`, each after its wait.
     Content-Length counts both, unless `headers` give another one (a lie is possible) or a Transfer-Encoding.
@@ -62,7 +62,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its answer. `answered`: when its last byte is handed to the kernel, or the client is gone."""
+    """One request and its answer. `answered`: when its last byte went to the kernel, or the client left."""
 
     host: str
     path: str
@@ -76,7 +76,7 @@ Pages = Callable[[Request], Response]
 
 
 class Server:
-    """Serves `pages` from a thread of its own, as context manager or between `start` and `stop`."""
+    """Serves `pages` in its own thread: as a context manager, or between `start` and `stop`."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Server:
         self.port = port
         self.deadline_s = deadline_s
         self.log = log
-        self.failure: BaseException | None = None  # the first that `pages` raised; the client got a 500
+        self.failure: BaseException | None = None  # the first error that `pages` raised; the client got a 500
         self.connections: set[_Connection] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
@@ -115,9 +115,9 @@ class Server:
         self._ready.wait()
 
     def stop(self) -> None:
-        """Cut every connection and free the port; harmless when it has stopped already."""
+        """Cut every connection and free the port. It may be called more than once."""
         if self._loop is not None and self._over is not None:
-            with contextlib.suppress(RuntimeError):  # its deadline came first: the loop is closed
+            with contextlib.suppress(RuntimeError):  # the deadline has passed: the loop is closed
                 self._loop.call_soon_threadsafe(self._over.set)
         self.wait()
 
@@ -137,7 +137,7 @@ class Server:
         try:
             asyncio.run(self._serve(sockets))
         finally:
-            self._ready.set()  # whatever happened, `start` does not wait for ever
+            self._ready.set()  # also after an error: `start` must not wait for ever
 
     async def _serve(self, sockets: list[socket.socket]) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
@@ -176,7 +176,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        listener.listen(_BACKLOG)  # here rather than in the loop: Linux reports a port in use by now at the latest
+        listener.listen(_BACKLOG)  # here and not in the loop: Linux reports a port in use here, if not before
     except OSError:
         listener.close()
         raise
@@ -184,7 +184,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 class _Connection(asyncio.Protocol):
-    """One client. Requests are answered in order; while one waits (delay, drip), what follows stays in the buffer."""
+    """One client. Requests are answered in order; while one waits (delay, drip), later ones stay in the buffer."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -241,10 +241,10 @@ class _Connection(asyncio.Protocol):
 
     def _response(self, request: Request) -> Response:
         if request.method not in {"GET", "HEAD"}:
-            return Response(405, {"Allow": "GET, HEAD"}, close=True)  # a body may follow: nobody reads it
+            return Response(405, {"Allow": "GET, HEAD"}, close=True)  # a body may follow, which is not read
         try:
             return self.server.pages(request)
-        except Exception as error:  # noqa: BLE001  whatever it is, the one who asked for the pages wants to see it
+        except Exception as error:  # noqa: BLE001  any error of `pages`: its author wants to see it
             self.server.failure = self.server.failure or error
             return Response(500, {"Content-Type": "text/plain"}, repr(error).encode())
 
@@ -257,7 +257,7 @@ class _Connection(asyncio.Protocol):
                 await asyncio.sleep(wait_s)
                 self._write(piece)
             await asyncio.sleep(pieces[-1][0])
-        except asyncio.CancelledError:  # the client went away; that is an answer too
+        except asyncio.CancelledError:  # the client left; this is logged like an answer
             self._log(request, response)
             self._end(b"", close=True)
             raise
@@ -271,7 +271,7 @@ class _Connection(asyncio.Protocol):
             self.transport.write(data)
 
     def _log(self, request: Request, response: Response) -> None:
-        """Before the end of an answer is written: who has it finds it in the log."""
+        """Log an answer before its end is written, so that a client that has it finds it in the log."""
         if self.server.log is not None:
             self.server.log(
                 Exchange(
@@ -286,7 +286,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _parse(head: bytes, host: str) -> tuple[Request | None, str]:
-    """Give the request and its HTTP version, or (None, "") where the head is not HTTP."""
+    """Give the request and its HTTP version, or (None, "") if the head is not HTTP."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):

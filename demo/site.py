@@ -1,4 +1,4 @@
-"""The demo's web as a function from Request to Response: six hosts, and what a crawler meets in the wild.
+"""The demo's web as a function from Request to Response: six hosts, with the oddities that crawlers meet.
 
 | host       | what is there                                                                                        |
 |------------|------------------------------------------------------------------------------------------------------|
@@ -32,7 +32,7 @@ _ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 0.1\n"
 
 
 class Site:
-    """The pages; it remembers which of the passing failures it has shown."""
+    """The pages. It remembers which temporary failures it has already shown."""
 
     def __init__(self) -> None:
         self._healed: set[str] = set()
@@ -46,7 +46,7 @@ class Site:
 
 
 def seeds(port: int) -> list[str]:
-    """Give the URLs from which every page is reached."""
+    """Return the seeds: every page can be reached from them."""
     return [f"http://{FRONT}:{port}/"]
 
 
@@ -103,7 +103,7 @@ def _bridges(root: Mapping[str, str]) -> _Site:
 
 
 def _teas(root: Mapping[str, str]) -> _Site:
-    """Shift_JIS as the header says; Shift_JIS though the header says UTF-8 and GBK that only the page itself names."""
+    """Pages in Shift_JIS, also with a wrong charset in the header; and in GBK, which only the page itself names."""
     meta = '<meta charset="gbk">'
     japanese = [(f"/{e.name}", e.title) for e in TEAS] + [("/lying", "うそつき")]
     chinese = [(f"/{e.name}", e.title) for e in CHINESE_TEAS]
@@ -156,7 +156,7 @@ def _entries(
     head: str = "",
     named: bool = True,
 ) -> _Site:
-    """Give a page for each entry, linked to the one after it, to its host's front and to the almanac's."""
+    """Make a page for each entry, with links to the next one, to the host's front page and to the almanac's."""
     site = {}
     for entry, after in itertools.pairwise([*entries, entries[0]]):
         links = [(f"{below}{after.name}", after.title), ("/", "Contents"), (f"{root[FRONT]}/", "Almanac")]
@@ -175,7 +175,7 @@ def _page(
     body: str = "",
     named: bool = True,
 ) -> Response:
-    """Give an HTML page; `named`: the Content-Type header names the charset."""
+    """Make an HTML page. `named`: whether the Content-Type header names the charset."""
     items = "".join(f'<li><a href="{html.escape(href)}">{html.escape(label)}</a>\n' for href, label in links)
     document = (
         f"<!DOCTYPE html>\n<html><head>{head}<title>{html.escape(title)}</title></head>\n"
@@ -194,7 +194,7 @@ def _redirect(status: int, target: str) -> Response:
 
 
 def _pdf(text: str) -> bytes:
-    """Give a PDF of one small page that says `text`, with a cross-reference table that is right."""
+    """Make a PDF of one small page with this text and a correct cross-reference table."""
     stream = f"BT /F1 18 Tf 20 50 Td ({text}) Tj ET".encode()
     objects = (
         b"<</Type/Catalog/Pages 2 0 R>>",

@@ -1,4 +1,4 @@
-"""`python -m demo.web`: the demo's web on loopback, for a while. Prints its seed URLs, one a line."""
+"""`python -m demo.web`: serve the demo's web on loopback for some time. Prints its seed URLs, one per line."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from demo.server import Server
 from demo.site import HOSTS, Site, seeds
 
-PORT = 8713  # always the same, so that a second run finds the URLs of the first
+PORT = 8713  # always the same, so that a second run has the same URLs
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m demo.web", description="Serve the demo's web on loopback.")
-    parser.add_argument("--port", type=int, default=PORT, help=f"0: any that is free (default {PORT})")
-    parser.add_argument("--seconds", type=float, default=600.0, help="how long; it stops by itself (default 600)")
+    parser.add_argument("--port", type=int, default=PORT, help=f"default {PORT}; 0: any free port")
+    parser.add_argument("--seconds", type=float, default=600.0, help="stop after this time (default 600)")
     options = parser.parse_args(arguments)
     server = Server(Site(), HOSTS, options.port, deadline_s=options.seconds)
     try:

@@ -1,12 +1,12 @@
-"""`make dist`: the wheel, and one file with fscrawl and all that it needs, for machines that have only Python.
+"""`make dist`: the wheel, and one file with fscrawl and everything it needs, for machines that have only Python.
 
     python tools/build_pyz.py dist
     python3 dist/fscrawl.pyz crawl --root /mnt/shared --workers 32
 
-The file holds what crawling, watching and auditing need, the dashboard and SOCKS proxies (together 0.5 MB); not what
-`merge` needs, which is a hundred times as large. Some of it is compiled, so it runs on the minor version of Python and
-the architecture that it was built with, and says so anywhere else. It unpacks itself once on each machine, into
-`~/.shiv` (or SHIV_ROOT), and runs from there.
+The file has what crawling, watching and auditing need, the dashboard and SOCKS proxies (these two: 0.5 MB). It does not
+have what `merge` needs, which is a hundred times as large. Some of it is compiled. So it runs only on the minor version
+of Python and the architecture that it was built with; elsewhere it prints an error that says so. It unpacks itself once
+on each machine, into `~/.shiv` (or SHIV_ROOT), and runs from there.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = "dashboard,socks"
 NAME = "fscrawl.pyz"
-# Runs before anything of fscrawl is loaded. SOABI is version, architecture and C library: cpython-311-x86_64-linux-gnu
+# Runs before fscrawl is loaded. SOABI is version, architecture and C library: cpython-311-x86_64-linux-gnu
 _PREAMBLE = """\
 import platform, sys, sysconfig
 built, here = {abi!r}, sysconfig.get_config_var("SOABI")
 if here != built:
     sys.stderr.write(
-        "fscrawl.pyz: it was built for Python {version} (%s), and this is Python %s (%s);"
-        " run it with python{version}, or build one with this Python: make dist PYTHON=%s\\n"
+        "fscrawl.pyz: built for Python {version} (%s), but this is Python %s (%s);"
+        " run it with python{version}, or build a new one with this Python: make dist PYTHON=%s\\n"
         % (built, platform.python_version(), here, sys.executable)
     )
     sys.exit(2)
@@ -39,7 +39,7 @@ if here != built:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Build the wheel and fscrawl.pyz.")
-    parser.add_argument("directory", type=Path, help="where to put them")
+    parser.add_argument("directory", type=Path, help="where to write them")
     directory: Path = parser.parse_args().directory.absolute()
     directory.mkdir(exist_ok=True)
     built = [wheel_of(directory)]
@@ -67,7 +67,7 @@ def wheel_of(directory: Path) -> Path:
 
 
 def pyz_of(wheel: Path, path: Path) -> Path:
-    """Put the wheel and what it needs into one file; whoever runs the old one meanwhile is not disturbed."""
+    """Put the wheel and what it needs into one file. Processes that run the old file are not disturbed."""
     with tempfile.TemporaryDirectory() as scratch:
         preamble = Path(scratch, "preamble.py")
         abi = sysconfig.get_config_var("SOABI")
@@ -85,7 +85,7 @@ def pyz_of(wheel: Path, path: Path) -> Path:
                 "fscrawl.cli:main",
             ),
             *("--python", f"/usr/bin/env python{_minor_version()}", "--preamble", str(preamble)),
-            "--extend-pythonpath",  # so that the process that workers are forked from can load fscrawl beforehand
+            "--extend-pythonpath",  # so that the forkserver, too, can load fscrawl
             "--reproducible",
             f"{wheel}[{EXTRAS}]",
         )

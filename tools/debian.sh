@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Install Debian packages that are not there yet:  tools/debian.sh PACKAGE…  As root, or with sudo that asks nothing.
+# Install Debian packages that are missing, as root or with sudo that needs no password.
+# usage: tools/debian.sh PACKAGE…
 set -euo pipefail
 export DEBIAN_FRONTEND=noninteractive
 retried="$(dirname "$0")/retried.sh"
@@ -13,7 +14,7 @@ missing() {
 
 as_root() { if [[ $EUID -eq 0 ]]; then "$@"; else sudo -n "$@"; fi; }
 
-command -v dpkg-query >/dev/null || { echo "this is no Debian; see to these packages yourself: $*" >&2; exit 1; }
+command -v dpkg-query >/dev/null || { echo "this is not Debian; please install these packages yourself: $*" >&2; exit 1; }
 mapfile -t wanted < <(missing "$@")
 if ((${#wanted[@]})); then
     as_root "$retried" apt-get update -q

@@ -1,14 +1,14 @@
-"""Sum up what the runs that prove something have found, and write the table in docs/reliability.md from that.
+"""Sums up the results of fault tests, and writes the table in docs/reliability.md from the sums.
 
     python -m tools.reliability LEDGER…            rewrite docs/reliability.json (the sums) and the table in the page
-    python -m tools.reliability --check [LEDGER…]  and exit with 1 where the sums are not what is promised
+    python -m tools.reliability --check [LEDGER…]  the same; exit with 1 if the sums do not show what is promised
 
 Vocabulary:
-  ledger  the lines that tests leave (tests/support/ledger.py): JSON objects, each of one file system and kind of fault
+  ledger  a file that tests write (tests/support/ledger.py): JSON lines, each for one file system and kind of fault
   row     the sums over all lines of one file system and one kind of fault
 
-Promise: the table is a function of docs/reliability.json alone, so that a test can tell whether somebody typed in it.
-Without a ledger the sums that are there are used again. A row without runs belongs to a run of another row.
+Promise: the table depends only on docs/reliability.json, so a test can tell whether somebody edited it by hand.
+Without a ledger, the existing sums are used again. A row without runs belongs to a run of another row.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _HEAD = (
 
 
 class LedgerError(Exception):
-    """A line is not of a ledger; the text names file and line."""
+    """A line does not belong to a ledger; the text names file and line."""
 
 
 @dataclass
 class Row:
-    """What was done to crawls on a file system, and what came of it: a line of a ledger, or a sum of them.
+    """What was done to crawls on a file system, and the result: a line of a ledger, or a sum of lines.
 
-    runs        crawls, each from its beginning to its end, however many machines and restarts that took
-    faults      injected, all kinds; `kills`: those of them that were SIGKILLs
-    pages       stored when all was over
-    lost        pages or links of the site that are not in the tree when all is over
-    torn        files that have their final name and are not whole
+    runs        crawls from start to end; each may have many machines and restarts
+    faults      injected faults of all kinds; `kills`: how many of them were SIGKILLs
+    pages       stored at the end
+    lost        pages or links of the site that are not in the tree at the end
+    torn        files that have their final name but are incomplete
     duplicates  fetches of a page beyond its first
-    violations  requests that came sooner than a host's delay allows, or from a machine that had no right to the host
-    recovery_s  from the fault's end to the next page stored, the longest of all; None where nothing stood still
+    violations  requests sooner than a host's delay allows, or from a machine that did not hold the host
+    recovery_s  longest time from the end of a fault to the next stored page; None if nothing stood still
     """
 
     file_system: str
@@ -64,7 +64,7 @@ class Row:
     recovery_s: float | None = None
 
     def add(self, other: Row) -> None:
-        """Take in what another line or row has.
+        """Add another line or row.
 
         >>> row = Row("sshfs", "hang", runs=1, recovery_s=2.0)
         >>> row.add(Row("sshfs", "hang", runs=2, faults=7))
@@ -89,7 +89,7 @@ def row_of(value: Any, where: str) -> Row:
     if not all(type(number) is int and number >= 0 for number in numbers) or not (
         recovery is None or (isinstance(recovery, int | float) and recovery >= 0)
     ):
-        raise LedgerError(f"{where}: a number is none, or below 0")
+        raise LedgerError(f"{where}: a value is not a number, or below 0")
     if not all(isinstance(value[name], str) and value[name] for name in ("file_system", "fault")):
         raise LedgerError(f"{where}: the file system or the fault has no name")
     return Row(**value)
@@ -115,7 +115,7 @@ def summed(rows: Iterable[Row]) -> list[Row]:
 
 
 def total(rows: Iterable[Row]) -> Row:
-    """Give one row for all."""
+    """Return one row for all."""
     sums = Row("all", "")
     for row in rows:
         sums.add(row)
@@ -126,7 +126,7 @@ def total(rows: Iterable[Row]) -> Row:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Give the table: a line for each row, and one for all of them."""
+    """Return the table: one line for each row, and one for the total."""
     lines = [_line(_HEAD), _line(["---", "---", *["--:"] * (len(_HEAD) - 2)])]
     lines += [_line(_cells(row)) for row in rows]
     lines.append(_line([f"**{cell}**" if cell else "" for cell in _cells(total(rows))]))
@@ -144,9 +144,9 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def replaced(page: str, table: str) -> str:
-    """Give the page with this table between its markers; LedgerError if they are not there, once each."""
+    """Return the page with this table between its markers; LedgerError unless each marker is there once."""
     if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise LedgerError(f"{PAGE.name}: the markers of the table are not there, once each")
+        raise LedgerError(f"{PAGE.name}: each marker of the table must be there once")
     return f"{page.partition(BEGIN)[0]}{BEGIN}\n\n{table}\n\n{END}{page.partition(END)[2]}"
 
 
@@ -159,13 +159,13 @@ def load(path: Path) -> list[Row]:
 
 
 def dump(rows: Iterable[Row]) -> str:
-    """Write sums as JSON, a row a line."""
+    """Return the sums as JSON, one row per line."""
     lines = [json.dumps(asdict(row), ensure_ascii=False) for row in rows]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
 def shortcomings(rows: Sequence[Row]) -> list[str]:
-    """Name what keeps the sums from showing what is promised."""
+    """Return what is missing in the sums for the promises to be shown."""
     found = []
     for row in rows:
         for name, text in (("lost", "pages lost"), ("torn", "torn files"), ("violations", "politeness violations")):
@@ -182,7 +182,7 @@ def shortcomings(rows: Sequence[Row]) -> list[str]:
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.reliability", description=__doc__.partition("\n")[0])
     parser.add_argument("ledgers", nargs="*", type=Path, metavar="LEDGER")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where the sums are not what is promised")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if the sums do not show what is promised")
     given = parser.parse_args(words)
     try:
         rows = summed(row for ledger in given.ledgers for row in read(ledger)) if given.ledgers else load(SUMS)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Run a command that needs a mirror or an index, which may hiccup: three tries, a little apart:  tools/retried.sh COMMAND…
+# Try a command up to three times, with pauses: mirrors and package indexes fail now and then.
+# usage: tools/retried.sh COMMAND…
 set -uo pipefail
 
 for try in 1 2 3; do
