@@ -1,15 +1,15 @@
-"""The exceptions of fscrawl, each with what it means for the one who catches it.
+"""The exceptions of fscrawl, and what each of them means for the code that catches it.
 
     FscrawlError
     ├── UsageError            the command line or its input is wrong                 exit 2
     │   └── SettingsError     crawl.toml or --set: an unknown key, a bad value       exit 2
     ├── TreeError             the tree cannot be used; the machine stops             exit 75
-    │   ├── NotATreeError     no tree there, and nothing to make one from            exit 75
-    │   └── TreeBusyError     a fault of the file system that may pass, and has not  exit 75
-    └── RecordError           a file of the tree does not say what it should         exit 1
+    │   ├── NotATreeError     there is no tree, and nothing says to create one       exit 75
+    │   └── TreeBusyError     a fault of the file system that may pass               exit 75
+    └── RecordError           a file of the tree cannot be parsed                    exit 1
 
 `retry`: the same call may succeed later. `stop`: the machine must not go on.
-What a web server does (404, time-out, robots refusal, an unwanted type) is never an exception: it is a record.
+What a web server does (404, timeout, robots refusal, an unwanted type) is never an exception: it becomes a record.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import os
 EXIT_OK = 0
 EXIT_UNUSABLE_RESULT = 1
 EXIT_USAGE = 2
-EXIT_TREE = 75  # EX_TEMPFAIL of sysexits.h: mend the mount and run again
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, what a shell reports for Ctrl-C
+EXIT_TREE = 75  # EX_TEMPFAIL of sysexits.h: repair the mount and run again
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report Ctrl-C
 
 
 class FscrawlError(Exception):
-    """Base of all; its text is the one line that a user sees."""
+    """Base class of all. Its text is the one line that a user sees."""
 
     exit_code = EXIT_UNUSABLE_RESULT
     retry = False
@@ -38,7 +38,7 @@ class UsageError(FscrawlError):
 
 
 class SettingsError(UsageError):
-    """A setting is unknown or has a bad value; the text names file, key and what would be right."""
+    """A setting is unknown or has a bad value. The text names the file, the setting, and what would be right."""
 
 
 class TreeError(FscrawlError):
@@ -47,28 +47,28 @@ class TreeError(FscrawlError):
 
     @property
     def is_missing(self) -> bool:
-        """What was asked for is not there: gone meanwhile, or the share is."""
+        """The file is missing: it was removed meanwhile, or the share is not mounted."""
         return isinstance(self.__cause__, FileNotFoundError)
 
 
 class NotATreeError(TreeError):
-    """The root is not a crawl tree, and nothing says that it should become one."""
+    """The root is not a crawl tree, and nothing says that one should be created there."""
 
 
 class TreeBusyError(TreeError):
-    """A fault of the file system that may pass, as of a server that is being restarted; `Retrying` waits for that."""
+    """A fault of the file system that may pass, for example while its server restarts. `Retrying` waits for that."""
 
     retry = True
     stop = False
 
 
 class RecordError(FscrawlError):
-    """A file of the tree could not be parsed; the text names what is wrong in it."""
+    """A file of the tree cannot be parsed. The text says what is wrong in it."""
 
 
-# What says "not now" or "I cannot reach it": a server that is restarted, a network that is cut, a handle that has to be
-# looked up again. EIO is what sshfs and soft mounts answer then; EBADFD what GlusterFS does, of a file that was open.
-# All else says that somebody has to do something.
+# Errors that mean "not now" or "not reachable": a server restarts, the network is cut, a file handle must be looked up
+# again. sshfs and soft mounts answer EIO then; GlusterFS answers EBADFD for a file that was open. After all other
+# errors, somebody has to do something.
 _PASSING = frozenset(
     {
         *(errno.EAGAIN, errno.EBADFD, errno.EBUSY, errno.EINTR, errno.EIO, errno.EREMOTEIO, errno.ESTALE),
@@ -77,24 +77,24 @@ _PASSING = frozenset(
     }
 )
 _ADVICE = {
-    errno.ENOSPC: "the disk is full; free some space and run the same command again",
-    errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
+    errno.ENOSPC: "the disk is full; free some space, then run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space, then run the same command again",
     errno.EROFS: "the file system is mounted read-only; mount it read-write",
-    errno.EACCES: "permission denied; the crawl needs to read and write there",
-    errno.EPERM: "not permitted; the crawl needs to read and write there",
-    errno.ENOENT: "it is not there; is the share mounted, and the path right?",
-    errno.ENOTDIR: "a part of the path is a file, not a directory",
-    errno.ENOTCONN: "the mount has lost its server; mount it again",
-    errno.EIO: "the file system reports an input/output error; see to its server, or to the disk",
-    errno.ESTALE: "the server has forgotten the file (stale handle); mount it again if that stays so",
+    errno.EACCES: "permission denied; fscrawl must be able to read and write there",
+    errno.EPERM: "operation not permitted; fscrawl must be able to read and write there",
+    errno.ENOENT: "it is not there; is the share mounted, and is the path right?",
+    errno.ENOTDIR: "a part of the path is a file, not a directory; check the path",
+    errno.ENOTCONN: "the mount has lost the connection to its server; mount it again",
+    errno.EIO: "the file system reports an input/output error; check its server or the disk",
+    errno.ESTALE: "the server does not know the file any more (stale handle); mount it again if this goes on",
 }
 
 
 def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
-    """Translate what the operating system said of `path` into the error and the advice that go with it.
+    """Translate an error of the operating system about `path` into a TreeError with advice.
 
     >>> tree_error(OSError(errno.ENOSPC, "No space left on device"), "/mnt/shared").args[0]
-    '/mnt/shared: the disk is full; free some space and run the same command again'
+    '/mnt/shared: the disk is full; free some space, then run the same command again'
     >>> tree_error(OSError(errno.ESTALE, "Stale file handle"), "/mnt/shared").retry
     True
     """
@@ -105,5 +105,5 @@ def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
 
 
 def may_pass(error: OSError) -> bool:
-    """Tell whether a fault of the file system may be over in a moment."""
+    """Return whether a fault of the file system may pass by itself."""
     return error.errno in _PASSING

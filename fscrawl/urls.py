@@ -1,14 +1,14 @@
-"""What a URL is called: normal form, key, host directory, shard, site. Pure: no disk, no socket.
+"""The names of a URL: normal form, key, host directory, shard and site. Pure: no disk, no socket.
 
 Vocabulary:
-  normal form   the WHATWG serialisation of an http(s) URL without fragment and credentials; one page, one spelling
-  key           first 24 hex digits of SHA-224 of the normal form; names the page's files
-  host          the directory of a page's files: the URL's host, `_<port>` added when it is not the scheme's default
-  shard         what a machine owns: SHA-224 of the host (or of the key) modulo the number of shards
-  site          the registrable domain by the public suffix list (`example.co.uk`), or the host where there is none
+  normal form   the WHATWG serialisation of an http(s) URL without fragment and credentials: one spelling for each page
+  key           the first 24 hex digits of SHA-224 of the normal form; it names the page's files
+  host          the directory of a page's files: the URL's host, with `_<port>` if it is not the default of the scheme
+  shard         the unit that a machine owns: SHA-224 of the host (or of the key) modulo the number of shards
+  site          the registrable domain by the public suffix list (`example.co.uk`), or the host if it has none
 
-Promise: whatever a page links to, `normalise` answers with a clean URL or None, and the names made from it stay
-inside their directory.
+Promise: for any reference, `normalise` returns a clean URL or None, and the names made from this URL stay inside their
+directory.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import ada_url
 from publicsuffixlist import PublicSuffixList
 
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
-MAX_HOST_BYTES = 200  # leaves room in a 255-byte file name for a temporary's prefix
+MAX_HOST_BYTES = 200  # leaves space in a 255-byte file name for the prefix of a temporary file
 
 _KEY_DIGITS = 24
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
-# What resolves against the whole base and not against its directory: no path at all, after the white space and the
-# tabs that WHATWG ignores; "http:?q" is one, too.
+# References that are resolved against the whole base, not against its directory: those without a path, after the white
+# space and tabs that WHATWG ignores. "http:?q" is one, too.
 _NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
 
 
 def normalise(url: str, base: str | None = None, *, drop_query: bool = False) -> str | None:
-    """Give the normal form of `url` (joined to `base` where given), or None if it is not a page one could fetch.
+    """Return the normal form of `url`, joined to `base` if given; None if it is not an http(s) URL that can be fetched.
 
     WHATWG rules (https://url.spec.whatwg.org/): scheme and host in lower case, IDNA, default port and dot segments
     removed, unsafe characters percent-encoded. Fragment and credentials are dropped, with `drop_query` the query too.
@@ -68,13 +68,13 @@ def _without_credentials(href: str) -> str:
 
 
 class Joiner:
-    """Resolves the links of pages, remembering what it resolved: pages of one directory share their navigation.
+    """Resolves the links of pages, with a cache: pages of one directory share their navigation.
 
-    A relative reference that has a path resolves against the base's directory alone, so the memory is per directory.
+    A relative reference with a path depends only on the directory of the base, so the cache is by directory.
     """
 
     def __init__(self, *, drop_query: bool = False, memory: int = 65536) -> None:
-        """`memory`: how many (directory, reference) pairs are remembered."""
+        """`memory`: how many pairs (directory, reference) the cache keeps."""
 
         @lru_cache(maxsize=memory)
         def join(directory: str, reference: str) -> str | None:
@@ -83,7 +83,7 @@ class Joiner:
         self._join = join
 
     def join(self, base: str, reference: str) -> str | None:
-        """Give the normal form of `reference` as found on a page whose base URL is `base` (a normal form).
+        """Return the normal form of a reference on a page. `base`: the base URL of the page, a normal form.
 
         >>> Joiner().join("http://a.example/x/y.html?q", "z.html")
         'http://a.example/x/z.html'
@@ -97,7 +97,7 @@ class Joiner:
 
 
 def digest(url: str) -> bytes:
-    """SHA-224 of a normal form, 28 bytes: key and fingerprint are its beginning.
+    """Return SHA-224 of a normal form, 28 bytes. Key and fingerprint are its first bytes.
 
     >>> digest("http://example.com/").hex()[:24] == key("http://example.com/")
     True
@@ -106,7 +106,7 @@ def digest(url: str) -> bytes:
 
 
 def key(url: str) -> str:
-    """Give the 24 hex digits that name a page's files.
+    """Return the 24 hex digits that name a page's files.
 
     >>> key("http://example.com/")
     '599370d5687c3fd078c314ad'
@@ -115,7 +115,7 @@ def key(url: str) -> str:
 
 
 def fingerprint(page_key: str) -> int:
-    """Give the first 64 bits of a key: what the frontier remembers of a known URL.
+    """Return the first 64 bits of a key, by which the frontier remembers known URLs.
 
     >>> fingerprint("00000000000000ff00000000")
     255
@@ -124,7 +124,7 @@ def fingerprint(page_key: str) -> int:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a normal form: what a robots.txt speaks for.
+    """Return scheme, host and port of a normal form. A robots.txt is valid for one origin.
 
     >>> origin("http://example.com:8080/a/b?c")
     'http://example.com:8080'
@@ -141,9 +141,9 @@ def _host_of_origin(url_origin: str) -> str:
 
 
 def host(url: str) -> str:
-    """Give the host directory of a normal form: `[a-z0-9._-]`, never `.` or `..`, at most 200 bytes.
+    """Return the host directory of a normal form: `[a-z0-9._-]`, never `.` or `..`, at most 200 bytes.
 
-    `http` and `https` of one name share a directory; a port that is not the scheme's default makes its own.
+    `http` and `https` of one name share a directory. A port that is not the default of the scheme has its own.
 
     >>> host("https://www.example.com/x"), host("http://127.0.0.1:8000/x")
     ('www.example.com', '127.0.0.1_8000')
@@ -154,7 +154,7 @@ def host(url: str) -> str:
 
 
 def without_port(directory: str) -> str:
-    """Give the host of a host directory; a host name may have a `_` of its own.
+    """Return the host of a host directory, without port. A host name itself may contain `_`.
 
     >>> without_port("a.example_8080"), without_port("a_b.example"), without_port("a_b.example_8080")
     ('a.example', 'a_b.example', 'a_b.example')
@@ -164,7 +164,7 @@ def without_port(directory: str) -> str:
 
 
 def shard(name: str, shards: int) -> int:
-    """Give the shard of a host (or, with `partition = "url"`, of a key), from 0 to `shards` - 1.
+    """Return the shard of a host (with `partition = "url"`, of a key), from 0 to `shards` - 1.
 
     >>> shard("example.com", 256)
     71
@@ -173,7 +173,7 @@ def shard(name: str, shards: int) -> int:
 
 
 def hostname(url: str) -> str:
-    """Give the host of a normal form without port.
+    """Return the host of a normal form, without port.
 
     >>> hostname("http://[::1]:80/"), hostname("http://a.example:8/")
     ('[::1]', 'a.example')
@@ -189,7 +189,7 @@ def _suffixes() -> PublicSuffixList:
 
 @lru_cache(maxsize=65536)
 def site(name: str) -> str:
-    """Give the registrable domain of a host name; the name itself where it has none (an address, a bare suffix).
+    """Return the registrable domain of a host name, or the name itself if it has none (an address, a public suffix).
 
     >>> site("www.news.example.co.uk"), site("127.0.0.1"), site("localhost")
     ('example.co.uk', '127.0.0.1', 'localhost')

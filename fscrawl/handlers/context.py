@@ -38,7 +38,7 @@ class Context:
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.accept = frozenset(settings.fetch.accept)
         self.on_answer = on_answer
-        self._unnamed = media_types.SAYS_NOTHING if "text/html" in self.accept else frozenset({""})
+        self._unnamed = media_types.NO_MEANING if "text/html" in self.accept else frozenset({""})
         self._permit = permit
 
     def permitted(self) -> bool:

@@ -44,7 +44,7 @@ class Writer:
         if answer.body is None:
             return self._skip(task, answer, f"type {named}")
         accepted = named in self._context.accept and named
-        shown = media_types.type_of(answer.body, "text/html" if accepted else named)
+        shown = media_types.unwanted_type(answer.body, "text/html" if accepted else named)
         if shown is not None:
             return self._skip(task, answer, f"type {shown}")
         return self._store(task, answer, answer.body)

@@ -1,1 +1,1 @@
-"""Bytes to links, text, fields and types: pure functions of what they are given."""
+"""From bytes to links, text, fields and media types: pure functions, without disk and socket."""

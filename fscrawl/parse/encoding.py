@@ -1,12 +1,12 @@
-"""In which encoding a page's bytes are written. Pure: no disk, no socket.
+"""The character encoding of a page. Pure: no disk, no socket.
 
 Vocabulary:
-  label      what a page or server writes, in many spellings: "Latin1", "x-sjis", "UTF8"
-  encoding   what a label means by https://encoding.spec.whatwg.org/, named as webencodings does: "windows-1252"
+  label      the name of an encoding as a page or server writes it, in many spellings: "Latin1", "x-sjis", "UTF8"
+  encoding   what a label means by https://encoding.spec.whatwg.org/, in the spelling of webencodings: "windows-1252"
   prescan    the search for a declaration in the first 1024 bytes, by a tokeniser that knows comments and attributes
 
-Promise: `sniff_encoding` answers any bytes with the name of an encoding, the one that browsers take where the page or
-the server declares one; and `decode` turns any bytes into text, undecodable ones into U+FFFD.
+Promise: `sniff_encoding` finds an encoding for any bytes. If the page or the server declares one, it is the one that
+browsers use. `decode` turns any bytes into text, and bytes that cannot be decoded into U+FFFD.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import re
 import webencodings
 from charset_normalizer import from_bytes
 
-FALLBACK = "windows-1252"  # what browsers take for an undeclared page that is not UTF-8
+FALLBACK = "windows-1252"  # what browsers use for a page without a declaration that is not UTF-8
 
 _PRESCAN_BYTES = 1024
-_LATE_BYTES = 65536  # how far a declaration is looked for once the page is known not to be UTF-8
-_SAMPLE_BYTES = 4096  # for the guess, which costs some 10 ms for these
+_LATE_BYTES = 65536  # a page that is not UTF-8 is searched so far for a declaration
+_SAMPLE_BYTES = 4096  # for guessing, which takes some 10 ms for so many
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 
-# Guessing is between these Python codecs, each with the encoding it stands for: what undeclared pages are written in.
-# Without the bound, the guess would be among a hundred code pages of mainframes, few of which a browser can read.
-# Left out are the near twins of windows-1252 and -1250 (-1254, -1257, iso-8859-2): French was taken for Baltic.
+# Pages without a declaration have one of these encodings: the codec of Python, and its encoding. Otherwise a hundred
+# code pages of mainframes would be guessed, few of which a browser can read. The encodings that are almost the same as
+# windows-1252 and -1250 (-1254, -1257, iso-8859-2) are left out: French was taken for Baltic.
 _GUESSES = {
     "cp1252": "windows-1252",
     "cp1250": "windows-1250",
@@ -44,9 +44,9 @@ _GUESSES = {
 
 
 def sniff_encoding(body: bytes, content_type: str | None = None) -> str:
-    """Give the WHATWG name of a page's encoding: byte order mark, HTTP, prescan, detection, in this order.
+    """Return the WHATWG name of a page's encoding, by byte order mark, HTTP, prescan or detection, in this order.
 
-    `content_type` is the value of the HTTP header. A declaration that lies is followed, as browsers do.
+    `content_type`: the value of the HTTP header. A wrong declaration is followed, as in browsers.
 
     >>> sniff_encoding(b"<meta charset=utf-8>", "text/html; charset=Shift-JIS")
     'shift_jis'
@@ -60,7 +60,7 @@ def sniff_encoding(body: bytes, content_type: str | None = None) -> str:
 
 
 def decode(body: bytes, encoding: str) -> str:
-    """Read bytes in an encoding that `sniff_encoding` named; the byte order mark is left out.
+    """Decode bytes by an encoding that `sniff_encoding` returned, without the byte order mark.
 
     >>> decode(bytes.fromhex("efbbbf 61 ff"), "utf-8")
     'a\\ufffd'
@@ -117,7 +117,7 @@ def _xml_encoding(head: bytes) -> str | None:
 
 
 def _declared(label: bytes) -> str | None:
-    """Give the encoding that a page means by a label it could be read by: it was, so it is not UTF-16."""
+    """Return the encoding of a label that was found in ASCII text. Since it could be read, it is not UTF-16."""
     name = _lookup(label)
     if name in {"utf-16be", "utf-16le"}:
         return "utf-8"
@@ -129,7 +129,7 @@ def _meta_encoding(head: bytes) -> str | None:
     while found := _MARKUP.search(head, position):
         comment, meta, declaration = found.groups()
         if comment:
-            position = _after(head, b"-->", found.start() + 2)  # "<!-->" is a whole comment
+            position = _after(head, b"-->", found.start() + 2)  # "<!-->" is a complete comment
         elif declaration:
             position = _after(head, b">", found.end())
         else:
@@ -137,7 +137,7 @@ def _meta_encoding(head: bytes) -> str | None:
             name = _of_meta(values) if meta and position >= 0 else None
             if name:
                 return name
-        if position < 0:  # cut by the 1024 bytes
+        if position < 0:  # the tag or comment goes on behind the 1024 bytes
             break
     return None
 
@@ -148,7 +148,7 @@ def _after(head: bytes, end: bytes, position: int) -> int:
 
 
 def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
-    """Read attributes up to the tag's end; the position after it is -1 if the bytes end first."""
+    """Read attributes up to the end of the tag. Return them and the position after it, -1 if the bytes end before."""
     values: dict[bytes, bytes] = {}
     while found := _ATTRIBUTE.match(head, position):
         name, double, single, bare = found.groups()
@@ -169,7 +169,7 @@ def _of_meta(values: dict[bytes, bytes]) -> str | None:
     return None
 
 
-# Detection: nobody said anything
+# Detection: there is no declaration
 
 
 def _detect(body: bytes) -> str:
@@ -182,8 +182,8 @@ def _detect(body: bytes) -> str:
 
 
 def _guess(body: bytes, position: int) -> str:
-    """Guess from a declaration that comes late, else from the text around the first byte that is not UTF-8."""
-    late = _meta_encoding(body[:_LATE_BYTES])  # browsers begin anew when they meet one
+    """Use a late declaration, or guess from the text around the first byte that is not UTF-8."""
+    late = _meta_encoding(body[:_LATE_BYTES])  # browsers start again when they find one
     if late:
         return late
     start = max(0, position - _SAMPLE_BYTES // 8)

@@ -38,15 +38,15 @@ _Element = tuple[str, dict[str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """What was found in a page.
+    """The title, links and directives of a page.
 
-    encoding    WHATWG name of the encoding it was read with, as webencodings names it: "utf-8", "shift_jis"
-    title       the first <title>, white space folded, at most 1000 characters; None if there is none or nothing in it
-    links       to follow: normal forms, unique, in page order, without the page itself
-    nofollow    likewise, what only rel=nofollow links lead to; all of them if the robots directives say so
-    canonical   normal form of <link rel=canonical>, which may be the page itself
-    robots      directives of <meta name=robots> and X-Robots-Tag, lower case, sorted
-    truncated   there are more than `max_links` links, and the rest was cut
+    encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"
+    title       the first <title>, white space folded, at most 1000 characters; None if it is missing or empty
+    links       the links to follow: normal forms, unique, in page order, without the page itself
+    nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
+    canonical   the normal form of <link rel=canonical>, which may be the page itself
+    robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
+    truncated   the page has more than `max_links` links, and the rest was cut off
     """
 
     encoding: str
@@ -76,10 +76,10 @@ def extract(
     """
     encoding = sniff_encoding(body, content_type)
     body = readable(body, encoding)
-    # Invalid UTF-8 goes to lexbor as it is: it keeps the bytes, and they become U+FFFD where selectolax reads them.
+    # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     title, elements = _read_html5lib(body) if parser == "html5lib" and suits_html5lib(body) else _read_lexbor(body)
     found = _collect(elements)
-    base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is no page is none
+    base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is not http(s) is ignored
     robots = _directives(found.robots, robots_tag)
     links, cut = _resolve(found.follow, joiner, base, url=url, encoding=encoding, limit=max_links)
     nofollow, cut_too = _resolve(found.nofollow, joiner, base, url=url, encoding=encoding, limit=max_links)
@@ -98,28 +98,28 @@ def extract(
 
 
 def readable(body: bytes, encoding: str) -> bytes:
-    """Give a page as a parser can read it: in UTF-8, which may be invalid, and without nesting that would hang it.
+    """Return a page in a form that parsers can read: in UTF-8, perhaps invalid, and harmless (see `html_limits`).
 
     >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
     '<p>é'
     """
     if encoding != "utf-8":
         body = decode(body, encoding).encode()
-    elif body.startswith(_UTF8_BOM):  # lexbor would take it for text, and begin the body with it
+    elif body.startswith(_UTF8_BOM):  # lexbor would take it for the first text of the body
         body = body[len(_UTF8_BOM) :]
     return limit_html(body)
 
 
-# Two parsers, one answer
+# Two parsers, one result
 
-# One walk of the tree for all of them: each further one would cost as much as this, a third of the parsing.
+# One walk of the tree for all elements: it costs a third of the parsing, and so would each further walk.
 _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 
 
 def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
     try:
         tree = LexborHTMLParser(body)
-    except SelectolaxError as error:  # it takes any bytes, as long as there is memory for them
+    except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
     elements = []
     for node in tree.css(_ELEMENTS):
@@ -131,7 +131,7 @@ def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
 
 
 def _title(tree: LexborHTMLParser) -> str | None:
-    """Give the text of the first HTML title: an icon drawn in SVG has titles of its own."""
+    """Return the text of the first HTML title. Titles of icons in SVG do not count."""
     first = tree.css_first("title")
     if first is None or _is_html(first):
         return first.text() if first is not None else None
@@ -139,14 +139,14 @@ def _title(tree: LexborHTMLParser) -> str | None:
 
 
 _FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
-# Where foreign elements have HTML in them again: https://html.spec.whatwg.org/#html-integration-point; a title that has
-# elements in it is SVG's.
+# Elements of SVG and MathML that contain HTML: https://html.spec.whatwg.org/#html-integration-point. A title with
+# elements inside belongs to SVG.
 _INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"})
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 def _is_html(node: LexborNode) -> bool:
-    """Tell an HTML element from a namesake in SVG or MathML; selectolax shows the namespace only by serialising it."""
+    """Return whether an element is HTML, not SVG or MathML. selectolax shows namespaces only by serialising."""
     ancestor = node.parent
     while ancestor is not None:
         tag = ancestor.tag
@@ -161,14 +161,15 @@ def _is_html(node: LexborNode) -> bool:
 
 
 def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
-    from bs4 import BeautifulSoup  # noqa: PLC0415 - a tenth of a second that only those who ask for it should pay
+    from bs4 import BeautifulSoup  # noqa: PLC0415 - importing takes a tenth of a second, only for those who use html5lib
 
-    # The newline changes nothing for HTML and keeps Beautiful Soup from warning of input that resembles XML or a path;
-    # to silence a warning is no choice: the filters belong to all threads. Attributes are strings, `rel` not a list.
+    # The newline has no meaning in HTML, but without it Beautiful Soup warns about input that looks like XML or a path.
+    # The warning cannot be silenced here, since its filters belong to all threads. With multi_valued_attributes=None,
+    # all attributes are strings, also `rel`.
     text = "\n" + body.decode("utf-8", "replace")
     try:
         soup = BeautifulSoup(text, "html5lib", multi_valued_attributes=None)
-    except RecursionError:  # hundreds of <rt> in each other; better the other parser's links than none
+    except RecursionError:  # hundreds of nested <rt>; the links of the other parser are better than none
         return _read_lexbor(body)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
@@ -187,7 +188,7 @@ def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
 
 @dataclass(slots=True)
 class _Found:
-    """What the elements say, before anything is resolved."""
+    """What the elements of a page say, before any reference is resolved."""
 
     base: str | None = None
     follow: list[str] = field(default_factory=list)
@@ -204,7 +205,7 @@ def _collect(elements: Iterable[_Element]) -> _Found:
             _collect_meta(attributes, found)
         elif "href" in attributes:
             href = attributes["href"] or ""
-            if tag == "a" or tag == "area":  # noqa: PLR1714 - the hot line: a set would cost a look-up
+            if tag == "a" or tag == "area":  # noqa: PLR1714 - called most often: a set would cost a look-up
                 rel = attributes.get("rel")
                 if rel and "nofollow" in rel.lower().split():
                     found.nofollow.append(href)
@@ -246,7 +247,7 @@ def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
 
 
 def _refresh_target(content: str) -> str:
-    """Give where a refresh leads, "" if it only reloads the page.
+    """Return the reference of a refresh, "" if it only reloads the page.
 
     >>> _refresh_target("5; url='next.html'"), _refresh_target("5")
     ('next.html', '')
@@ -258,9 +259,9 @@ def _refresh_target(content: str) -> str:
 def _resolve(
     hrefs: list[str], joiner: Joiner, base: str, *, url: str, encoding: str, limit: int
 ) -> tuple[dict[str, None], bool]:
-    """Give the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
+    """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
-    Fragments and repeats go first: of 2,454 anchors in the index of a manual, 60 targets remain to be joined.
+    Fragments and repeats are removed first: of 2,454 anchors in the index of a manual, 60 references remain to join.
     """
     references = dict.fromkeys([href.partition("#")[0].strip(_SPACE) for href in hrefs])
     if base == url:
@@ -269,7 +270,7 @@ def _resolve(
     chars = 0
     join = joiner.join
     for reference in references:
-        if len(reference) > MAX_URL_CHARS:  # an image in a data: URL; the joiner would remember it whole
+        if len(reference) > MAX_URL_CHARS:  # for example an image in a data: URL, which the joiner should not remember
             continue
         link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
         if link is None or link == url or link in links:
@@ -282,7 +283,7 @@ def _resolve(
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # what a URL's query may hold as it is, besides letters, digits and "_.-~"
+_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # needs no escape in a query, like letters, digits and "_.-~"
 
 
 def _as_reference(error: UnicodeError) -> tuple[str, int]:
@@ -294,7 +295,7 @@ codecs.register_error("fscrawl.reference", _as_reference)
 
 
 def _encode_query(reference: str, encoding: str) -> str:
-    """Write the query in the page's encoding, as a form would; a character it lacks as "&#NNNN;" (WHATWG).
+    """Encode the query in the page's encoding, as forms do. A character that it lacks becomes "&#NNNN;" (WHATWG).
 
     >>> _encode_query("ä?q=ä€", "windows-1251")
     'ä?q=%26%23228%3B%88'
@@ -316,7 +317,7 @@ _AGENT = re.compile(r"(?!unavailable_after|max-)[a-z0-9_-]+[ \t]*:")
 
 
 def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
-    """Give the directives for all robots; those for one, "googlebot: noindex" and what comes after, are not ours.
+    """Return the directives for all robots, not those for a single one: "googlebot: noindex" and all that follows it.
 
     >>> _directives(["NoIndex, follow"], "max-snippet: 20, otherbot: none, nofollow")
     ('follow', 'max-snippet: 20', 'noindex')

@@ -1,16 +1,18 @@
-"""Whether a body is what its Content-Type says. Pure.
+"""Is a body a page, as its Content-Type says? Pure.
 
-Servers send images as text/html and pages as octets. Here, by https://mimesniff.spec.whatwg.org/: a body that begins
-like a known binary format is no page, whatever the header; one of no type, or of a type that says nothing, is a page if
-it begins like one. What is sent as text/plain is text, as in browsers: somebody may mean to show markup.
+Servers send images as text/html, and pages as application/octet-stream. So the first bytes decide as well, by
+https://mimesniff.spec.whatwg.org/:
+- A body that begins like a known binary format is not a page, whatever its header says.
+- A body without a type, or with a type that has no meaning, is a page if it begins like HTML.
+- text/plain stays text, as in browsers: the author may want to show markup.
 """
 
 from __future__ import annotations
 
 import re
 
-# Types that servers give to what they do not know.
-SAYS_NOTHING = frozenset({"", "application/octet-stream", "unknown/unknown", "application/unknown"})
+# Types that servers send for files that they do not know.
+NO_MEANING = frozenset({"", "application/octet-stream", "unknown/unknown", "application/unknown"})
 
 _BINARY = (
     (b"%PDF-", "application/pdf"),
@@ -41,19 +43,19 @@ _PAGE = re.compile(
 )
 
 
-def type_of(body: bytes, media_type: str) -> str | None:
-    """Give the type that a body shows where it is no page, None where it is one. `media_type`: of the header.
+def unwanted_type(body: bytes, media_type: str) -> str | None:
+    """Return None if a body is a page, else the type that its first bytes show. `media_type`: of the header.
 
-    >>> type_of(b"%PDF-1.7", "text/html"), type_of(b"<!DOCTYPE html>", ""), type_of(b"a,b", "")
+    >>> unwanted_type(b"%PDF-1.7", "text/html"), unwanted_type(b"<!DOCTYPE html>", ""), unwanted_type(b"a,b", "")
     ('application/pdf', None, 'unknown/unknown')
     """
-    for beginning, shown in _BINARY:
-        if body.startswith(beginning):
+    for magic, shown in _BINARY:
+        if body.startswith(magic):
             return shown
     if body[4:8] == b"ftyp":
         return "video/mp4"
     if body.startswith(b"RIFF") and body[8:12] in (b"WEBP", b"WAVE", b"AVI "):
         return {b"WEBP": "image/webp", b"WAVE": "audio/wave", b"AVI ": "video/avi"}[body[8:12]]
-    if media_type in SAYS_NOTHING and not _PAGE.match(body):
+    if media_type in NO_MEANING and not _PAGE.match(body):
         return media_type or "unknown/unknown"
     return None

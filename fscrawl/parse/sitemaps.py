@@ -3,14 +3,15 @@
 Vocabulary:
   urlset         XML that lists pages: <url><loc>
   sitemapindex   XML that lists further sitemaps: <sitemap><loc>
-  feed           RSS (<item><link>) or Atom (<entry><link href>): a sitemap of what is new
-  text sitemap   one absolute URL a line; whatever does not begin with "<" is read as one
+  feed           RSS (<item><link>) or Atom (<entry><link href>): a sitemap of new pages
+  text sitemap   one absolute URL a line; every file that does not begin with "<" is read as one
 
-Promise: any bytes are read, in time in proportion to them once inflated, and in the memory of what is found. XML that
-breaks gives what stood before the break. No entity is expanded but XML's own five, and nothing outside is read.
+Promise: any bytes are read, in time in proportion to their inflated size, and in memory in proportion to the URLs
+found. Broken XML gives the URLs before the break. Only the five entities of XML itself are expanded, and no other file
+is read.
 
-A sitemap may speak only for its own host, or for another whose robots.txt names it; which of the URLs count is for the
-caller to say, who knows where the sitemap was found.
+A sitemap may list URLs only of its own host, or of a host whose robots.txt names the sitemap. The caller knows where
+the sitemap was found, and decides which URLs count.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from xml.parsers import expat  # what makes it dangerous, declarations of one's own, is refused
+from xml.parsers import expat  # safe here: declarations of entities, which make it dangerous, are refused
 
 import webencodings
 
 from fscrawl.parse.encoding import sniff_encoding
 from fscrawl.urls import normalise
 
-MAX_URLS = 50_000  # of one sitemap, by the protocol
+MAX_URLS = 50_000  # in one sitemap, by the protocol
 MAX_BYTES = 52_428_800  # likewise, inflated
 
 _PIECE_BYTES = 65_536
-_COMPRESSED_BYTES = 16_384  # zlib copies what it leaves of its input
-_HEAD_BYTES = 1024  # where the encoding is declared
-_MAX_MEMBERS = 10_000  # gzip files may be joined; making ready for each takes time, even for an empty one
-_MAX_DEPTH = 256  # expat remembers every open element
-_MAX_TOKEN_BYTES = 1 << 20  # expat reads an unfinished comment or tag anew with every piece
-_MAX_NAMES = 10_000  # nor does it forget a name
+_COMPRESSED_BYTES = 16_384  # zlib copies the input that it has not used
+_HEAD_BYTES = 1024  # the encoding is declared in them
+_MAX_MEMBERS = 10_000  # gzip files may be joined; each takes time, even an empty one
+_MAX_DEPTH = 256  # expat keeps every open element
+_MAX_TOKEN_BYTES = 1 << 20  # expat reads an unfinished comment or tag again with every piece
+_MAX_NAMES = 10_000  # expat keeps every name
 _MAX_CHARS = 10_000  # of a URL as written
 _GZIP = b"\x1f\x8b"
 _BLANK = "\ufeff \t\r\n\0"
@@ -51,11 +52,11 @@ _SITEMAPS = frozenset({("sitemap", "loc")})
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What a sitemap lists, as normal forms: unique, in its order.
+    """The URLs that a sitemap lists: normal forms, unique, in its order.
 
-    pages       of <url>, of a feed's entries, of a text sitemap
-    sitemaps    of a sitemapindex
-    truncated   there may be more: a limit was reached, or XML or gzip broke off
+    pages       from <url>, from the entries of a feed, or from a text sitemap
+    sitemaps    from a sitemapindex
+    truncated   there may be more: a limit was reached, or the XML or gzip is broken
     """
 
     pages: tuple[str, ...]
@@ -64,9 +65,9 @@ class Sitemap:
 
 
 def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Sitemap:
-    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `max_bytes` counts once it is inflated.
+    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `max_bytes`: of the inflated sitemap.
 
-    What is no http(s) URL is left out. Nothing is raised, whatever the bytes.
+    Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
     >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
     Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False)
@@ -87,11 +88,11 @@ def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
 
 
 class _Stop(Exception):  # noqa: N818 - not an error
-    """Nothing more is to be read."""
+    """Stop reading: a limit was reached, or the rest would be dangerous."""
 
 
 class _Found:
-    """The URLs so far."""
+    """The URLs found so far."""
 
     def __init__(self, base: str, max_urls: int) -> None:
         self.base = base
@@ -113,7 +114,7 @@ class _Found:
 
 
 class _Source:
-    """A body in pieces, inflated where it is gzip. `whole`: all of it has been given, once the pieces end."""
+    """A body in pieces, inflated if it is gzip. `whole`: after the last piece, whether nothing was left out."""
 
     def __init__(self, body: bytes, max_bytes: int) -> None:
         self.whole = True
@@ -135,7 +136,7 @@ class _Source:
             yield self._body[start : start + _PIECE_BYTES]
 
     def _inflated(self) -> Iterator[bytes]:
-        """Inflate the members of a gzip file; what follows the last one is ignored, as gzip does."""
+        """Inflate the members of a gzip file. Bytes behind the last one are ignored, as gzip does."""
         position = members = 0
         while self._body.startswith(_GZIP, position):
             members += 1
@@ -153,16 +154,16 @@ class _Source:
                     yield inflator.decompress(given, _PIECE_BYTES)
                 except zlib.error:
                     self.whole = False
-                    yield _salvaged(before, given)
+                    yield _output_before_error(before, given)
                     return
             position -= len(inflator.unused_data)
 
 
-def _salvaged(inflator: zlib._Decompress, given: bytes) -> bytes:
-    """Give what comes before the error: zlib keeps to itself what it has made when it meets one."""
+def _output_before_error(inflator: zlib._Decompress, given: bytes) -> bytes:
+    """Return the output before an error. zlib itself does not return it when it finds one."""
     made = bytearray()
     try:
-        for position in range(len(given)):  # pragma: no branch - the error comes again
+        for position in range(len(given)):  # pragma: no branch - the error always comes again
             made += inflator.decompress(inflator.unconsumed_tail + given[position : position + 1], _PIECE_BYTES)
     except zlib.error:
         pass
@@ -186,7 +187,7 @@ def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
 
 
 def _decoder(head: bytes) -> codecs.IncrementalDecoder:
-    """By byte order mark or XML declaration, else UTF-8: so XML has it, and sitemaps must be; nothing is guessed."""
+    """Decode by byte order mark or XML declaration, else as UTF-8, as XML and the protocol say. Nothing is guessed."""
     found = _BOM.match(head) or _DECLARATION.match(head)
     name = sniff_encoding(found[1]) if found else "utf-8"
     encoding = webencodings.lookup(name) or webencodings.UTF8
@@ -195,11 +196,11 @@ def _decoder(head: bytes) -> codecs.IncrementalDecoder:
 
 
 def _without_blank(texts: Iterator[str]) -> Iterator[str]:
-    """Leave out what stands before the beginning: expat wants none before <?xml, and many sitemaps have some."""
+    """Remove white space at the beginning: many sitemaps have it before <?xml, and expat refuses it."""
     for text in texts:
-        begun = text.lstrip(_BLANK)
-        if begun:
-            yield begun
+        stripped = text.lstrip(_BLANK)
+        if stripped:
+            yield stripped
             break
     yield from texts
 
@@ -208,15 +209,15 @@ def _read_text(texts: Iterator[str], source: _Source, found: _Found) -> None:
     rest = ""
     for text in texts:
         *lines, rest = _LINE_ENDS.split(rest + text)
-        rest = rest[: _MAX_CHARS + 1]  # too long for a URL, and it stays so
+        rest = rest[: _MAX_CHARS + 1]  # one character too long for a URL, which is then refused
         for line in lines:
             _add_line(line, found)
-    if source.whole:  # else the last line may have been cut
+    if source.whole:  # otherwise the last line may be cut off
         _add_line(rest, found)
 
 
 def _add_line(line: str, found: _Found) -> None:
-    """Take a line that is an absolute URL: anything else, on a page of words, would be relative to the base."""
+    """Add a line if it is an absolute URL. On a page of prose, any other line would become a URL below the base."""
     line = line.strip(_BLANK)
     if _ABSOLUTE.match(line):
         found.add(found.pages, line, found.base)
@@ -239,9 +240,9 @@ def _read_xml(texts: Iterator[str], source: _Source, found: _Found) -> None:
 
 
 def _parser(elements: _Elements) -> expat.XMLParserType:
-    parser = expat.ParserCreate("utf-8")  # as it has been decoded, whatever it declares
+    parser = expat.ParserCreate("utf-8")  # it has been decoded, whatever it declares
     parser.buffer_text = True
-    parser.UseForeignDTD(True)  # "&nbsp;" in a feed is passed over; there is no DTD, and none is read
+    parser.UseForeignDTD(True)  # ignores "&nbsp;" in a feed; no DTD is read
     parser.StartDoctypeDeclHandler = _refuse_declarations
     parser.StartElementHandler = elements.start
     parser.EndElementHandler = elements.end
@@ -251,20 +252,20 @@ def _parser(elements: _Elements) -> expat.XMLParserType:
 
 
 def _refuse_declarations(_name: str, _system_id: str | None, _public_id: str | None, has_internal_subset: int) -> None:
-    """Stop at entities that grow, and at default attributes, which do so, too; no sitemap needs either."""
+    """Stop at declarations of entities and of default attributes: both can grow, and no sitemap needs them."""
     if has_internal_subset:
         raise _Stop
 
 
 class _Elements:
-    """What expat tells, by local names: some sitemaps have the wrong namespace, many have none."""
+    """Handlers for expat. They use local names, because some sitemaps have a wrong namespace, and many have none."""
 
     def __init__(self, found: _Found) -> None:
         self._found = found
-        self._open = [("", found.base)]  # of each element its name and xml:base
+        self._open = [("", found.base)]  # name and xml:base of each open element
         self._parts: list[str] = []
         self._chars = 0
-        self._into: dict[str, None] | None = None  # what the text of the innermost element is a URL for
+        self._into: dict[str, None] | None = None  # where the text of the innermost element is added, if it is a URL
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) > _MAX_DEPTH:
@@ -295,7 +296,7 @@ class _Elements:
 
 
 def _local(name: str) -> str:
-    """Give the name without its namespace's prefix, in lower case.
+    """Return the name without the prefix of its namespace, in lower case.
 
     >>> _local("sm:Loc")
     'loc'

@@ -1,15 +1,15 @@
-"""The text of a stored page, for a data set: HTML in UTF-8 → what a reader sees, or its main content. Pure.
+"""The text of a stored page, for the dataset: HTML in UTF-8 → its visible text or its main content. Pure.
 
 Vocabulary:
-  visible text   what a browser shows of the body without running scripts, near to its `innerText`
-  line           a paragraph, heading, list item, table row or caption; what `<br>` ends; a line of a preformatted text
-  preformatted   `<pre>`, `<textarea>`, and of old `<listing>`, `<xmp>`, `<plaintext>`: line breaks and blanks count
-  main content   what trafilatura takes for the article, without navigation, header and footer
+  visible text   the text that a browser shows of the body without scripts, much like `innerText`
+  line           a paragraph, heading, list item, table row or caption, up to a `<br>`; or a line of preformatted text
+  preformatted   `<pre>`, `<textarea>`, and the old `<listing>`, `<xmp>`, `<plaintext>`: line breaks and spaces count
+  main content   the article as trafilatura finds it, without navigation, header and footer
 
-Promise: any bytes give a text that can be written as UTF-8, whose only control characters are newline and, in
-preformatted text and main content, tab. What Python takes for white space is folded, the no-break space too; other
-control characters are dropped. The visible text takes time in proportion to the page, if it does not nest too deeply:
-pages come here through `links.readable`, which flattens those that do. Main content has no such bound: trafilatura
+Promise: any bytes give a text that can be written as UTF-8. Its only control characters are newlines and, in
+preformatted text and main content, tabs. White space is folded as by Python's str.split, also no-break spaces; other
+control characters are dropped. The visible text takes time in proportion to the page if its elements are not nested too
+deeply; `links.readable`, through which pages come here, makes sure of that. Main content has no such limit: trafilatura
 takes ten seconds for ten thousand tables.
 """
 
@@ -26,10 +26,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a page says.
+    """The text of a page, and its language.
 
-    text        lines joined by "\\n", none of them empty outside preformatted text and main content
-    language    `<html lang>` as declared, in lower case: "en", "pt-br"; None if there is none or it cannot be a tag
+    text        lines joined by "\\n"; only preformatted text and main content have empty lines
+    language    `<html lang>` in lower case: "en", "pt-br"; None if it is missing or not a language tag
     """
 
     text: str
@@ -37,18 +37,18 @@ class Text:
 
 
 def read(html: bytes, *, main: bool = False) -> Text:
-    """Read a page, in one parse. `html`: UTF-8, as `links.readable` gives it; `main`: its main content alone.
+    """Read a page, parsing it once. `html`: the result of `links.readable`; `main`: only its main content.
 
     >>> read(b"<html lang=en><title>not shown</title><h1>A</h1><ul><li>b<i>c</i><li hidden>d</ul>")
     Text(text='A\\nbc', language='en')
     """
-    # With scripting <noscript> is no markup: as such it would go on where its tags are not balanced.
+    # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
     tree = LexborHTMLParser(html if main else _with_breaks(html), scripting=True)
     return Text(main_content(html) if main else _visible(tree), _language(tree))
 
 
 def visible(html: bytes) -> str:
-    """Give the visible text of a page in UTF-8.
+    """Return the visible text of a page in UTF-8.
 
     >>> visible(b"<p>one<br>two</p><table><tr><td>a<td>b</table><pre>if x:\\n    y</pre>").splitlines()
     ['one', 'two', 'a b', 'if x:', '    y']
@@ -58,7 +58,7 @@ def visible(html: bytes) -> str:
 
 # Language
 
-_LANGUAGE = re.compile(r"[a-z0-9_-]{1,35}")  # RFC 5646, 4.4.1: what a program that stores tags should have room for
+_LANGUAGE = re.compile(r"[a-z0-9_-]{1,35}")  # RFC 5646, 4.4.1: the longest tag that programs should be able to store
 
 
 def _language(tree: LexborHTMLParser) -> str | None:
@@ -67,19 +67,19 @@ def _language(tree: LexborHTMLParser) -> str | None:
     return declared if _LANGUAGE.fullmatch(declared) else None
 
 
-# Breaks: a form feed in front of each tag that begins or ends a line, a blank in front of a cell. Both are white space
-# to HTML, so nothing is moved out of a table or into the body by them. In the source and not in the tree, where each
-# node would be a call; what it changes in attributes, comments and scripts is not shown.
+# Breaks: a form feed before each tag that begins or ends a line, a space before a cell. For HTML both are white space,
+# so they move nothing out of a table or into the body. They are added to the source, because in the tree each of them
+# would be a call. Changes in attributes, comments and scripts do no harm: these are not shown.
 
 _BREAKS = rb"""p(?:re|laintext|)|d(?:iv|[dlt]|etails|ialog|ir)|li(?:sting|)|legend|ul|h(?:[1-6r]|eader|group|tml)
     |a(?:rticle|side|ddress)|b(?:r|lockquote|ody)|c(?:aption|enter)|f(?:orm|ooter|i(?:eldset|g(?:ure|caption))|rameset)
     |m(?:ain|enu)|nav|o(?:l|pt(?:ion|group))|s(?:e(?:ction|arch)|ummary)|t(?:r|able|body|head|foot)|xmp|t([dh])"""
-# Twice, since letters of one case are compared twice as fast; the other way is tried only where a capital comes.
+# Twice, because letters of one case are compared twice as fast; both cases are tried only after a capital.
 _BREAK = re.compile(rb"<(?=/?+(?:(?:%s)|(?=[a-z]*+[A-Z])(?i:%s))[\t\n\f\r\x20/>])" % (_BREAKS, _BREAKS), re.VERBOSE)
 
 
 def _with_breaks(html: bytes) -> bytes:
-    r"""Mark where lines and cells begin and end; a form feed of the page itself is white space like any other.
+    r"""Mark where lines and cells begin and end. Form feeds of the page itself become spaces.
 
     >>> _with_breaks(b"<P>a\f<b>b</b></p><td>")
     b'\x0c<P>a <b>b</b>\x0c</p> <td>'
@@ -91,37 +91,37 @@ def _break(tag: re.Match[bytes]) -> bytes:
     return b" <" if tag.lastindex else b"\f<"
 
 
-# What is not shown: by the style sheet of the HTML standard (https://html.spec.whatwg.org/#hidden-elements), because
-# the browser shows something else in its place (a video, a bar), or by the page's own word. Closed <details> are read,
-# like text that has to be scrolled to; <template> has its content elsewhere in the tree.
+# Elements that are not shown: by the style sheet of the HTML standard (https://html.spec.whatwg.org/#hidden-elements),
+# because the browser shows something else in their place (a video, a bar), or because the page hides them. The text of
+# closed <details> counts, like text that needs scrolling. The content of <template> is elsewhere in the tree.
 
 _NEVER_SHOWN = (
     "script,style,noscript,title,svg,iframe,object,audio,video,canvas,datalist,rp,noembed,noframes,meter,progress,"
     "annotation,annotation-xml,dialog:not([open]),[hidden],[style*='display:none' i],[style*='display: none' i]"
 )
 _PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp", "plaintext"})
-_LITERAL = frozenset({"textarea", "xmp", "plaintext"})  # tags in them are text
-# One walk of the tree for both: another would cost as much as this.
+_LITERAL = frozenset({"textarea", "xmp", "plaintext"})  # tags inside them are text
+# One walk of the tree for both: a second one would cost as much.
 _SPECIAL = ",".join([_NEVER_SHOWN, *sorted(_PREFORMATTED)])
 
-# Around a preformatted text. No page can forge them: in HTML, NUL is dropped or becomes U+FFFD.
+# Marks around preformatted text. No page can contain them: in HTML, NUL is dropped or becomes U+FFFD.
 _BEGIN, _BEGIN_LITERAL, _END = "\0(", "\0[", "\0)"
 
-# Those that are no white space to str.split, and the white space that is neither blank, tab nor newline: written out,
-# since `\s` takes thrice as long.
+# Control characters that str.split does not take for white space; and white space except space, tab and newline. They
+# are listed because `\s` takes three times as long.
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _OTHER_SPACE = re.compile("[\v\f\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
 
 def _visible(tree: LexborHTMLParser) -> str:
-    """Give the text of a tree that was parsed with breaks; what is not shown is taken out of it."""
+    """Return the text of a tree that was parsed with breaks. This removes hidden elements from the tree."""
     body = tree.body
     if body is None:  # a frameset
         return ""
     _prepare(body)
     first, *parts = _CONTROL.sub("", body.text()).split("\0")
     lines = _folded(first)
-    depth = 0  # of preformatted elements in each other
+    depth = 0  # of nested preformatted elements
     for part in parts:
         mark, text = "\0" + part[0], part[1:]
         depth += -1 if mark == _END else 1
@@ -130,14 +130,14 @@ def _visible(tree: LexborHTMLParser) -> str:
 
 
 def _prepare(body: LexborNode) -> None:
-    """Remove what is not shown, and mark where preformatted texts begin and end."""
+    """Remove hidden elements, and mark where preformatted texts begin and end."""
     for node in body.css(_SPECIAL):
         tag = node.tag
         if tag in _PREFORMATTED and not _is_hidden(node):
             node.insert_before(_BEGIN_LITERAL if tag in _LITERAL else _BEGIN)
             node.insert_after(_END)
-        elif tag != "body":  # a hidden body is one that a script will show
-            node.decompose(recursive=False)  # with all that is in it
+        elif tag != "body":  # a script will show a hidden body
+            node.decompose(recursive=False)  # with its content
 
 
 def _folded(text: str) -> list[str]:
@@ -151,7 +151,7 @@ def _is_hidden(node: LexborNode) -> bool:
 
 
 def _preformatted(text: str, *, literal: bool) -> str:
-    r"""Keep indentation, tabs and blank lines between others; `literal`: breaks are only where the text has them.
+    r"""Keep indentation, tabs and empty lines between other lines. `literal`: only newlines in the text end lines.
 
     >>> _preformatted("\n a:\u00a0b \n\n  c\n\f\fd", literal=False)
     ' a: b\n\n  c\nd'
@@ -167,30 +167,30 @@ def _trimmed(text: str) -> str:
 
 # Main content
 
-_MOST_TABLES = 1000  # trafilatura's time grows with their square: 13 s for 16,000
-_NOT_IN_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")  # lxml may give these
+_MAX_TABLES = 1000  # trafilatura's time grows with their square: 13 s for 16,000
+_NOT_IN_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")  # lxml may return these
 
 
 def main_content(html: bytes) -> str:
-    """Give the main content of a page in UTF-8, "" if trafilatura finds none; without readers' comments.
+    """Return the main content of a page in UTF-8, without comments of readers; "" if trafilatura finds none.
 
-    Its paragraphs are lines. Raises ImportError where trafilatura is not installed, and nothing else.
+    Its paragraphs are lines. Raises ImportError if trafilatura is not installed, and nothing else.
     """
     extract = _extractor()
-    if html.count(b"<table") > _MOST_TABLES:
+    if html.count(b"<table") > _MAX_TABLES:
         return ""
     try:
-        # As a string, since trafilatura tries to decompress bytes and to guess their encoding.
+        # As a string, because trafilatura would try to decompress bytes, and guess their encoding.
         found = extract(html.decode("utf-8", "replace"), include_comments=False)
-    except Exception:  # noqa: BLE001 - what a parser or a heuristic stumbles over is a page without main content
+    except Exception:  # noqa: BLE001 - if a parser or a heuristic fails, the page has no main content
         return ""
     return _OTHER_SPACE.sub(" ", _NOT_IN_TEXT.sub("", found or "")).strip()
 
 
 @cache
 def _extractor() -> Callable[..., str | None]:
-    """Import trafilatura, which takes a seventh of a second, only where it is asked for; and keep it silent."""
+    """Import trafilatura, which takes a seventh of a second, only when it is used; and silence its log."""
     import trafilatura  # noqa: PLC0415
 
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL + 1)  # it reports each page that is not HTML
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL + 1)  # it reports every page that is not HTML
     return trafilatura.extract

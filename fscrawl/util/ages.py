@@ -9,7 +9,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def parse_age(text: str) -> int | None:
-    """Give an age in seconds, None if it is none.
+    """Read an age; return it in seconds, or None if the text is not an age.
 
     >>> parse_age("7d"), parse_age("7")
     (604800, None)

@@ -1,4 +1,4 @@
-"""Numbers as people read them: in few characters, with a unit. Pure."""
+"""Numbers for people: in few characters, with a unit. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ DAY_S = 86400
 
 
 def count(number: float) -> str:
-    """Give a number in few characters.
+    """Write a number in few characters.
 
     >>> count(12345), count(1234567), count(2.5e9)
     ('12,345', '1.23M', '2.5G')
@@ -18,7 +18,7 @@ def count(number: float) -> str:
 
 
 def size(number: float) -> str:
-    """Give a number of bytes.
+    """Write a number of bytes.
 
     >>> size(0), size(1234), size(120_000_000), size(1.5e13)
     ('0 B', '1.2 kB', '120 MB', '15 TB')
@@ -31,7 +31,7 @@ def size(number: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Give a span of time.
+    """Write a time span.
 
     >>> span(30), span(200), span(7500), span(4e5)
     ('1 min', '3 min', '2 h 5 min', '4.6 days')

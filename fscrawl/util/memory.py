@@ -1,4 +1,4 @@
-"""How this process gets its memory from the kernel, and how much it has."""
+"""The memory of this process: how it takes it from the kernel, and how much it has."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _KEPT_BYTES = 32 * 1024 * 1024
 
 
 def keep_freed_memory() -> None:
-    """Let malloc keep what a parsed page gives back: the next page wants it again, and to ask the kernel for it a
-    page at a time costs a third of the parsing. One arena, because one thread at a time runs anyway.
+    """Let malloc keep memory that a parsed page has freed.
+
+    The next page needs it again, and getting it from the kernel bit by bit costs a third of the parsing. One arena is
+    enough, because only one thread runs at a time.
     """
     with contextlib.suppress(OSError, AttributeError):  # another libc
         mallopt = ctypes.CDLL(None).mallopt
@@ -24,7 +26,7 @@ def keep_freed_memory() -> None:
 
 
 def anonymous_bytes() -> int:
-    """Give the memory that this process and its descendants have for themselves alone; 0 where /proc does not tell."""
+    """Return the unshared memory of this process and its descendants; 0 if /proc does not show it."""
     total = 0
     ahead = [os.getpid()]
     while ahead:

@@ -1,4 +1,7 @@
-"""Many waits at a time, answers in their order: what makes reading a network file system bearable."""
+"""Run many jobs at the same time, and yield their results in order.
+
+On a network file system nearly all time is waiting, so reading files one after the other would be far too slow.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future
 from typing import TypeVar
 
-READERS = 8  # on NFS each file is a wait for three calls
+READERS = 8  # threads; on NFS each file waits for three calls
 
 T = TypeVar("T")
 
 
 def in_turn(pool: Executor, jobs: Iterable[Callable[[], T]], window: int = 8 * READERS) -> Generator[T]:
-    """Give the jobs' answers in their order; only `window` of them are begun before their turn.
+    """Yield the results of the jobs in order. At most `window` jobs are submitted ahead.
 
-    Whoever stops early leaves nothing waiting: what has not begun is cancelled.
+    If the caller stops early, the jobs that have not begun are cancelled.
     """
     waiting: deque[Future[T]] = deque()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """Make text from the web safe for a terminal and a log.
+    """Replace unprintable characters, which could control a terminal or break the line of a log.
 
     >>> plain("http://a.example/\\x1b[31mred\\n")
     'http://a.example/?[31mred?'

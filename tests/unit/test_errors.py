@@ -48,8 +48,8 @@ def test_passing_faults(code):
         (errno.ENOSPC, "free some space"),
         (errno.EDQUOT, "free some space"),
         (errno.EROFS, "mount it read-write"),
-        (errno.EACCES, "needs to read and write"),
-        (errno.EPERM, "needs to read and write"),
+        (errno.EACCES, "must be able to read and write"),
+        (errno.EPERM, "must be able to read and write"),
         (errno.ENOENT, "is the share mounted"),
         (errno.ENOTDIR, "a file, not a directory"),
     ],
@@ -63,7 +63,8 @@ def test_advice(code, advice):
 
 
 @pytest.mark.parametrize(
-    ("code", "advice"), [(errno.ENOTCONN, "mount it again"), (errno.EIO, "see to"), (errno.ESTALE, "mount it again")]
+    ("code", "advice"),
+    [(errno.ENOTCONN, "mount it again"), (errno.EIO, "check its server"), (errno.ESTALE, "mount it again")],
 )
 def test_advice_on_passing_faults(code, advice):
     """A fault that did not pass is said with what to do then."""

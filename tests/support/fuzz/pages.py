@@ -188,7 +188,7 @@ def _sitemaps(data: bytes) -> None:
 
 def _sniff(data: bytes) -> None:
     for media_type in ("", "text/html", "application/octet-stream"):
-        shown = media_types.type_of(data, media_type)
+        shown = media_types.unwanted_type(data, media_type)
         assert shown is None or "/" in shown
 
 
