@@ -49,7 +49,7 @@ def test_empty(make_frontier):
 
 
 def test_defaults():
-    """A frontier that is given only settings asks no tree, shuffles by itself and keeps its own scratch file."""
+    """A frontier that is given only settings asks no tree, and has its own random numbers and scratch file."""
     frontier = Frontier(Settings())
     assert fill(frontier, A) == [True]
     assert isinstance(frontier.take(0), RobotsTask)
@@ -60,7 +60,7 @@ def test_defaults():
 
 
 def test_give_back(make_frontier):
-    """A task that nobody has begun comes back as it was, at once."""
+    """A task that no worker has begun is handed out again at once, unchanged."""
     frontier = make_frontier("politeness.delay=5")
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
@@ -71,7 +71,7 @@ def test_give_back(make_frontier):
 
 
 def test_give_back_robots(make_frontier):
-    """A robots task that nobody has begun is handed out again."""
+    """A robots task that no worker has begun is handed out again."""
     frontier = make_frontier("politeness.robots=true")
     fill(frontier, A)
     task = frontier.take(0)
@@ -81,7 +81,7 @@ def test_give_back_robots(make_frontier):
 
 
 def test_again(make_frontier):
-    """A URL that is known is handed out once more when somebody asks for another try, and its mark says so."""
+    """A URL that was seen is handed out once more if a user asks for another try, and its flags say so."""
     frontier = make_frontier("politeness.delay=0", stored=Stored(A))
     assert not frontier.add(A, 0, "")
     assert frontier.add(A, 2, "ref", flags=parse_flags("again=t"))
@@ -94,7 +94,7 @@ def test_again(make_frontier):
 
 
 def test_refresh(make_frontier):
-    """So it is when a stored page is to be looked at again; what has any other mark is known once and for all."""
+    """A refresh is handed out although the URL was seen; with any other flags a URL is handed out once."""
     frontier = make_frontier("politeness.delay=0", stored=Stored(A))
     flags = [REFRESH, Flags(SITEMAP), Flags(SITEMAP_PART)]
     assert [frontier.add(A, 0, "", flags=each) for each in flags] == [True, False, False]
@@ -102,13 +102,13 @@ def test_refresh(make_frontier):
     assert [task.flags for task in drain(frontier)] == [REFRESH, Flags(SITEMAP_PART), REFRESH]
 
 
-def test_marks_obey_the_limits(make_frontier):
-    """What is too deep stays out, asked for again or not."""
+def test_flags_obey_the_limits(make_frontier):
+    """A URL that is too deep stays out, also if another try is asked for."""
     frontier = make_frontier("crawl.max_depth=1")
     assert not frontier.add(A, 2, "", flags=parse_flags("again=t"))
 
 
-def test_mark_of_a_sitemap(make_frontier):
+def test_flags_of_a_sitemap(make_frontier):
     """A sitemap's task is checked against the tree: another machine may have read it."""
     frontier = make_frontier("politeness.delay=0")
     frontier.add(A + "sitemap.xml", 0, "", flags=parse_flags("sitemap"))
@@ -116,8 +116,8 @@ def test_mark_of_a_sitemap(make_frontier):
     assert (task.flags, task.check) == (Flags(SITEMAP), True)
 
 
-def test_marks_survive_a_spill_and_a_move(make_frontier, monkeypatch):
-    """Marks come back from the scratch file, and stay when other shards of a host are let go."""
+def test_flags_survive_a_spill_and_a_move(make_frontier, monkeypatch):
+    """Flags come back from the scratch file, and stay when other shards of a host are let go."""
     monkeypatch.setattr(hosts, "_MEMORY_BYTES", 100)
     frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=2)
     for number in range(20):

@@ -28,7 +28,7 @@ def test_no_request_no_delay(make_frontier):
 
 
 def test_per_host(make_frontier):
-    """With per_host, so many are with a host at the same time, each its delay after the other."""
+    """With per_host, so many tasks of a host are in flight at the same time, each one delay after the other."""
     frontier = make_frontier("politeness.delay=10", "politeness.per_host=2")
     fill(frontier, A + "1", A + "2", A + "3")
     first = frontier.take(0)
@@ -61,7 +61,7 @@ def test_rest(make_frontier):
 
 
 def test_rest_while_in_flight(make_frontier):
-    """A rest asked for by an answer holds when its task is finished."""
+    """A rest that an answer asked for still holds after its task is finished."""
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
@@ -81,7 +81,7 @@ def test_rest_before_meeting(make_frontier):
 
 
 def test_rests(make_frontier):
-    """Hosts that rest are told of with the seconds that are left; those whose time is over are forgotten."""
+    """Resting hosts are reported with the seconds that remain, and forgotten when their time is over."""
     frontier = make_frontier()
     fill(frontier, A)
     frontier.rest("a.example", 100)
@@ -95,7 +95,7 @@ def test_rests(make_frontier):
 
 
 def test_told_to_rest_while_in_the_heap(make_frontier):
-    """A host that is told to rest when its turn had been set keeps its place among the others afterwards."""
+    """A host that is told to rest after its turn was set has its turn when the rest is over."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A, B, C)
     frontier.rest("a.example", 10)
@@ -123,7 +123,7 @@ def test_robots_first(make_frontier):
 
 
 def test_robots_again(make_frontier):
-    """A robots.txt that could not be had is asked for again as the next attempt, not before its time."""
+    """A robots.txt that could not be fetched is asked for again as the next attempt, not before its time."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=1")
     fill(frontier, A)
     robots = frontier.take(0)
@@ -183,7 +183,7 @@ def test_failures_slow_a_host_down(make_frontier):
         frontier.scheduler.answered("a.example", 0.1)
     take_and_finish(frontier, 2)
     assert frontier.next_at() == 3
-    frontier.scheduler.answered("b.example", 9)  # nobody knows it
+    frontier.scheduler.answered("b.example", 9)  # it was never met
     fail(frontier, 0, name="b.example")
 
 
@@ -199,7 +199,7 @@ def test_breaker(make_frontier):
 
 
 def test_robots_that_cannot_be_had(make_frontier):
-    """A host whose robots.txt cannot be had rests as soon as the attempts for it are used up."""
+    """A host whose robots.txt cannot be fetched rests as soon as the attempts for it are used up."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0", "fetch.retries=1")
     fill(frontier, A)
     fail(frontier, 0, robots=True, attempt=1)
@@ -209,7 +209,7 @@ def test_robots_that_cannot_be_had(make_frontier):
 
 
 def test_given_up(make_frontier):
-    """What is pending of a host that was given up is handed out to be written down: all of it, at once, unasked."""
+    """All that is pending for a host that was given up is handed out at once, to be written down without a request."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=50")
     fill(frontier, A + "1", A + "2")
     frontier.rest("a.example", 1000)
@@ -223,7 +223,7 @@ def test_given_up(make_frontier):
 
 
 def test_given_up_and_rest(make_frontier):
-    """Neither a delay nor a Retry-After holds up what is only written down."""
+    """Neither a delay nor a Retry-After delays tasks that are only written down."""
     frontier = make_frontier("politeness.delay=50", "politeness.robots=true")
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
@@ -272,7 +272,7 @@ def test_forgive(make_frontier):
     ],
 )
 def test_sitemap_of_a_host_given_up(make_frontier, flags, handed_out):
-    """What is to be written down as failed is still told to be a sitemap."""
+    """A sitemap of a host that was given up is still called a sitemap when it is written down as failed."""
     frontier = make_frontier()
     frontier.add(A, 0, "", flags=parse_flags(flags))
     frontier.scheduler.give_up("a.example", "dns")
@@ -280,7 +280,7 @@ def test_sitemap_of_a_host_given_up(make_frontier, flags, handed_out):
 
 
 def test_another_try(make_frontier):
-    """A host that was given up is asked again when somebody asks for another try: robots.txt first, then all of it."""
+    """A host that was given up is asked again if a user asks for another try: robots.txt first, then its pages."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
     fill(frontier, A + "1")
     give_up(frontier)
@@ -308,7 +308,7 @@ def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
 
 
 def test_unknown_host(make_frontier):
-    """What comes of a task whose host was let go meanwhile is nobody's business."""
+    """Outcomes of a task are ignored if its host was let go meanwhile."""
     frontier = make_frontier()
     frontier.scheduler.answered("a.example", 1)
     frontier.scheduler.failed(PageTask(A, "a.example", "", 0, "", 1), "dns", 0)

@@ -27,7 +27,7 @@ def test_random_order(make_frontier):
 
 
 def test_max_pages_per_host(make_frontier):
-    """A host gives as many pages as are wanted, counting those stored before; the rest is dropped and counted."""
+    """A host gives no more pages than the limit, with those stored before; the rest is dropped and counted."""
     frontier = make_frontier("crawl.max_pages_per_host=3", "politeness.delay=0", stored=Stored(pages={"a.example": 1}))
     fill(frontier, *(A + str(n) for n in range(5)), B)
     stored = 0
@@ -40,7 +40,7 @@ def test_max_pages_per_host(make_frontier):
 
 
 def test_pages_that_fail_leave_room(make_frontier):
-    """A page that was not stored does not count, and no more are under way than there is room for."""
+    """A page that was not stored does not count, and no more are in flight than the limit leaves room for."""
     frontier = make_frontier("crawl.max_pages_per_host=1", "politeness.delay=0", "politeness.per_host=5")
     fill(frontier, A + "1", A + "2")
     first = frontier.take(0)
@@ -50,7 +50,7 @@ def test_pages_that_fail_leave_room(make_frontier):
 
 
 def test_max_hosts_per_domain(make_frontier):
-    """Of one registrable domain so many hosts are met; the URLs of further ones are left out, counted and not known."""
+    """So many hosts of a registrable domain are met; URLs of other hosts are left out and counted, and not seen."""
     frontier = make_frontier("crawl.max_hosts_per_domain=2", "politeness.delay=0")
     names = [f"http://{n}.example.co.uk/" for n in range(4)]
     assert fill(frontier, *names, A, names[0] + "x") == [True, True, False, False, True, True]
@@ -68,7 +68,7 @@ def test_max_hosts_per_domain_and_ports(make_frontier):
 @pytest.mark.parametrize("order", ["breadth", "depth", "random"])
 @pytest.mark.parametrize("robots", ["true", "false"])
 def test_spill(make_frontier, monkeypatch, order, robots):
-    """Pending URLs that went to the scratch file and back are each handed out once, with depth and referrer."""
+    """Each pending URL that was in the scratch file is handed out once, with its depth and referrer."""
     monkeypatch.setattr(hosts, "_MEMORY_BYTES", 300)
     frontier = make_frontier(f"crawl.order={order}", f"politeness.robots={robots}", "politeness.delay=0")
     added, taken = set(), []

@@ -974,7 +974,7 @@ def test_refresh_of_two(world):
 
 
 def test_sitemaps_are_found_again(world):
-    """A re-seed feeds a sitemap's URLs and parts as its reading did: as deep as itself, the parts with their mark."""
+    """A re-seed feeds a sitemap's URLs and parts as its reading did: as deep as itself, the parts with their flags."""
     world.create(url(MINE[0]))
     a = world.join("a")
     task = a.take()
@@ -996,7 +996,7 @@ def test_sitemaps_are_found_again(world):
     }
 
 
-def test_mark_of_another_shard(world):
+def test_flags_of_another_shard(world):
     """A sitemap of a host that another machine holds is read by that machine."""
     world.create(url(MINE[0]), url(HERS[0]))
     a, b = world.join("a"), world.join("b")

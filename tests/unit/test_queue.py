@@ -38,7 +38,7 @@ def numbers(scratch):
 
 
 def test_line(scratch):
-    """A line comes back with depth, referrer and URL; its size is in bytes, for the one who bounds memory."""
+    """A line comes back with depth, referrer and URL; its size is in bytes, by which memory is bounded."""
     queue = Queue()
     assert queue.push(3, "ab", "http://a.example/?x=1") == len("3 ab http://a.example/?x=1\n")
     queue.push(0, "", "http://a.example/")

@@ -68,14 +68,14 @@ def test_retry_of_what_was_given_up(make_frontier):
     frontier.retry(task, at=9)
     frontier.finish(task, 0)
     frontier.scheduler.give_up("a.example", "connect")
-    frontier.scheduler.give_up("b.example", "connect")  # nobody knows it
+    frontier.scheduler.give_up("b.example", "connect")  # it was never met
     assert frontier.take(8) is None
     assert (again := frontier.take(9)).flags == parse_flags("gave-up=connect")
     assert again.attempt == 2
 
 
 def test_forgive_attempts(make_frontier):
-    """An attempt that failed for the network's sake is had again; what other hosts' tasks have used up they have."""
+    """An attempt that failed because the network was gone is given back; other hosts' tasks have used theirs up."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A, B)
     for _ in range(2):

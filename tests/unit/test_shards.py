@@ -8,7 +8,7 @@ from tests.support.frontiers import A, B, Stored, drain, fill
 
 
 def test_stored_before(make_frontier):
-    """What is stored already was seen, and the tree is asked about a host once, when it is first met."""
+    """What is stored already counts as seen, and the tree is asked about a host once, when it is first met."""
     stored = Stored(A + "done")
     frontier = make_frontier(stored=stored)
     assert fill(frontier, A + "done", A + "new", B) == [False, True, True]
@@ -16,7 +16,7 @@ def test_stored_before(make_frontier):
 
 
 def test_stored_before_by_url(make_frontier):
-    """With partition = "url" what is stored was seen in every shard of a host, in whatever order they are held."""
+    """With partition = "url" what is stored counts as seen in every shard of a host, whatever the order of holding."""
     done = [f"{A}{n}" for n in range(20)]
     frontier = make_frontier("crawl.partition=url", shards=5, stored=Stored(*done))
     fill(frontier, A + "new")
@@ -27,7 +27,7 @@ def test_stored_before_by_url(make_frontier):
 
 
 def test_check(make_frontier):
-    """For a while after a shard was taken over, its tasks say that the tree must be asked; for a new one never."""
+    """For a while after a shard was taken over, its tasks say that the tree must be asked; a new shard's never do."""
     frontier = make_frontier("politeness.delay=0")
     frontier.hold(frontier.location(A).shard, 5, check_s=5)
     fill(frontier, A + "1", A + "2", B)
@@ -43,7 +43,7 @@ def test_check(make_frontier):
 
 
 def test_rest_after_taking_over(make_frontier):
-    """A host of a shard that another machine had rests for its delay first, that of robots.txt too."""
+    """A host of a shard that was taken over rests for its delay first, also for the delay in its robots.txt."""
     frontier = make_frontier("politeness.delay=2")
     frontier.hold(frontier.location(A).shard, 100)
     fill(frontier, A)
@@ -61,7 +61,7 @@ def test_shard_of(make_frontier, partition):
 
 
 def test_location(make_frontier):
-    """A location names host, digest and shard of a URL, and adding with it saves looking them up again."""
+    """A location has host, digest and shard of a URL, and `add` need not find them again."""
     frontier = make_frontier()
     location = frontier.location(A + "x")
     assert location == ("a.example", urls.digest(A + "x"), frontier.location(A + "x").shard)
@@ -72,7 +72,7 @@ def test_location(make_frontier):
 
 
 def test_let_go(make_frontier):
-    """A shard that was let go leaves nothing to do but what is in flight; the others are untouched."""
+    """Of a shard that was let go, only what is in flight remains; other shards are untouched."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A + "1", A + "2", A + "3", B + "1")
     failed, flying = [frontier.take(0) for _ in range(2)]
@@ -118,7 +118,7 @@ def test_let_go_by_url(make_frontier, monkeypatch):
 
 
 def test_failed_after_let_go_by_url(make_frontier):
-    """With partition = "url" a task that fails when its shard has been let go is nobody's business any more."""
+    """With partition = "url" a task that fails after its shard was let go is not retried."""
     frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=3)
     fill(frontier, A)
     task = frontier.take(0)
@@ -129,7 +129,7 @@ def test_failed_after_let_go_by_url(make_frontier):
 
 
 def test_taken_on_again(make_frontier):
-    """A shard of which something is still in flight is not taken on again: its host is being asked."""
+    """A shard is not taken on again while a task of it is in flight: its host is being asked."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A + "1")
     frontier.take(0)
