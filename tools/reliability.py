@@ -146,7 +146,7 @@ def _line(cells: Iterable[str]) -> str:
 def replaced(page: str, table: str) -> str:
     """Return the page with this table between its markers; LedgerError unless each marker is there once."""
     if page.count(BEGIN) != 1 or page.count(END) != 1 or page.index(BEGIN) > page.index(END):
-        raise LedgerError(f"{PAGE.name}: each marker of the table must be there once")
+        raise LedgerError(f"{PAGE.name}: the markers of the table must be there, each once")
     return f"{page.partition(BEGIN)[0]}{BEGIN}\n\n{table}\n\n{END}{page.partition(END)[2]}"
 
 
