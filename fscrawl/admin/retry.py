@@ -18,7 +18,7 @@ from functools import partial
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.feed import Found, Writer
+from fscrawl.fleet.feed import FeedWriter, Found
 from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
@@ -37,7 +37,7 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
     `tree`: open as a machine of its own. TreeError if it cannot be read or written.
     """
     logs = Logs(tree)
-    writer = Writer(logs)
+    writer = FeedWriter(logs)
     put: Counter[str] = Counter()
     for record in _failures(tree, hosts, warn):
         if classes and record.class_ not in classes:

@@ -6,7 +6,7 @@ Vocabulary:
   sent       bytes that this machine has put into its own feed
   consumed   bytes of all feeds, its own among them, that this machine has taken in
 
-Promise: what `Writer.flush` has returned from can be read by all; a reader skips and counts what it cannot parse. A
+Promise: all machines can read what `FeedWriter.flush` has written; a reader skips and counts what it cannot parse. A
 lost or repeated line does no harm: the link files are the truth, the feeds an index of them.
 """
 
@@ -30,6 +30,18 @@ class Found(NamedTuple):
     flags: Flags = NO_FLAGS
 
 
+def parse_line(line: bytes) -> Found:
+    """Read a line without its newline; ValueError if it is damaged.
+
+    >>> parse_line(b"7 1 599370d5687c3fd078c314ad http://a.example/ sitemap").depth
+    1
+    """
+    shard, depth, referrer, url, *word = line.decode("ascii").split(" ")
+    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
+        raise ValueError(line)
+    return Found(int(shard), int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
+
+
 class Feeds(Protocol):
     """What a reader needs of the tree (`logs.Logs` has it)."""
 
@@ -38,7 +50,7 @@ class Feeds(Protocol):
     def read_feed(self, machine: str, segment: int, offset: int) -> bytes: ...
 
 
-class Writer:
+class FeedWriter:
     """The writing end of this machine's feed. Its file is made by `open`, or when there is something to write."""
 
     def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -96,7 +108,7 @@ class Writer:
             self._log.close()
 
 
-class Reader:
+class FeedReader:
     """Reads all feeds but its own machine's, each from where it left off."""
 
     def __init__(self, shared: Feeds, machine: str) -> None:
@@ -137,7 +149,7 @@ class Reader:
             else:
                 return
 
-    def read_again(self, shards: Container[int], own: Writer) -> Iterator[Found]:
+    def read_again(self, shards: Container[int], own: FeedWriter) -> Iterator[Found]:
         """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
 
         Of its own machine's feed: all that was flushed. No listing is asked, since it may be old, or the share gone.
@@ -174,9 +186,6 @@ class Reader:
                 if note:
                     self.needed.add(shard)
                 if shard in shards:
-                    _, depth, referrer, url, *word = line.decode("ascii").split(" ")
-                    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
-                        raise ValueError(line)
-                    yield Found(shard, int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
+                    yield parse_line(line)
             except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
                 self.unreadable += 1

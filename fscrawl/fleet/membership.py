@@ -26,7 +26,7 @@ from fscrawl import urls
 from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.fleet.feed import FeedReader, FeedWriter, Found
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ownership import Fleet
@@ -82,8 +82,8 @@ class Membership:
         self._refresh_before = refresh_before
         self._machinery = Machinery(tree)
         self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
-        self._reader = Reader(self._machinery, tree.machine)
-        self._writer = Writer(self._machinery)
+        self._reader = FeedReader(self._machinery, tree.machine)
+        self._writer = FeedWriter(self._machinery)
         self._needed: set[int] = set()
         self._drained: set[str] = set()  # machines that are over, and whose feeds have been read to the end
         self._releasing: set[int] = set()

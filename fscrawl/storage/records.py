@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, Self, get_type_hints
+from typing import Any, Literal, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 
@@ -114,9 +114,17 @@ class PageRecord(_Record):
         """Give the outlinks to follow; with `nofollow` those, too, that the page asks not to be followed."""
         return (*self.links, *self.nofollow) if nofollow and self.nofollow else self.links
 
+    def names(self, url: str) -> Literal["redirect", "sitemap", "link", "nofollow"] | None:
+        """Tell how the page names a URL; None if it does not, or only as its canonical."""
+        if self.redirect == url:
+            return "redirect"
+        if url in self.links or url in (self.sitemaps or ()):
+            return "sitemap" if self.skipped == SITEMAP else "link"
+        return "nofollow" if url in (self.nofollow or ()) else None
+
     @property
     def depth_of_links(self) -> int:
-        """What its links' depth is: those of a sitemap are as near as itself."""
+        """The depth of its links. Those of a sitemap are as near as the sitemap itself."""
         return self.depth + (self.skipped != SITEMAP)
 
 

@@ -83,7 +83,7 @@ class Made:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
     def feed(self, *found, machine="m-1-aa"):
-        writer = feed.Writer(Machinery(Tree(self.root, machine)))
+        writer = feed.FeedWriter(Machinery(Tree(self.root, machine)))
         for url in found:
             writer.add(feed.Found(urls.shard(urls.host(url), SHARDS), 1, "", url))
         writer.flush()
@@ -91,7 +91,7 @@ class Made:
 
     def fed(self):
         """URLs that any machine has written into a feed, with depth and referrer."""
-        reader = feed.Reader(Machinery(self.tree), "nobody")
+        reader = feed.FeedReader(Machinery(self.tree), "nobody")
         return {found.url: (found.depth, found.referrer) for found in reader.read(range(SHARDS))}
 
     def audit(self, *, repair=False, time=None, settings=SETTINGS, seeds=(SEED,), **more):

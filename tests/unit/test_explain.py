@@ -11,9 +11,9 @@ from fscrawl import cli, urls
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
 from fscrawl.monitor.explain import explain
-from fscrawl.monitor.explain.inlinks import host_of, how_it_names, inlinks, record_of
+from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of
 from fscrawl.monitor.explain.why import why_no_url
-from fscrawl.storage.records import SITEMAP, RobotsRecord, timestamp
+from fscrawl.storage.records import SITEMAP, PageRecord, RobotsRecord, timestamp
 from tests.support.trees import Grown
 
 SEED = "http://a.example/"
@@ -397,7 +397,7 @@ def test_a_sitemap_of_sitemaps_names_them():
     class Record:
         redirect, links, sitemaps, skipped, nofollow = None, (), ("u",), SITEMAP, None
 
-    assert how_it_names(Record, "u") == "sitemap"
+    assert PageRecord.names(Record, "u") == "sitemap"
 
 
 def test_names_are_asked_for_on_the_likely_host_first(tree):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.fleet.feed import FeedReader, FeedWriter, Found
 from fscrawl.frontier.flags import SITEMAP, Flags
 
 A = Found(3, 1, "ab" * 12, "http://a.example/?x=1")
@@ -58,18 +58,18 @@ def shared():
 
 @pytest.fixture
 def reader(shared):
-    return Reader(shared, "me")
+    return FeedReader(shared, "me")
 
 
 @pytest.fixture
 def own(shared):
     """The writer of the reader's machine, which has written nothing."""
-    return Writer(shared)
+    return FeedWriter(shared)
 
 
 def write(shared, *found, machine="b", segment_bytes=1 << 20, flushes=False):
     shared.machine = machine
-    writer = Writer(shared, segment_bytes)
+    writer = FeedWriter(shared, segment_bytes)
     for each in found:
         writer.add(each)
         if flushes:
@@ -109,7 +109,7 @@ def test_lines_that_ran_together(shared, reader):
 
 def test_writer(shared):
     """What a writer has sent is what was flushed, and a flush of nothing writes nothing."""
-    writer = Writer(shared)
+    writer = FeedWriter(shared)
     writer.flush()
     assert (b"".join(shared.files.values()), writer.sent, writer.is_empty) == (b"", 0, True)
     writer.add(A)
@@ -119,7 +119,7 @@ def test_writer(shared):
     assert shared.files == {("me", 0): line(A)}
     writer.close()
     assert shared.logs[0].closed
-    Writer(shared).close()
+    FeedWriter(shared).close()
 
 
 def test_segments(shared, reader):

@@ -8,7 +8,7 @@ from fscrawl import urls
 from fscrawl.admin import retry as module
 from fscrawl.admin.retry import retry
 from fscrawl.errors import TreeError
-from fscrawl.fleet.feed import Found, Reader
+from fscrawl.fleet.feed import FeedReader, Found
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.flags import Flags, format_flags
@@ -51,7 +51,7 @@ def store(tree, url):
 
 def fed(tree):
     """Read the lines that every machine would read."""
-    return list(Reader(Machinery(tree), "another").read(range(SHARDS)))
+    return list(FeedReader(Machinery(tree), "another").read(range(SHARDS)))
 
 
 def fed_urls(tree):
@@ -133,7 +133,7 @@ def test_log(tree, warned):
     machinery = Machinery(tree)
     peer = Peer(tree.machine, 0.0)
     peer.take(machinery.read_heartbeats(tree.machine, 0), 1.0)
-    reader = Reader(machinery, "another")
+    reader = FeedReader(machinery, "another")
     list(reader.read(()))
     assert peer.left
     assert (peer.bye.finished, peer.bye.is_command, peer.last().sent) == (False, True, reader.consumed)

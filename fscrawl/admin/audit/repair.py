@@ -9,7 +9,7 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner, fingerprint
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.feed import Found, Reader, Writer
+from fscrawl.fleet.feed import FeedReader, FeedWriter, Found
 from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.layout import HTMLS, LINKS, probe_path
@@ -31,7 +31,7 @@ class Repair:
         self._liveness = liveness
         self._say = say
         self._machinery = Machinery(tree)
-        self._writer = Writer(self._machinery)
+        self._writer = FeedWriter(self._machinery)
         self._fed = SeenSet()
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
@@ -115,7 +115,7 @@ class Repair:
         wanted = self._unknown
         if wanted:
             wanted.difference_update(map(fingerprint, self._scanner.seeds))
-            for found in Reader(self._machinery, self._tree.machine).read(range(self._tree.record.shards)):
+            for found in FeedReader(self._machinery, self._tree.machine).read(range(self._tree.record.shards)):
                 wanted.discard(fingerprint(found.url))
         for record in self._scanner.records() if wanted else ():
             for url in record.links:

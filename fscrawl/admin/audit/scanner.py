@@ -16,7 +16,7 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.feed import Reader
+from fscrawl.fleet.feed import FeedReader
 from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import SeenSet
@@ -73,7 +73,7 @@ class Scanner:
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
         self._scope = Scope(settings.crawl, seeds)
-        self._feeds = Reader(Logs(tree), tree.machine)
+        self._feeds = FeedReader(Logs(tree), tree.machine)
         self._done = SeenSet()  # stored or failed
         self._waiting = SeenSet()
         self._lost = SeenSet()

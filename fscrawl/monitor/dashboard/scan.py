@@ -61,11 +61,10 @@ def matching(tree: Tree, host: str, text: str, clock: Callable[[], float] = time
 
 def _how(record: PageRecord, url: str) -> str | None:
     """Say how a page leads to a URL; None if it does not."""
-    if record.redirect == url:
-        return "redirect"
-    if url in record.links or url in (record.sitemaps or ()):
+    how = record.names(url)
+    if how in ("link", "sitemap"):
         return "canonical" if record.canonical == url else "link"
-    return "nofollow" if url in (record.nofollow or ()) else None
+    return how
 
 
 def _search(

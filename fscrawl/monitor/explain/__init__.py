@@ -12,12 +12,15 @@ name are read, unless `inlinks` asks for all. `noindex` is no reason: such pages
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError
+from fscrawl.fleet.feed import Found, parse_line
 from fscrawl.fleet.leases import Machinery
+from fscrawl.frontier.flags import format_flags
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, place_of, record_of
 from fscrawl.monitor.explain.why import Why, why_no_url
@@ -95,7 +98,7 @@ class _Inquiry:
             it.host = host_of(self._tree, it.key, room) or it.host
         if it.host:
             return  # its record says the rest
-        known = (url for _, _, url in self._all_lines())
+        known = (found.url for _, found in self._matching())
         it.url = next((url for url in (*self._seeds, *known) if urls.key(url) == it.key), None)
         it.host = urls.host(it.url) if it.url is not None else ""
 
@@ -164,23 +167,21 @@ class _Inquiry:
         if url in self._seeds:
             yield Line("", 0, "")
         count = 0
-        for machine, (_, depth, referrer, *mark), line_url in self._matching(f" {url}".encode()):
-            if line_url == url and count < _MOST_LINES:
+        for machine, found in self._matching(f" {url}".encode()):
+            if found.url == url and count < _MOST_LINES:
                 count += 1
-                yield Line(machine, int(depth), referrer, " ".join(mark), self._url_of(referrer))
+                flags = format_flags(found.flags)
+                yield Line(machine, found.depth, found.referrer, flags, self._url_of(found.referrer))
 
-    def _all_lines(self) -> Iterator[tuple[str, list[str], str]]:
-        return self._matching(b"")
-
-    def _matching(self, part: bytes) -> Iterator[tuple[str, list[str], str]]:
-        """Give (machine, words without the URL, URL) of the lines of all feeds that contain `part`."""
+    def _matching(self, part: bytes = b"") -> Iterator[tuple[str, Found]]:
+        """Give the lines of all feeds that contain `part`, each with its machine."""
         for machine, last in sorted(self._machinery.feeds().items()):
             for segment in range(last + 1):
                 offset = 0
                 while data := self._machinery.read_feed(machine, segment, offset):
                     offset += len(data)
                     if part in data:  # to look for it in the whole is a hundred times as fast as line by line
-                        yield from _parse(machine, data, part)
+                        yield from ((machine, found) for found in _parse(data, part))
 
     # -- who has it
 
@@ -192,8 +193,8 @@ class _Inquiry:
             it.holder_state = states.get(it.holder, "dead")
 
 
-def _parse(machine: str, data: bytes, part: bytes) -> Iterator[tuple[str, list[str], str]]:
+def _parse(data: bytes, part: bytes) -> Iterator[Found]:
     for line in data.split(b"\n"):
-        words = line.decode("ascii", "replace").split(" ") if part in line else []
-        if len(words) >= 4 and words[1].isdecimal():  # else torn: readers skip it, too
-            yield machine, [*words[:3], *words[4:]], words[3]
+        if part in line:
+            with contextlib.suppress(ValueError):  # it is damaged; machines skip it, too
+                yield parse_line(line)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import LINKS
-from fscrawl.storage.records import SITEMAP, PageRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -70,7 +70,7 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
         names = [(host, key) for host in hosts for key in tree.keys(LINKS, host)]
         jobs = (partial(_read, tree, host, key, quoted) for host, key in names)
         for record in _with_bar(in_turn(pool, jobs), len(names), bar=bar):
-            how = None if record is None or record.url == url else how_it_names(record, url)
+            how = None if record is None or record.url == url else record.names(url)
             if record is not None and how is not None:
                 yield Inlink(record.url, how, record.depth_of_links)
 
@@ -78,15 +78,6 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
 def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
     data = tree.files.read(place_of(tree, LINKS, host, key))
     return _record(data) if data is not None and quoted in data else None  # most need no parsing
-
-
-def how_it_names(record: PageRecord, url: str) -> str | None:
-    """Tell how a page names a URL; None if it only has it as its canonical, or not at all."""
-    if record.redirect == url:
-        return "redirect"
-    if url in record.links or url in (record.sitemaps or ()):
-        return "sitemap" if record.skipped == SITEMAP else "link"
-    return "nofollow" if url in (record.nofollow or ()) else None
 
 
 def _with_bar(records: Iterator[PageRecord | None], expected: int, *, bar: bool) -> Iterator[PageRecord | None]:

@@ -10,7 +10,7 @@ from fscrawl import urls
 from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
 from fscrawl.fleet.beat import Beat, line_of, parse_line, parse_lines
-from fscrawl.fleet.feed import Reader, Writer
+from fscrawl.fleet.feed import FeedReader, FeedWriter
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.frontier.flags import parse_flags
@@ -70,11 +70,11 @@ class _Shared:
 
 def _feed(data: bytes) -> None:
     shared = _Shared(data[1:], 1 << 20 if data[:1] > b"\x7f" else 100)
-    reader = Reader(shared, "me")
+    reader = FeedReader(shared, "me")
     found = list(reader.read(range(256), ("b",)))
     assert reader.consumed == len(shared._log)
     assert len(found) + reader.unreadable <= shared._log.count(b"\n")
-    assert list(reader.read_again(range(256), Writer(shared))) == found
+    assert list(reader.read_again(range(256), FeedWriter(shared))) == found
     queue, scratch = Queue(), Scratch()
     for each in found:
         queue.push(each.depth, each.referrer, each.url, each.flags)
