@@ -6,7 +6,9 @@ import argparse
 import re
 import shutil
 import subprocess
+import tomllib
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -245,3 +247,26 @@ def test_documents_link_to_headings_that_are_there() -> None:
     for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
         for target, anchor in link.findall(document.read_text(encoding="utf-8")):
             assert anchor in anchors(document.parent / target if target else document), (document.name, target, anchor)
+
+
+def test_documents_name_modules_that_are_there() -> None:
+    """Every module that the documents name, from the checkout or from `fscrawl/`, exists."""
+    for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
+        named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", document.read_text(encoding="utf-8"))
+        missing = [
+            name for name in named if not any((top / name).is_file() for top in (CHECKOUT, CHECKOUT / "fscrawl"))
+        ]
+        assert missing == [], document.name
+
+
+def test_the_package_map_has_every_package_in_its_layer() -> None:
+    """The design's map of packages has all that lies in `fscrawl/`, from top to bottom as imports may run."""
+    text = (CHECKOUT / "docs/design.md").read_text(encoding="utf-8").partition("\n## Packages\n")[2]
+    rows = re.findall(r"^\| ((?:`\w+(?:/|\.py)`(?:, )?)+) \|", text, re.MULTILINE)
+    mapped = [re.findall(r"`(\w+)", row) for row in rows]
+    config = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    [contract] = [each for each in config["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    floor = {name: number for number, layer in enumerate(contract["layers"]) for name in layer.split(" | ")}
+    assert {name for row in mapped for name in row} == set(floor) - {"__main__"}
+    floors = [[floor[name] for name in row] for row in mapped]
+    assert [(above, below) for above, below in pairwise(floors) if min(above) > min(below)] == []

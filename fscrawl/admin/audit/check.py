@@ -56,7 +56,9 @@ class Checker:
         if body is None:
             return record, Finding("missing_bodies", path, record.url, *again)
         if len(body) != record.bytes:
-            return record, Finding("damaged_bodies", html, f"{len(body)} bytes in path of {record.bytes}", *again)
+            return record, Finding(
+                "damaged_bodies", html, f"{len(body)} bytes, but the record says {record.bytes}", *again
+            )
         if hashlib.sha256(body).hexdigest() != record.sha256:
             return record, Finding("damaged_bodies", html, "its SHA-256 is another", *again)
         return record, None
