@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +12,8 @@ from fscrawl.config import settings
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
+
+_HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,7 +44,7 @@ def add_command(
     command = commands.add_parser(
         name,
         help=summary,
-        description=description,
+        description=textwrap.fill(description, _HELP_COLUMNS),
         epilog=f"examples:\n{indented}{notes}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
