@@ -61,7 +61,7 @@ def add(commands: Commands[Parser]) -> None:
 
 def _warm_up() -> None:
     """Start the process that workers are forked from, so that it and this one load their modules at the same time."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.engine.worker_process"])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.engine.pool"])
     forkserver.ensure_running()
 
 

@@ -99,7 +99,8 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["fscrawl.engine.worker_process"])
+        # This module and not `worker_process`: with it the executor's modules are loaded, which a worker needs, too.
+        self._context.set_forkserver_preload(["fscrawl.engine.pool"])
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s

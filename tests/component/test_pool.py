@@ -1,4 +1,4 @@
-"""Worker processes: every task comes back once, whatever becomes of the process that worked on it."""
+"""Worker processes: every task comes back once, whatever happens to the process that works on it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_room(start: Start) -> None:
         assert pool.has_room
 
 
-def test_drain_returns_what_nobody_began(start: Start) -> None:
+def test_drain_returns_waiting_tasks(start: Start) -> None:
     """A drained pool gives back the waiting tasks as `Returned`, and finishes those that were begun."""
     release = time.monotonic() + 0.5
 
@@ -223,7 +223,7 @@ def test_hung_worker_is_killed(start: Start) -> None:
 
 
 def test_worker_that_waits_for_the_tree_is_not_killed(start: Start) -> None:
-    """A worker that does not answer because the tree does not is left alone, and one that nobody listened to."""
+    """A worker is not killed if the tree is stalled, or if this process did not read its answers."""
     with web() as served:
         pool = start(hung_after_s=0.4)
         pool.submit(task(served.url(HOSTS[0], "/slow")))
@@ -237,7 +237,7 @@ def test_worker_that_waits_for_the_tree_is_not_killed(start: Start) -> None:
 
 
 def test_what_killed_a_worker_is_asked_for_after_the_delay(start: Start) -> None:
-    """What was in flight when a worker died has perhaps just been asked for: its host's delay is kept."""
+    """A task in flight when its worker died may just have been sent to the host: the host's delay is kept."""
     asked: list[float] = []
 
     def serve(request: Request) -> Response:
@@ -257,7 +257,7 @@ def test_what_killed_a_worker_is_asked_for_after_the_delay(start: Start) -> None
 
 
 def test_defect_costs_one_page(start: Start, root: Path) -> None:
-    """Whatever goes wrong inside costs that one page, which is written down as an internal error."""
+    """A defect costs only the page that it happens on, which is recorded as an internal error."""
     broken = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retries=None))  # type: ignore[arg-type]
     with Web(lambda request: Response(503 if request.path == "/2" else 200, HTML), HOSTS) as served:
         pool = start(settings=broken)
@@ -269,8 +269,8 @@ def test_defect_costs_one_page(start: Start, root: Path) -> None:
         assert pool.replaced == 0
 
 
-def test_tree_that_vanishes_is_trouble(start: Start, root: Path) -> None:
-    """A tree that is gone comes back as trouble beside the task, and no new tree is made."""
+def test_tree_that_vanishes(start: Start, root: Path) -> None:
+    """If the tree is gone the task comes back as `TreeUnusable`, and no new tree is made."""
     with web() as served:
         pool = start()
         pool.submit(task(served.url(HOSTS[0], "/1")))
@@ -284,7 +284,7 @@ def test_tree_that_vanishes_is_trouble(start: Start, root: Path) -> None:
 
 
 def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
-    """A worker that begins, or takes new settings, while the tree cannot be read is not in trouble for that."""
+    """A worker can start, or take new settings, while the tree cannot be read."""
     away = root.with_name("away")
     root.rename(away)
     with web() as served:
@@ -299,7 +299,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
 
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that never say a word end the crawl with a line of advice, not in an endless loop."""
+    """If workers die without an answer again and again, the crawl ends with advice."""
     monkeypatch.setattr("fscrawl.engine.pool._MAX_DEATHS_AT_START", 2)
     pool = start()
 
@@ -315,7 +315,7 @@ def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_new_settings_reach_the_workers(start: Start) -> None:
-    """After `reconfigure`, the workers go by the new settings."""
+    """After `reconfigure`, the workers use the new settings."""
     changed = replace(SETTINGS, fetch=replace(SETTINGS.fetch, headers={"X-Now": "new"}))
     with web() as served:
         pool = start()

@@ -1,4 +1,4 @@
-"""One page, whole: what a worker makes of an answer, what it writes and what it tells."""
+"""What a worker does with an answer: what it writes, and what it reports."""
 
 from __future__ import annotations
 
@@ -119,14 +119,14 @@ def test_page_is_stored_whole(work: Work, root: Path) -> None:
 
 
 def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
-    """A page whose server names no type is stored; its bytes tell what it is."""
+    """A page is stored although its server names no type: its bytes show what it is."""
     with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == "stored"
     check_tree(root)
 
 
 def test_empty_page_is_a_page(work: Work, root: Path) -> None:
-    """An empty body is stored as one."""
+    """An empty body is stored."""
     with Web(site({"/": page("")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == "stored"
     record = pages(root)[web.url(HOST)]
@@ -149,7 +149,7 @@ def test_redirect_is_a_page_with_one_link(work: Work, root: Path, status: int) -
 
 @pytest.mark.parametrize("location", ["", "mailto:me@example.org", "http://", "http://[bad/", "//", "\\\\", "/self"])
 def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
-    """A redirect to what is no page, or to itself, is stored and leads nowhere."""
+    """A redirect to something that is not a page, or to itself, is stored without a link."""
     with Web(site({"/self": Response(302, {"Location": location})}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/self")))
     assert what(outcome) in ("redirect", FailedForGood)
@@ -158,7 +158,7 @@ def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
 
 
 def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
-    """A 302 that does not say where to is written down as a failure."""
+    """A 302 without a location is recorded as an error."""
     with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == FailedForGood
     assert errors(root)[web.url(HOST)].class_ == "protocol"
@@ -166,7 +166,7 @@ def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
 
 @pytest.mark.parametrize("type_", ["application/pdf", "IMAGE/PNG", "text/plain; charset=utf-8", "text/htmlx"])
 def test_unwanted_type_is_skipped(work: Work, root: Path, type_: str) -> None:
-    """What is not of a wanted type is a record that says so, without body and links."""
+    """A page of an unwanted type is stored as a record that says so, without body and links."""
     answer = Response(200, {"Content-Type": type_}, b'<a href="/b">')
     with Web(site({"/a": answer}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/a")))
@@ -187,7 +187,7 @@ def test_wanted_types_are_a_setting(work: Work, root: Path) -> None:
 
 
 def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
-    """Links outside the scope are in the record, are counted, and are not told to the parent."""
+    """Links outside the scope are in the record; they are counted, and not reported."""
     with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
     assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), {"scope": 2})
@@ -195,7 +195,7 @@ def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
 
 
 def test_nofollow_is_kept_and_not_followed(work: Work, root: Path) -> None:
-    """A rel=nofollow link is in the record, apart from the links to follow, and is not told."""
+    """A rel=nofollow link is in the record, apart from the links to follow, and is not reported."""
     with Web(site({"/": page('<a href="/yes"><a rel="ugc nofollow" href="/no">')}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
     record = pages(root)[web.url(HOST)]
@@ -204,15 +204,15 @@ def test_nofollow_is_kept_and_not_followed(work: Work, root: Path) -> None:
 
 
 def test_robots_tag_header(work: Work, root: Path) -> None:
-    """X-Robots-Tag: nofollow keeps all links of a page from being followed."""
+    """With X-Robots-Tag: nofollow, no link of the page is followed."""
     answer = Response(200, {**HTML, "X-Robots-Tag": "nofollow"}, b'<a href="/no">')
     with Web(site({"/": answer}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).links == ()
     assert pages(root)[web.url(HOST)].nofollow == (web.url(HOST, "/no"),)
 
 
-def test_told_links_are_not_told_again(work: Work) -> None:
-    """A link that the parent has been told of is not told by the next page that has it."""
+def test_reported_links_are_not_reported_again(work: Work) -> None:
+    """A link that was reported is not reported again by the next page that has it."""
     with Web(site({"/1": page('<a href="/x"><a href="/y">'), "/2": page('<a href="/x"><a href="/z">')}), [HOST]) as web:
         worker = work()
         told = [worker.do(task(web.url(HOST, path))).links for path in ("/1", "/2")]
@@ -227,7 +227,7 @@ def test_drop_query(work: Work, root: Path) -> None:
 
 
 def test_done_page_is_known(work: Work) -> None:
-    """A page that is stored already is not asked for."""
+    """A page that is stored already is not fetched."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == "stored"
         before = web.count()
@@ -236,7 +236,7 @@ def test_done_page_is_known(work: Work) -> None:
 
 
 def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
-    """That a host has answered is told before its page is stored: from then on the tree is waited for."""
+    """`on_answer` is called before the page is stored: from then on the thread waits for the tree."""
     stored: list[bool] = []
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         url = web.url(HOST)
@@ -245,7 +245,7 @@ def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
 
 
 def test_known_page_tells_its_links(work: Work) -> None:
-    """Of a page that is stored already its links are told: whoever stored it may have died before it could."""
+    """The links of a stored page are reported: the machine that stored it may have died before it could."""
     with Web(site({"/": page('<a href="/x"><a href="http://elsewhere.example/">')}), [HOST]) as web:
         work().do(task(web.url(HOST)))
         outcome = work().do(task(web.url(HOST)))
@@ -253,7 +253,7 @@ def test_known_page_tells_its_links(work: Work) -> None:
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that could not be stored goes back if the heart could not write either; else it is the tree's trouble."""
+    """A page that could not be stored is returned if no heartbeat can be written either; else a TreeError is raised."""
     may = [True]
     permit = cast("Permit", SimpleNamespace(holds=lambda: may[0]))
 
@@ -271,7 +271,7 @@ def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pyt
 
 
 def test_asked_at(work: Work) -> None:
-    """An outcome tells when the request was surely with the server: after it arrived there."""
+    """An outcome says when the request had surely reached the server."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
     assert outcome.exchange.asked_at >= web.requests(path="/")[0].arrived
@@ -281,7 +281,7 @@ def test_asked_at(work: Work) -> None:
 
 
 def test_missing_page_is_an_error(work: Work, root: Path) -> None:
-    """A 404 is written down with class, status, headers and attempts, and is not tried again."""
+    """A 404 is recorded with class, status, headers and attempts, and is not tried again."""
     with Web(site({}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/gone")))
     assert (what(outcome), outcome.class_, outcome.status) == (FailedForGood, "http-4xx", 404)
@@ -295,7 +295,7 @@ def test_missing_page_is_an_error(work: Work, root: Path) -> None:
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
 def test_passing_failure(work: Work, root: Path, status: int) -> None:
-    """A status that may pass writes nothing while attempts are left, and is written down after the last."""
+    """A status that may pass is recorded only after the last attempt."""
     with Web(site({"/": Response(status, {"Retry-After": "7"})}), [HOST]) as web:
         worker = work()
         outcomes = [worker.do(task(web.url(HOST), attempt=n)) for n in (1, 2)]
@@ -308,7 +308,7 @@ def test_passing_failure(work: Work, root: Path, status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 410, 451, 501, 505])
 def test_lasting_failure(work: Work, root: Path, status: int) -> None:
-    """A status that will not change is written down at the first attempt."""
+    """A status that will not change is recorded at the first attempt."""
     with Web(site({"/": Response(status)}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == FailedForGood
     assert errors(root)[web.url(HOST)].attempts == 1
@@ -316,13 +316,13 @@ def test_lasting_failure(work: Work, root: Path, status: int) -> None:
 
 @pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 1.0), ("x", 0.0), ("9" * 30, 1e9)])
 def test_retry_after(work: Work, text: str, delay_s: float) -> None:
-    """Retry-After is a number of seconds, cut to whole ones and to what a clock can be set by."""
+    """Retry-After is a number of seconds, cut to whole ones and to a limit."""
     with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
 
 
 def test_too_large_is_an_error(work: Work, root: Path) -> None:
-    """A page over fetch.max_bytes leaves nothing but its error."""
+    """A page over fetch.max_bytes leaves only its error record."""
     settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, max_bytes=100))
     with Web(site({"/": page("." * 101)}), [HOST]) as web:
         assert what(work(settings).do(task(web.url(HOST)))) == FailedForGood
@@ -331,7 +331,7 @@ def test_too_large_is_an_error(work: Work, root: Path) -> None:
 
 
 def test_tree_error_passes_through(work: Work, root: Path) -> None:
-    """A tree that is not there any more is a TreeError, and no new one is made in its place."""
+    """If the tree is gone a TreeError is raised, and no new tree is made in its place."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
         worker = work()
         opened(worker, web.url(HOST))
@@ -350,7 +350,7 @@ def opened(worker: Worker, url: str, attempt: int = 1) -> Outcome:
 
 
 def test_robots_disallow(work: Work, root: Path) -> None:
-    """A page that robots.txt disallows is an error of class robots, and is never asked for."""
+    """A page that robots.txt disallows is an error of class robots, and is never fetched."""
     rules = Response(200, {"Content-Type": "text/plain"}, b"User-agent: fscrawl-tests\nDisallow: /private\n")
     with Web(site({"/public": page("")}, rules), [HOST]) as web:
         worker = work()
@@ -362,7 +362,7 @@ def test_robots_disallow(work: Work, root: Path) -> None:
 
 
 def test_robots_off(work: Work) -> None:
-    """With politeness.robots = false, robots.txt is not even asked for."""
+    """With politeness.robots = false, robots.txt is not fetched."""
     settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
     with Web(site({"/": page("")}, Response(200, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
         assert what(work(settings).do(task(web.url(HOST)))) == "stored"
@@ -371,7 +371,7 @@ def test_robots_off(work: Work) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 def test_missing_robots_allows_all(work: Work, status: int) -> None:
-    """A robots.txt that is not there, or not for us, allows everything (RFC 9309 2.3.1.3)."""
+    """A robots.txt that is missing or forbidden allows everything (RFC 9309 2.3.1.3)."""
     with Web(site({"/": page("")}, Response(status, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
         worker = work()
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
@@ -380,7 +380,7 @@ def test_missing_robots_allows_all(work: Work, status: int) -> None:
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_failing_robots(work: Work, root: Path, status: int) -> None:
-    """While robots.txt cannot be had it is asked for again, nothing else is, and nothing is stored of it."""
+    """If robots.txt cannot be fetched it is tried again; no page is fetched, and no rules are stored."""
     with Web(site({"/": page("")}, Response(status)), [HOST]) as web:
         worker = work()
         assert [what(opened(worker, web.url(HOST), n)) for n in (1, 2, 3)] == [FailedForNow] * 3
@@ -392,7 +392,7 @@ def test_failing_robots(work: Work, root: Path, status: int) -> None:
 
 
 def test_unreachable_robots(work: Work, root: Path) -> None:
-    """A host that is not there is tried again for its robots.txt; what it is given up for is written down."""
+    """The robots.txt of a dead host is tried again; if the host is given up, the class of the failure is recorded."""
     with Web(site({}), [HOST]) as web:
         port = web.port
     url = f"http://{HOST}:{port}/"
@@ -430,8 +430,8 @@ def test_endless_robots_redirects_allow_all(work: Work) -> None:
 
 
 @pytest.mark.parametrize(("line", "delay_s"), [("Crawl-delay: 1.5", 1.5), ("Request-rate: 1/5s", 5.0), ("", 0.0)])
-def test_crawl_delay_is_told(work: Work, line: str, delay_s: float) -> None:
-    """The delay that robots.txt asks for comes with the outcome."""
+def test_crawl_delay_is_reported(work: Work, line: str, delay_s: float) -> None:
+    """The outcome has the delay that robots.txt asks for."""
     with Web(site({}, Response(200, {}, f"User-agent: *\n{line}\nDisallow:\n".encode())), [HOST]) as web:
         assert opened(work(), web.url(HOST)).delay_s == delay_s
 
@@ -440,14 +440,14 @@ def test_crawl_delay_is_told(work: Work, line: str, delay_s: float) -> None:
     "text", [b"\xff\xfe\0\0", b"<!DOCTYPE html><p>not found", b"Crawl-delay: x\nDisallow", b"\0" * 999]
 )
 def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
-    """A robots.txt that is none allows everything."""
+    """A robots.txt that is not one allows everything."""
     with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:
         worker = work()
         assert (what(opened(worker, web.url(HOST))), what(worker.do(task(web.url(HOST))))) == (RobotsKnown, "stored")
 
 
 def test_huge_robots_is_cut(work: Work) -> None:
-    """What is within the first 500 KiB of a huge robots.txt counts."""
+    """The first 500 KiB of a huge robots.txt count."""
     text = b"User-agent: *\nDisallow: /private\n" + b"# and so on\n" * 60_000
     with Web(site({}, Response(200, {}, text)), [HOST]) as web:
         worker = work()
@@ -456,7 +456,7 @@ def test_huge_robots_is_cut(work: Work) -> None:
 
 
 def test_robots_is_kept_in_the_tree(work: Work) -> None:
-    """A host's robots.txt is asked for once, whichever worker comes next."""
+    """A host's robots.txt is fetched once, also with several workers."""
     rules = Response(200, {}, b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n")
     with Web(site({}, rules), [HOST]) as web:
         first = opened(work(), web.url(HOST))
@@ -468,7 +468,7 @@ def test_robots_is_kept_in_the_tree(work: Work) -> None:
 
 
 def test_deleted_robots_is_fetched_again(work: Work, root: Path) -> None:
-    """Rules that somebody deleted while the crawl ran are asked for again, not taken for permission."""
+    """Rules that were deleted while the crawl ran are fetched again; their absence is no permission."""
     rules = Response(200, {}, b"User-agent: *\nDisallow: /private\n")
     with Web(site({}, rules), [HOST]) as web:
         opened(work(), web.url(HOST))
@@ -479,7 +479,7 @@ def test_deleted_robots_is_fetched_again(work: Work, root: Path) -> None:
 
 @pytest.mark.parametrize("ahead_s", [40, -40])
 def test_retry_after_as_a_date(work: Work, ahead_s: int) -> None:
-    """Retry-After may be a date; one that is past asks for nothing."""
+    """Retry-After may be a date; a past one asks for no rest."""
     date = formatdate(time.time() + ahead_s, usegmt=True)
     with Web(site({"/": Response(429, {"Retry-After": date})}), [HOST]) as web:
         delay_s = work().do(task(web.url(HOST))).exchange.rest_s
@@ -487,7 +487,7 @@ def test_retry_after_as_a_date(work: Work, ahead_s: int) -> None:
 
 
 def test_robots_that_says_when(work: Work) -> None:
-    """A robots.txt that cannot be had now tells by Retry-After when it may be asked for again."""
+    """If robots.txt cannot be fetched now, its Retry-After is in the outcome."""
     with Web(site({}, Response(503, {"Retry-After": "7"})), [HOST]) as web:
         outcome = opened(work(), web.url(HOST))
     assert (what(outcome), outcome.exchange.health, outcome.exchange.rest_s) == (FailedForNow, "failing", 7.0)
@@ -497,7 +497,7 @@ def test_robots_that_says_when(work: Work) -> None:
     ("status", "health"), [(200, "answered"), (404, "answered"), (500, "failing"), (503, "failing"), (429, "failing")]
 )
 def test_health(work: Work, status: int, health: str) -> None:
-    """An outcome tells how the host does: it answers, or it says "not now"."""
+    """An outcome says how the host does: it answers, or it says "not now"."""
     with Web(site({"/": Response(status, HTML)}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).exchange.health == health
 
@@ -509,12 +509,12 @@ def dead_url() -> str:
 
 
 def test_health_of_a_dead_host(work: Work) -> None:
-    """A host that answers nothing is silent."""
+    """A host that does not answer is silent."""
     assert opened(work(), dead_url()).exchange.health == "silent"
 
 
 def test_probe(work: Work, root: Path) -> None:
-    """A probe asks for robots.txt, takes any answer for one, and stores nothing."""
+    """A probe asks for robots.txt, accepts any answer, and stores nothing."""
     with Web(site({}, Response(503)), [HOST]) as web:
         outcome = work().do(probe(web.url(HOST, "/a")))
         assert (what(outcome), outcome.exchange.health) == (Probed, "answered")
@@ -525,7 +525,7 @@ def test_probe(work: Work, root: Path) -> None:
 
 
 class Expired:
-    """The permit of a machine that cannot beat, after `answers` more looks at it."""
+    """The permit of a machine that cannot write heartbeats: it expires after `looks` looks at it."""
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
@@ -537,7 +537,7 @@ class Expired:
 
 @pytest.mark.parametrize("flags", [NO_FLAGS, REFRESH, Flags(SITEMAP)], ids=format_flags)
 def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
-    """A machine that cannot beat asks for nothing; what comes back when it could not any more is not stored."""
+    """Without a permit nothing is fetched, and an answer that comes after the permit expired is not stored."""
     with Web(site({"/a": page("new")}), [HOST]) as web:
         asked = task(web.url(HOST, "/a"))._replace(flags=flags, check=False)
         tree.put_page(asked.host, stored_record(asked.url), b"old")
@@ -553,7 +553,7 @@ def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
 
 
 def test_given_up(work: Work, root: Path) -> None:
-    """What is given up is written down without asking; a page that is stored is left as it is."""
+    """A page of a host given up is recorded without asking; a stored page is left as it is."""
     url = dead_url()
     gone = task(url)._replace(flags=parse_flags("gave-up=dns"))
     outcome = work().do(gone)
@@ -567,7 +567,7 @@ def test_given_up(work: Work, root: Path) -> None:
 
 
 def test_again(tree: store.Tree, work: Work, root: Path) -> None:
-    """A failure that is asked about again is tried again: stored, it is gone; failing, it is replaced."""
+    """A marked failure is tried again: a success removes its error record, a failure replaces it."""
     answers = {"/a": Response(500)}
     with Web(site(answers), [HOST]) as web:
         url = web.url(HOST, "/a")
@@ -589,7 +589,7 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
 
 
 def test_again_without_a_failure(work: Work) -> None:
-    """Where the failure's record is gone, and no page is there, the URL is fetched."""
+    """If the error record is gone and no page is stored, the URL is fetched."""
     with Web(site({"/a": page("")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST, "/a"))._replace(flags=parse_flags("again=t")))) == "stored"
 
@@ -653,7 +653,7 @@ def refresh(tree: store.Tree, work: Work) -> Refresh:
 
 
 def test_unchanged_page(refresh: Refresh) -> None:
-    """A page that has not changed keeps body and record, says when it was looked at, and its links count again."""
+    """A page that has not changed keeps body and record, with the time of the check; its links are reported."""
     found = refresh(Response(304))
     assert [found.asked[0][name] for name in ("if-none-match", "if-modified-since")] == list(ETAG.values())
     assert (what(found.outcome), found.outcome.status, found.outcome.exchange.health) == (Unchanged, 304, "answered")
@@ -681,7 +681,7 @@ def test_conditions(refresh: Refresh, headers: dict[str, str], sent: dict[str, s
 
 
 def test_changed_page(refresh: Refresh) -> None:
-    """A page that has changed replaces body and record, and its new links are told."""
+    """If a page has changed, body and record are replaced, and its new links are reported."""
     found = refresh(page('<a href="/new">'), checked_at="t", checked_status=304)
     assert (what(found.outcome), found.body) == ("stored", b'<a href="/new">')
     assert found.outcome.links == found.new.links
@@ -716,14 +716,14 @@ def test_page_that_is_something_else_now(
     "answer", [Response(404), Response(410), Response(500), Response(503), Response(302), Response(401)]
 )
 def test_page_that_cannot_be_had_any_more(refresh: Refresh, answer: Response) -> None:
-    """A page that is stored stays, whatever the server says now, and its record says what that was."""
+    """A stored page stays, whatever the server answers now; its record says what that was."""
     found = refresh(answer)
     assert (what(found.outcome), found.outcome.status, found.body) == (Unchanged, answer.status, b"old")
     assert (found.new.checked_status, found.new.fetched_at) == (answer.status, found.old.fetched_at)
 
 
 def test_page_that_cannot_be_had_now(refresh: Refresh) -> None:
-    """A failure that may pass is tried again first; the last one says how the host does, and when it may be asked."""
+    """A failure that may pass is tried again first; the last outcome has the health of the host and its rest."""
     busy = Response(503, {"Retry-After": "9"})
     assert [what(refresh(busy, attempt=n).outcome) for n in (1, 2)] == [FailedForNow] * 2
     outcome = refresh(busy).outcome
@@ -736,7 +736,7 @@ def test_page_that_cannot_be_had_now(refresh: Refresh) -> None:
 
 
 def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
-    """Where nobody answers the page stays, too, and its record says so with a 0."""
+    """If the host is dead the page stays, too; the status in its record is 0."""
     url = dead_url()
     asked = task(url, attempt=3)._replace(flags=parse_flags("refresh"))
     tree.put_page(asked.host, stored_record(url), b"old")
@@ -749,7 +749,7 @@ def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
 
 @pytest.mark.parametrize("robots", [Response(200, {}, b"User-agent: *\nDisallow: /"), Response(503)])
 def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> None:
-    """A page that robots.txt forbids by now, or whose robots.txt cannot be had, is left alone, unasked."""
+    """A page that robots.txt forbids now, or whose robots.txt cannot be fetched, is left as it is, unasked."""
     found = refresh(page("new"), robots=robots)
     assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
 
@@ -788,7 +788,7 @@ def read_sitemap(work: Work, web: Web, path: str, sitemap: str = SITEMAP, settin
 
 
 def test_robots_names_sitemaps(work: Work) -> None:
-    """The sitemaps that robots.txt names are told, those inside the scope, each once; by setting none."""
+    """The sitemaps that robots.txt names are reported if they are in the scope, each once; or none, by setting."""
     lines = ["/s.xml", f"http://{HOST}/t.xml", f"http://{OTHER}/", "mailto:a@b", "/s.xml"]
     rules = Response(200, {}, "\n".join(f"Sitemap: {line}" for line in lines).encode())
     without = replace(SETTINGS, crawl=CrawlSettings(sitemaps=False))
@@ -807,7 +807,7 @@ def test_sitemap_that_no_expression_allows(work: Work) -> None:
 
 
 def test_sitemap(work: Work, root: Path) -> None:
-    """A sitemap is a record without body whose links are its URLs; those inside the scope are told."""
+    """A sitemap is stored as a record without body, whose links are its URLs; those inside the scope are reported."""
     with Web(site({"/s.xml": urlset("/a", f"http://{OTHER}/", "/b")}), [HOST]) as web:
         outcome = read_sitemap(work, web, "/s.xml")
         assert (what(outcome), outcome.cut) == ("skipped", {"scope": 1})
@@ -859,14 +859,14 @@ def test_sitemap_that_redirects_for_ever(work: Work, root: Path) -> None:
 
 @pytest.mark.parametrize(("status", "kind"), [(404, FailedForGood), (403, FailedForGood), (503, FailedForNow)])
 def test_sitemap_that_cannot_be_had(work: Work, root: Path, status: int, kind: type) -> None:
-    """A sitemap that cannot be had fails as a page does."""
+    """A sitemap that cannot be fetched fails as a page does."""
     with Web(site({"/s.xml": Response(status)}), [HOST]) as web:
         assert what(read_sitemap(work, web, "/s.xml")) == kind
     assert len(errors(root)) == (kind is FailedForGood)
 
 
 def test_broken_sitemap(work: Work, root: Path) -> None:
-    """Of a sitemap that breaks off its beginning counts, and its record says that there may be more."""
+    """If a sitemap is cut off, what came counts, and its record says that there may be more."""
     body = urlset("/a", "/b").body[:-20]
     with Web(site({"/s.xml": Response(200, {}, body)}), [HOST]) as web:
         assert read_sitemap(work, web, "/s.xml").links == (web.url(HOST, "/a"),)
@@ -886,7 +886,7 @@ def test_more_links_than_are_kept(work: Work, root: Path) -> None:
 
 
 def test_nofollow_may_be_followed(work: Work, root: Path) -> None:
-    """With crawl.follow_nofollow, links that a page asks not to be followed are told, and recorded as such still."""
+    """With crawl.follow_nofollow, nofollow links are reported, and still recorded as nofollow."""
     settings = replace(SETTINGS, crawl=replace(SETTINGS.crawl, follow_nofollow=True))
     with Web(site({"/": page('<a href="/yes"><a rel=nofollow href="/no">')}), [HOST]) as web:
         outcome = work(settings).do(task(web.url(HOST)))
