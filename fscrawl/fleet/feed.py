@@ -1,13 +1,13 @@
-"""Feeds: the URLs that a machine has discovered, for whoever holds their shards.
+"""Feeds: the URLs that a machine has discovered, for the machines that hold their shards.
 
 Vocabulary:
-  line       b"<shard> <depth> <referrer> <url>[ <flags>]"; a normal form has no blank
+  line       b"<shard> <depth> <referrer> <url>[ <flags>]"; a normal form has no space
   flags      what is special about a URL (`flags.py`): "sitemap", "again=…"
-  sent       bytes that this machine has put into its own feed
-  consumed   bytes of all feeds, its own among them, that this machine has taken in
+  sent       how many bytes this machine has written to its own feed
+  consumed   how many bytes of all feeds, including its own, this machine has read
 
-Promise: all machines can read what `FeedWriter.flush` has written; a reader skips and counts what it cannot parse. A
-lost or repeated line does no harm: the link files are the truth, the feeds an index of them.
+Promise: what `FeedWriter.flush` has written can be read by all machines when it returns. A reader skips and counts
+lines that it cannot parse. A lost or repeated line does no harm: the link files are the truth, the feeds only an index.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def parse_line(line: bytes) -> Found:
     1
     """
     shard, depth, referrer, url, *word = line.decode("ascii").split(" ")
-    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines that ran together
+    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines in one, after a cut
         raise ValueError(line)
     return Found(int(shard), int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
 
 class Feeds(Protocol):
-    """What a reader needs of the tree (`logs.Logs` has it)."""
+    """The part of the tree that feeds need (`logs.Logs` has it)."""
 
     def feeds(self) -> dict[str, int]: ...
     def feed_log(self, segment: int) -> Log: ...
@@ -51,7 +51,7 @@ class Feeds(Protocol):
 
 
 class FeedWriter:
-    """The writing end of this machine's feed. Its file is made by `open`, or when there is something to write."""
+    """Writes this machine's feed. The file is created by `open`, or when there is something to write."""
 
     def __init__(self, shared: Feeds, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._shared = shared
@@ -62,7 +62,7 @@ class FeedWriter:
         self._lines: list[str] = []
 
     def open(self) -> None:
-        """Make the file before there is anything to write: on sshfs a listing shows it 20 s late."""
+        """Create the file before there is anything to write: on sshfs, a listing shows a new file 20 s late."""
         self._log = self._shared.feed_log(0)
 
     def add(self, found: Found) -> None:
@@ -71,21 +71,21 @@ class FeedWriter:
 
     @property
     def sent(self) -> int:
-        """Bytes in the feed's files: what its readers will have taken in when they have it all."""
+        """Bytes in all files of the feed. A reader that has read the whole feed has consumed as many."""
         return self._closed_bytes + (self._log.size if self._log else 0)
 
     @property
     def end(self) -> tuple[int, int]:
-        """The last segment, and the bytes in it."""
+        """The last segment, and how many bytes are in it."""
         return self._segment, self._log.size if self._log else 0
 
     @property
     def is_empty(self) -> bool:
-        """Everything added has been flushed."""
+        """All lines that were added have been flushed."""
         return not self._lines
 
     def flush(self) -> None:
-        """Write what was added: one write, one fsync."""
+        """Write the lines that were added, by one write and one fsync."""
         if not self._lines:
             return
         if self._log is None:
@@ -109,27 +109,27 @@ class FeedWriter:
 
 
 class FeedReader:
-    """Reads all feeds but its own machine's, each from where it left off."""
+    """Reads the feeds of all other machines. Each reading goes on where the last one ended."""
 
     def __init__(self, shared: Feeds, machine: str) -> None:
         self.offsets: dict[str, int] = {}  # bytes read of each machine's feed, all segments together
-        self.needed: set[int] = set()  # shards that a line was seen for
+        self.needed: set[int] = set()  # shards that have at least one line
         self.unreadable = 0
-        self.damaged: set[str] = set()  # machines whose feed holds less than was in it before
+        self.damaged: set[str] = set()  # machines whose feed has become shorter
         self._shared = shared
         self._machine = machine
         self._places: dict[str, tuple[int, int]] = {}  # machine → (segment, offset in it)
 
     @property
     def consumed(self) -> int:
-        """Bytes taken in, of others' feeds."""
+        """Bytes read of other machines' feeds."""
         return sum(self.offsets.values())
 
     def read(self, shards: Container[int], told: Collection[str] = (), quiet: Container[str] = ()) -> Iterator[Found]:
-        """Give the new lines of `shards`, and note which shards have lines at all.
+        """Return the new lines of `shards`. Note in `needed` which shards have lines at all.
 
-        `told`: machines that say to have sent something, whose feeds a listing may not show yet; `quiet`: machines
-        whose feeds are known to hold nothing new.
+        `told`: machines that say in their heartbeats that they have sent lines; a listing may not show their feeds yet.
+        `quiet`: machines whose feeds have nothing new.
         """
         for machine, last in {**dict.fromkeys(told, 0), **self._shared.feeds()}.items():
             if machine != self._machine and machine not in quiet:
@@ -150,9 +150,10 @@ class FeedReader:
                 return
 
     def read_again(self, shards: Container[int], own: FeedWriter) -> Iterator[Found]:
-        """Give all lines of `shards` up to where this reader is: one pass over the feeds for shards newly taken.
+        """Return all lines of `shards` up to this reader's position: one pass over the feeds for newly taken shards.
 
-        Of its own machine's feed: all that was flushed. No listing is asked, since it may be old, or the share gone.
+        Of this machine's own feed, all lines that were flushed. It uses no listing, because that may be out of date, or
+        the share may be gone.
         """
         ends = {**self._places, self._machine: own.end}
         for machine, end in ends.items():
@@ -161,7 +162,7 @@ class FeedReader:
                 self.damaged.add(machine)
 
     def _pass_over(self, machine: str, end: tuple[int, int], shards: Container[int]) -> Generator[Found, None, int]:
-        """Give the lines of `shards`, and in the end how many bytes there were."""
+        """Yield the lines of `shards`. Return how many bytes were read."""
         there = 0
         for segment in range(end[0] + 1):
             stop = end[1] if segment == end[0] else None
@@ -179,7 +180,7 @@ class FeedReader:
 
     def _parse(self, data: bytes, shards: Container[int], *, note: bool) -> Iterator[Found]:
         for line in data.split(b"\n")[:-1]:
-            if not line:  # before lines that were written once more
+            if not line:  # an empty line stands before lines that were written a second time
                 continue
             try:
                 shard = int(line[: line.index(b" ")])
@@ -187,5 +188,5 @@ class FeedReader:
                     self.needed.add(shard)
                 if shard in shards:
                     yield parse_line(line)
-            except ValueError:  # NULs of a crashed server, a line cut by a killed writer and continued by nobody
+            except ValueError:  # NULs after a crash of the server, or a line that a killed writer did not finish
                 self.unreadable += 1

@@ -1,16 +1,17 @@
-"""What this machine has of the fleet's work: its frontier has the shards it holds, in step with leases and feeds.
+"""A machine's part in the fleet: it keeps the frontier in step with leases and feeds.
 
 Vocabulary:
-  round      a look at heartbeats, leases, feeds, settings and seeds; more often when there is nothing to do
-  take       put a shard into the frontier: its seeds, its lines of all feeds, and, if it was not left clean, what the
-             link files of its hosts say (re-seed)
-  release    let the frontier forget a shard that another machine should hold, wait for what is in flight, hand it over
-  chore      reading feeds or link files for shards taken, done in small slices between the pages
-  fenced     this machine could not beat for half of `dead_after`: it fetches nothing until it has beaten again and
-             read its leases, one beat later, since somebody may just be taking them
+  round      a look at heartbeats, leases, feeds, settings and seeds; more often while this machine has nothing to do
+  take       put a shard into the frontier: its seeds and its lines of all feeds. If it was not handed over cleanly, the
+             links in the link files of its hosts, too (re-seed)
+  release    remove from the frontier a shard that another machine should hold, wait for its pages in flight, and hand
+             it over
+  chore      reading feeds or link files for newly taken shards, in small slices between the pages
+  fenced     this machine could not write a heartbeat for half of `dead_after`. It fetches nothing until one beat after
+             it has written one and has read its leases: another machine may just be taking them
 
-Promise: the frontier has only shards whose lease this machine holds, and every URL of them that any machine stored or
-discovered; a URL of another's shard goes into the feed.
+Promise: the frontier has only shards whose lease this machine holds, and it has every URL of these shards that any
+machine has stored or discovered. URLs of other shards go into the feed.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from fscrawl.store import Tree
 _FLUSH_S = 1.0
 _STARVED_ROUND_S = 1.0
 _SOON_S = 0.1
-_STARVED_FLUSH_S = 0.2  # with little to do here, what is found may be what another waits for
-_SLICE_S = 0.05  # of chores, between two looks at the workers
-_SENT_MEMORY = 200_000  # URLs of others' shards that are remembered as sent, per generation
-_LONG_REST_S = 5.0  # shorter ones are over before another machine could begin
+_STARVED_FLUSH_S = 0.2  # another machine may be waiting for the URLs found here
+_SLICE_S = 0.05  # of chores, before the workers are looked at again
+_SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation
+_LONG_REST_S = 5.0  # shorter rests are over before another machine could begin
 _TOLD_RESTS = 200
 
 
 class Membership:
-    """Belongs to the main loop, but for the heart's thread, which calls `snapshot`."""
+    """Only the main loop uses it, except `snapshot`, which the heart's thread calls."""
 
     def __init__(
         self,
@@ -64,12 +65,11 @@ class Membership:
         warn: Callable[[str], None],
         refresh_before: str = "",
     ) -> None:
-        """`frontier`: shards are put into it and let go; whose turn it is, is the engine's business alone.
+        """`frontier`: this class only adds and removes shards; the engine alone chooses what to fetch next.
 
-        `stored`: its list of hosts is brought up to date here. `counters`: further figures of a beat. `reseed`: trust
-        no feed.
-
-        `refresh_before`: pages last fetched or looked at before that (RFC 3339) are asked for again.
+        `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: read the
+        link files instead of trusting the feeds. `refresh_before`: pages that were last fetched or checked before this
+        time (RFC 3339) are fetched again.
         """
         self._tree = tree
         self._frontier = frontier
@@ -78,19 +78,19 @@ class Membership:
         self._counters = counters
         self._warn = warn
         self._distrust = reseed or bool(refresh_before)
-        self._damaged_feeds: set[str] = set()  # machines whose feeds are known to be
+        self._damaged_feeds: set[str] = set()  # machines whose feeds are damaged
         self._refresh_before = refresh_before
         self._machinery = Machinery(tree)
         self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
         self._reader = FeedReader(self._machinery, tree.machine)
         self._writer = FeedWriter(self._machinery)
         self._needed: set[int] = set()
-        self._drained: set[str] = set()  # machines that are over, and whose feeds have been read to the end
+        self._drained: set[str] = set()  # machines that have ended and whose feeds have been read to the end
         self._releasing: set[int] = set()
-        self._arriving: list[tuple[int, bool | None]] = []  # taken, with something of before still in flight
+        self._arriving: list[tuple[int, bool | None]] = []  # taken, but pages from before are still in flight
         self._chores: deque[Iterator[Any]] = deque()
         self._sent: RecentlySeen[int] = RecentlySeen(_SENT_MEMORY)
-        self.reseeding = 0  # hosts still to be read
+        self.reseeding = 0  # hosts whose link files are still to be read
         self.fenced = False
         self._beating_since: float | None = None
         self.permit = Permit()
@@ -100,7 +100,7 @@ class Membership:
         self._heart: Heartbeat
         self.scope = self._new_scope()
         self._max_depth = watch.settings.crawl.max_depth
-        self.scope_was_edited = False  # then what is pending may be outside
+        self.scope_was_edited = False  # then pending URLs may be outside the scope
 
     def _new_scope(self) -> Scope:
         return Scope(self._watch.settings.crawl, self._watch.seeds)
@@ -108,7 +108,7 @@ class Membership:
     # -- beginning and end
 
     def join(self) -> None:
-        """Say hello, and take what this machine should hold."""
+        """Say hello, and take the shards that this machine should hold."""
         self._heart = Heartbeat(
             self._machinery.heartbeat_log(),
             self._tree.machine,
@@ -128,9 +128,10 @@ class Membership:
         self._check_feeds()
 
     def _check_feeds(self) -> None:
-        """Distrust the feeds if one is shorter than its machine said, or could not be read.
+        """Distrust the feeds if one is shorter than its machine said, or cannot be read.
 
-        Those of live machines grow while they are read, and nobody ends before having read them to their end.
+        Feeds of live machines are not checked: they grow during the reading, and no machine ends before it has read
+        them to their end.
         """
         now = time.monotonic()
         over = {peer.machine: peer.sent for peer in self.fleet.peers.values()}
@@ -141,7 +142,7 @@ class Membership:
         self._read_instead_of(m for m, sent in over.items() if sent > self._reader.offsets.get(m, 0))
 
     def _read_instead_of(self, damaged: Iterable[str]) -> None:
-        """Read all link files, once for each machine whose feed is damaged: its lines may have been of any shard."""
+        """Read all link files, once for each machine with a damaged feed: its lines may belong to any shard."""
         news = sorted({*damaged} - self._damaged_feeds)
         if not news:
             return
@@ -149,27 +150,27 @@ class Membership:
             self._warn(f"the feed of {machine} is damaged or missing; the link files are read instead")
         self._damaged_feeds.update(news)
         self._distrust = True
-        self._sent = RecentlySeen(_SENT_MEMORY)  # links to others' shards go into this machine's feed once more
+        self._sent = RecentlySeen(_SENT_MEMORY)  # links of other shards go into this machine's feed again
         self._stored.list_hosts()
         self._read_link_files(set(range(self._tree.record.shards)))
 
     def leave(self, *, finished: bool) -> None:
-        """Flush, and say goodbye, which frees the leases."""
+        """Flush the feed, and say goodbye, which frees the leases."""
         self._writer.flush()
         self._writer.close()
         self._update()
         try:
             self._heart.stop(finished=finished, clean=not (self._unsettled or self._arriving))
         except TreeError as error:
-            self._warn(f"{error}; nothing is lost, but others wait {self.fleet.dead_after_s:g} s for this machine")
+            self._warn(f"{error}; nothing is lost, but others take over only after {self.fleet.dead_after_s:g} s")
 
     def abandon(self) -> None:
-        """Beat no more: this process is going down, and its shards should be taken from it."""
+        """Stop beating: this process is about to end, and other machines should take its shards."""
         if hasattr(self, "_heart"):
             self._heart.abandon()
 
     def trouble(self, patience_s: float) -> TreeError | None:
-        """Give what keeps the heart from writing, if somebody has to mend it, or it has lasted for `patience_s`."""
+        """Return the error of the heart, if somebody must repair its cause or it has lasted for `patience_s`."""
         error = self._heart.trouble
         return error if error and (not error.retry or self._heart.age_s() > patience_s) else None
 
@@ -186,7 +187,7 @@ class Membership:
         )
 
     def _told_to_rest(self) -> dict[str, float]:
-        """Give the hosts that rest for long, for whoever takes them over; in seconds, for no clocks are compared."""
+        """Return the hosts with a long rest, for their next holder. In seconds, because clocks are never compared."""
         rests = {host: round(s, 1) for host, s in self._frontier.rests(time.monotonic()).items() if s > _LONG_REST_S}
         return dict(itertools.islice(rests.items(), _TOLD_RESTS))
 
@@ -194,11 +195,11 @@ class Membership:
 
     @property
     def busy(self) -> bool:
-        """There are feeds or link files to be read."""
+        """There are feeds or link files still to be read."""
         return bool(self._chores)
 
     def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> None:
-        """Take in URLs found on a page, all inside the scope: own ones into the frontier, all into the feed."""
+        """Take in URLs of a page, all inside the scope: all into the feed, those of held shards into the frontier."""
         limit = self._watch.settings.crawl.max_depth
         if limit is not None and depth > limit:
             self._frontier.cut["max_depth"] += len(tuple(links))
@@ -216,14 +217,14 @@ class Membership:
     def _need(self, shard: int) -> None:
         if shard not in self._needed:
             self._needed.add(shard)
-            if not self._frontier.holds(shard):  # nobody may have it: do not leave it lying until the next round
+            if not self._frontier.holds(shard):  # perhaps no machine holds it: do not wait for the next round
                 self._next_round = min(self._next_round, time.monotonic() + _SOON_S)
 
     def _send(self, fingerprint: int) -> bool:
         return self._sent.add(fingerprint)
 
     def is_over(self) -> bool:
-        """Nothing is left to do anywhere."""
+        """No work is left on any machine."""
         state = self._state
         if not state.idle:
             return False
@@ -232,20 +233,20 @@ class Membership:
         )
 
     def pages_elsewhere(self) -> int:
-        """Pages that other machines have stored, of this and of earlier runs."""
+        """How many pages other machines have stored, in this and in earlier runs."""
         return sum(peer.last().pages for peer in self.fleet.peers.values())
 
     def tick(self, *, starved: bool) -> bool:
-        """Do what is due; tell whether the settings or the seeds have changed. `starved`: there is nothing to fetch."""
+        """Do what is due. Return whether settings or seeds have changed. `starved`: there is nothing to fetch."""
         now = time.monotonic()
         changed = False
         self._fence(now)
         self._work_at_chores()
-        if starved:  # what was set while there was work is too far off
+        if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
             self._frontier.forget_past_rests(now)
-            self._next_round = float("inf")  # a round may ask for the next to come soon
+            self._next_round = float("inf")  # a round may ask for an early next round
             changed = self._round(now, starved=starved)
             often = starved or self._releasing or self._arriving or self.fenced
             beat = self._watch.settings.fleet.beat
@@ -257,7 +258,7 @@ class Membership:
         return changed
 
     def _update(self) -> None:
-        """Bring the counters of the next beat up to date; a change that others wait for is told at once."""
+        """Update the counters of the next beat. If others wait for a change, beat at once."""
         idle = (
             not (self._chores or self._releasing or self._arriving or self.fenced)
             and self._frontier.idle
@@ -286,13 +287,13 @@ class Membership:
 
     @property
     def _stale_s(self) -> float:
-        """For so long a listing may be out of date."""
+        """How long a listing may be out of date."""
         return max(self.fleet.dead_after_s, CACHES_LIVE_S)
 
     def _read_feeds(self, now: float, *, starved: bool) -> None:
-        """Read what is new; a machine with enough to do only where there is something new, by what peers say.
+        """Read new lines. A busy machine reads only feeds that have new lines by their machines' heartbeats.
 
-        A starved one trusts no word of theirs, but of the dead nothing can come any more once no cache holds it back.
+        A starved machine reads all feeds, except those of dead machines once no cache can hide new lines any more.
         """
         live = {peer.machine: peer.sent for peer in self.fleet.live_peers(now)}
         told = [machine for machine, sent in live.items() if sent]
@@ -318,11 +319,11 @@ class Membership:
         for shard in list(self.fleet.held):
             wanted = self.fleet.wanted(shard, now)
             if wanted == self.fleet.machine:
-                if shard in self._releasing:  # whom it was meant for is gone
+                if shard in self._releasing:  # the machine that should have it is gone
                     self._releasing.discard(shard)
                     self._arriving.append((shard, True))
                 continue
-            if self._unsettled[shard] or shard in arriving:  # the next holder would take it for clean
+            if self._unsettled[shard] or shard in arriving:  # otherwise the next holder would take it for clean
                 continue
             if shard not in self._releasing:
                 self._releasing.add(shard)
@@ -337,7 +338,7 @@ class Membership:
                 self.fleet.hand_over(shard, wanted)
 
     def _has_told_rests(self, shard: int) -> bool:
-        """Tell whether a beat has said which hosts of a shard are to be left alone: its next holder reads it there."""
+        """Return whether a beat has named the resting hosts of a shard. Its next holder reads them there."""
         told = self._heart.written[-1].rests if self._heart.written else {}
         rests = self._told_to_rest()
         return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
@@ -350,10 +351,10 @@ class Membership:
         return self._needed | self._reader.needed
 
     def _claim(self, now: float) -> list[tuple[int, bool | None]]:
-        """Claim free shards that this machine should hold; give those won, and whether they were left clean."""
+        """Claim free shards that this machine should hold. Return those it won, and whether they are clean."""
         taken = []
         for shard in sorted(self._all_needed()):
-            if time.monotonic() - now > self._heart.beat_s / 2:  # who is live may not be known by what was read then
+            if time.monotonic() - now > self._heart.beat_s / 2:  # the heartbeats read then are too old
                 self._next_round = now
                 break
             if shard in self.fleet.held or self.fleet.wanted(shard, now) != self.fleet.machine:
@@ -366,9 +367,9 @@ class Membership:
         return taken
 
     def _take(self, taken: list[tuple[int, bool | None]]) -> None:
-        """Put shards into the frontier. The second of each pair: left clean, or None if nobody ever held it.
+        """Put shards into the frontier. The second of each pair: whether it is clean, None if it was never held.
 
-        One of which something is still in flight from before has to wait: its hosts are being asked.
+        A shard with pages still in flight from before must wait, because its hosts are being asked.
         """
         taken = [*self._arriving, *taken]
         ours = [pair for pair in taken if pair[0] in self.fleet.held and pair[0] not in self._releasing]
@@ -396,8 +397,8 @@ class Membership:
             self._read_link_files(unclean)
 
     def _respect_rests(self, shards: set[int], now: float) -> None:
-        """Let hosts rest that their last holder was told to leave alone: as long again, which is on the safe side."""
-        self.fleet.observe(now)  # the last holder has beaten before it handed anything over
+        """Let hosts rest as long as their last holder's beat said, counted from now, which is on the safe side."""
+        self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         for peer in self.fleet.peers.values():
             for host, seconds in peer.last().rests.items():
                 if self._may_be_of(host, shards):
@@ -428,7 +429,7 @@ class Membership:
             self._frontier.add(found.url, found.depth, found.referrer, location, found.flags)
 
     def _refresh(self, record: PageRecord) -> None:
-        """Ask again for a page that is older than was asked for."""
+        """Queue a page again if it is older than `refresh_before`."""
         location = self._frontier.location(record.url)
         old = (record.checked_at or record.fetched_at) < self._refresh_before
         if old and self._frontier.holds(location.shard) and self.scope.refuses(record.url) is None:
@@ -441,7 +442,7 @@ class Membership:
         self._chores.append(self._reseed(hosts, shards))
 
     def _reseed(self, hosts: list[str], shards: set[int]) -> Iterator[None]:
-        """Feed every link of the hosts' records again, and remove what dead machines left half-written."""
+        """Discover all links of the hosts' records again, and remove temporary files of dead machines."""
         for host in hosts:
             self._tidy_up(self._tree.all_temporaries(host))
             for record in records_of(self._tree, host, shards, self._warn):
@@ -475,7 +476,7 @@ class Membership:
     def _begin_fence(self) -> None:
         if not self.fenced:
             self.fenced = True
-            self._warn("no heartbeat could be written for a while: fetching nothing until one has been")
+            self._warn("no heartbeat could be written for a while; this machine fetches nothing until it can write one")
 
     def _end_fence(self, now: float) -> None:
         self.fleet.observe(now)
@@ -485,7 +486,7 @@ class Membership:
         self.fenced = False
         self._beating_since = None
         self._heart.readmit()
-        self._warn("heartbeats are written again: going on with the shards that are still this machine's")
+        self._warn("heartbeats can be written again; this machine goes on with the shards that it still holds")
 
     # -- edits
 
@@ -501,13 +502,13 @@ class Membership:
         self._heart.beat_s = self._watch.settings.fleet.beat
         dead_after_s = self._watch.settings.fleet.dead_after
         self._heart.lease_s = min(self.fleet.dead_after_s, dead_after_s) / 2
-        # A shorter one is for the next run: others may not have read it yet, and beat slowly still.
+        # A shorter time is used in the next run: other machines may not have read it yet, and still beat slowly.
         self.fleet.dead_after_s = max(self.fleet.dead_after_s, dead_after_s)
         self._add_seeds(seeds)
         deeper = depth_before is not None and (self._max_depth is None or self._max_depth > depth_before)
         if deeper or not self.scope.is_within(scope_before):
             self._stored.list_hosts()
-            self._read_link_files(set(self.fleet.held))  # links that were outside are inside now
+            self._read_link_files(set(self.fleet.held))  # links that were outside the scope are inside now
         return True
 
     def _add_seeds(self, seeds: list[str]) -> None:

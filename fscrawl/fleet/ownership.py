@@ -1,19 +1,20 @@
-"""Who works on what: live machines, who should hold a shard, who does, and when all is done.
+"""Which machine works on what: live machines, who should hold a shard, who holds it, and when all work is done.
 
 Vocabulary:
-  peer        another machine with a heartbeat log on the tree
-  live        not known to be over, and its log grew within `dead_after` seconds of this machine's own clock; so is for
-              that long one that has just been heard of, and may have crashed a year ago
-  proven      seen to beat, or to appear: nothing is handed over to one that may be a dead machine's log
-  wanted      the machine that should hold a shard: the highest of a hash over the live ones (rendezvous hashing)
-  holder      the machine named by the highest epoch of a shard's lease
-  free        a shard whose holder is not live, or that nobody ever held
-  needed      a shard that has URLs; others need no holder
-  clean       a shard taken over with nothing missing from the feeds: its last holder handed it over or said goodbye
+  peer        another machine with a heartbeat log in the tree
+  live        the machine is not known to have ended, and its log grew within `dead_after` seconds by this machine's
+              clock. A newly seen machine counts as live for `dead_after` seconds, even if it crashed long ago
+  proven      this machine has seen it appear or beat. Shards are handed over to proven machines only, because a log
+              may be that of a dead machine
+  wanted      the machine that should hold a shard: the live one with the highest hash value (rendezvous hashing)
+  holder      the machine that the highest epoch of a shard's lease names
+  free        a shard that no live machine holds
+  needed      a shard that has URLs; other shards need no holder
+  clean       the feeds have everything about a shard, because its last holder handed it over or said goodbye
 
-Promise: a machine works on a shard only while it knows of no higher epoch than its own, and an epoch is won by one.
-A shard is taken only from a machine that has not beaten for `dead_after`; a machine that has not beaten for half of
-that stops by itself (`machine.py`). Clocks of two machines are never compared.
+Promise: a machine works on a shard only while it knows no higher epoch than its own, and only one machine can win an
+epoch. A shard is taken only from a machine that has not beaten for `dead_after` seconds. A machine that has not beaten
+for half of that time stops by itself (`engine/machine.py`). Clocks of two machines are never compared.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 
 _NOBODY = ""
-_GLANCE = 1 / 3  # of `dead_after`: so long may pass between two looks at others' logs
+_GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
 class Shared(Protocol):
-    """What a fleet needs of the tree (`leases.Machinery` has it)."""
+    """The part of the tree that a fleet needs (`leases.Machinery` has it)."""
 
     def machines(self) -> list[str]: ...
     def read_heartbeats(self, machine: str, offset: int) -> bytes: ...
@@ -47,10 +48,10 @@ class Shared(Protocol):
 
 @dataclass
 class Changes:
-    """What a look at the leases has brought.
+    """The changes that a look at the leases has found.
 
-    adopted   shards that another machine handed over to this one: clean
-    lost      shards that were held and are another's now
+    adopted   shards that another machine handed over to this one; they are clean
+    lost      shards that this machine held and another machine holds now
     """
 
     adopted: list[int] = field(default_factory=list)
@@ -63,7 +64,7 @@ def _score(machine: str, shard: int) -> bytes:
 
 
 def wanted_of(shard: int, machines: Iterable[str]) -> str:
-    """Give the machine that should hold a shard.
+    """Return the machine that should hold a shard.
 
     >>> wanted_of(7, ["a", "b"]) == wanted_of(7, ["b", "a"])
     True
@@ -72,12 +73,12 @@ def wanted_of(shard: int, machines: Iterable[str]) -> str:
 
 
 class Fleet:
-    """One machine's view of all of them. Not thread-safe: it belongs to the main loop."""
+    """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
 
     def __init__(
         self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[Hello], bool] = is_gone
     ) -> None:
-        """`gone(hello)`: whether the process that said hello is known to be over."""
+        """`gone(hello)`: whether the process that wrote this hello is known to have ended."""
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
@@ -87,12 +88,12 @@ class Fleet:
         self._newest: dict[int, Lease] = {}
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
-        self._over_before: set[str] = set()  # peers that had left before this machine first looked
+        self._over_before: set[str] = set()  # peers that had left before the first look of this machine
 
     # -- who is there
 
     def observe(self, now: float) -> None:
-        """Read what heartbeat logs have grown by, those of the dead seldom. `now`: before the first of them is read."""
+        """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read."""
         self._forgive_what_was_not_seen(now)
         for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
             if machine not in self.peers:
@@ -105,9 +106,9 @@ class Fleet:
         self._observed_at = now
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
-        """A peer's silence counts as long as this machine looks: what it was cut off from was perhaps no silence.
+        """A peer's silence counts only while this machine can look at the logs.
 
-        Else whoever comes back from an outage would take all the others for dead, by the last it had seen of them.
+        Otherwise a machine that comes back from an outage would take all others for dead.
         """
         if self._observed_at is not None:
             unseen_s = now - self._observed_at - _GLANCE * self.dead_after_s
@@ -118,9 +119,9 @@ class Fleet:
         if peer.left:
             return
         peer.looked_at = now
-        over = self._is_gone(peer)  # asked first: what it wrote before its end is read
+        over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
         before = peer.offset
-        while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log comes in pieces
+        while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log is read in pieces
             peer.take(data, now)
         peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or self._is_gone(peer)
@@ -138,14 +139,14 @@ class Fleet:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
 
     def wanted(self, shard: int, now: float) -> str:
-        """Give the machine that should hold a shard; of one held here, only whom it can be handed over to."""
+        """Return the machine that should hold a shard. A shard held here can go to proven machines only."""
         peers = [peer for peer in self.live_peers(now) if peer.proven or shard not in self.held]
         return wanted_of(shard, [self.machine, *(peer.machine for peer in peers)])
 
     # -- who holds what
 
     def look(self, now: float) -> Changes:
-        """Read the names of all leases and the contents of new ones; drop own old ones."""
+        """Read the names of all leases and the contents of new ones. Remove old leases of this machine's shards."""
         changes = Changes()
         for shard, epoch in sorted(self._shared.leases()):
             newest = self._newest.get(shard)
@@ -158,7 +159,7 @@ class Fleet:
         return changes
 
     def look_again(self, now: float) -> Changes:
-        """After a pause: look, and ask by name too for what would end each lease, since a listing may be old."""
+        """Look after a pause. Ask by name for the next epoch of each held lease, too: a listing may be out of date."""
         changes = self.look(now)
         for shard, epoch in list(self.held.items()):
             if self._shared.has_lease(shard, epoch + 1):
@@ -168,7 +169,10 @@ class Fleet:
     def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
         self._newest[shard] = lease
-        if lease.holder not in (_NOBODY, self.machine):  # the listing of machines may be older than that of leases
+        if lease.holder not in (
+            _NOBODY,
+            self.machine,
+        ):  # the listing of machines may be older than this one
             self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         if lease.holder == self.machine:
             if shard not in self.held:
@@ -181,7 +185,7 @@ class Fleet:
                 changes.lost.append(shard)
 
     def _drop_old(self, now: float) -> None:
-        """The holder removes epochs that nobody's listing can be so old as to take for the newest."""
+        """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
         for (shard, epoch), since in list(self._superseded.items()):
             if now - since > 2 * self.dead_after_s:
                 if shard in self.held:
@@ -193,35 +197,35 @@ class Fleet:
         return lease.holder if lease else _NOBODY
 
     def look_at_holder(self, shard: int, now: float) -> None:
-        """Before a claim: read the log of a shard's holder, if that has not just been done; a dead one's seldom is."""
+        """Read the log of a shard's holder before a claim, unless it was just read. A dead one's seldom was."""
         peer = self.peers.get(self.holder(shard))
         if peer is not None and peer.looked_at < now:
             self._observe(peer, now)
 
     def is_free(self, shard: int, now: float) -> bool:
-        """Tell whether a shard may be claimed."""
+        """Return whether a shard may be claimed."""
         return shard not in self.held and not self.is_live(self.holder(shard), now)
 
     def was_left_clean(self, shard: int) -> bool | None:
-        """Tell whether a free shard's last holder fed all it had found; None if nobody ever held it."""
+        """Return whether the last holder of a free shard put all that it found into its feed. None: never held."""
         if shard not in self._newest:
             return None
         peer = self.peers.get(self.holder(shard))
         return peer is not None and peer.bye is not None and peer.bye.clean
 
     def claim(self, shard: int) -> bool:
-        """Take a free shard with the next epoch; tell whether it was won."""
+        """Claim a free shard with the next epoch. Return whether this machine won it."""
         epoch = self._newest[shard].epoch + 1 if shard in self._newest else 1
         if not self._shared.claim_lease(shard, epoch, self.machine):
-            return False  # the next look tells who was first
+            return False  # the next look shows who won
         if self._shared.has_lease(shard, epoch + 1):
-            return False  # the listing was so old that this epoch had passed
+            return False  # the listing was out of date: this epoch is over
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch
         return True
 
     def hand_over(self, shard: int, to: str) -> bool:
-        """Give a held shard to another machine; False if it was not this machine's any more."""
+        """Give a held shard to another machine. False if this machine did not hold it any more."""
         epoch = self.held.pop(shard) + 1
         won = self._shared.claim_lease(shard, epoch, to)
         if won:
@@ -238,14 +242,16 @@ class Fleet:
         needed: Iterable[int],
         now: float,
     ) -> bool:
-        """Tell whether there is nothing left to do anywhere (four-counter termination).
+        """Return whether no work is left on any machine (four-counter termination).
 
-        `state`: this machine's counters as they are; `own`: its last two beats; `offsets`: bytes of each machine's
-        feed that it has read; `needed`: the shards that have URLs. Over is: live machines hold all that is needed, two
-        beats in a row of each say idle with the same counters and as many shards as its leases, each has taken in as
-        much as this machine has, and this machine all that each has sent. Alone it needs no beats. A peer that left
-        because it found so, with the same counters, decides too: its own shards are then nobody's any more. One that
-        had left when this machine came does not: that was another crawl's end, before new seeds came.
+        `state`: this machine's counters now; `own`: its last two beats; `offsets`: how many bytes of each machine's
+        feed it has read; `needed`: the shards that have URLs. The work is over if
+        - live machines hold all needed shards,
+        - of each machine, the last two beats say idle, with the same counters and as many shards as it has leases,
+        - each machine has read as much as this one, and this one has read all that each has sent.
+        A machine without live peers needs no beats. The work is also over if a peer left because it was over, with the
+        same counters: since then nobody holds its shards. A peer that had left before this machine came does not count:
+        that was the end of an earlier run, before new seeds were added.
         """
         if not state.idle:
             return False
@@ -263,7 +269,7 @@ class Fleet:
         )
 
     def _finished(self, peer: Peer, consumed: int | None) -> bool:
-        """Tell whether a peer has left, while this machine was there, because it found that all was over."""
+        """Return whether a peer has left because the work was over, while this machine was there."""
         bye = peer.bye
         over = bye is not None and bye.finished and bye.counters.consumed == consumed
         return over and peer.machine not in self._over_before

@@ -1,7 +1,7 @@
-"""The way back from the link files: what is stored of some shards, and what dead machines left half-written.
+"""Recovery from the link files: reading the records of shards, and removing temporary files of dead machines.
 
-The link files are the truth and the feeds an index of them. So whoever takes a shard that was not left clean reads
-the records of its hosts and feeds their links again.
+The link files are the truth, the feeds only an index. So a machine that takes a shard which was not handed over cleanly
+reads the records of its hosts, and puts their links into the feed again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
 
 _AGAIN_S = 1.0
-_GLANCE_S = 0.02  # the main loop goes round meanwhile
+_GLANCE_S = 0.02  # how long this waits before the main loop may go on
 
 
 def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
-    """Give the shards that may have pages, told by the hosts that have directories."""
+    """Return the shards that may have pages, by the hosts that have directories."""
     record = tree.record
     if record.partition == "url":
         return set(range(record.shards)) if any(True for _ in hosts) else set()
@@ -33,14 +33,15 @@ def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
 
 
 def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
-    """Tell whether a host's directory may have pages of `shards`."""
+    """Return whether a host's directory may have pages of `shards`."""
     return tree.record.partition == "url" or urls.shard(host, tree.record.shards) in shards
 
 
 def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], None]) -> Iterator[PageRecord | None]:
-    """Read a host's records that are of `shards`, several at a time.
+    """Read those records of a host that belong to `shards`, several at a time.
 
-    None for one that is torn, which is warned of, and as long as one is waited for that is listed and not found.
+    Yields None for a damaged record, after a warning; and from time to time while it waits for records that a listing
+    shows but that cannot be found yet.
     """
     missed: list[str] = []
 
@@ -48,7 +49,7 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
         try:
             return tree.page(host, key)
         except RecordError as error:
-            warn(f"{tree.path_of(LINKS, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+            warn(f"{tree.path_of(LINKS, host, key)}: {error}; after `fscrawl audit --repair` it is fetched again")
         except TreeError as error:
             if not error.is_missing:
                 raise
@@ -63,11 +64,12 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
     yield from _until_found(missed, read)
     if missed:
         tree.check_there()
-        warn(f"{len(missed)} records of {host} are listed and not there, as {tree.path_of(LINKS, host, missed[0])}")
+        example = tree.path_of(LINKS, host, missed[0])
+        warn(f"{len(missed)} records of {host} are listed but missing, for example {example}")
 
 
 def _until_found(missed: list[str], read: Callable[[str], PageRecord | None]) -> Iterator[PageRecord | None]:
-    """NFS goes on missing a name that it was once asked for, for up to a minute, while listings show it."""
+    """Try missed records again for a minute: so long NFS may remember that a file was missing, though it is listed."""
     until = time.monotonic() + CACHES_LIVE_S
     while missed and time.monotonic() < until:
         again_at = time.monotonic() + _AGAIN_S
@@ -80,7 +82,7 @@ def _until_found(missed: list[str], read: Callable[[str], PageRecord | None]) ->
 
 
 def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fleet, tree: Tree) -> None:
-    """Remove of `temporaries` (path, owner) those whose owner writes no more, and is not the machine that asks."""
+    """Remove those of `temporaries` (path, owner) whose owner is dead. Files of this machine itself stay."""
     now = time.monotonic()
     for path, owner in temporaries:
         dead = not fleet.is_live(owner, now) if owner in fleet.peers else is_gone_by_name(owner)
@@ -89,7 +91,7 @@ def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fl
 
 
 def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
-    """Remove what workers of this machine that died have left half-written; none may be writing any more."""
+    """Remove the temporary files of this machine's dead workers. No worker may be writing any more."""
     for host in hosts:
         for path, owner in tree.all_temporaries(host):
             if owner == tree.machine:
