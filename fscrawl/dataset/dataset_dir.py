@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
+from fscrawl.dataset.options import FORMATS
 from fscrawl.errors import UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-FOLDERS = ("pages", "links", "errors", "warc", "warc-index", "jsonl", "jsonl.zst", "csv")
+FOLDERS = ("pages", "links", "errors", "warc-index", *(each for each in FORMATS if each != "parquet"))
 STATE = ".merge"
 
 
