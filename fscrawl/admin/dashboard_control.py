@@ -1,6 +1,6 @@
-"""What a dashboard with `--control` may do to a crawl: the same as the commands pause, resume, stop, retry, and a seed.
+"""What a dashboard with `--control` can do: pause, resume, stop and retry as the commands do, and add a seed.
 
-Each takes a JSON object and gives one line that says what was done. UsageError if the object is not what it should be.
+Each function takes a JSON object and returns one line that says what was done. UsageError if the object is wrong.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {
 
 
 def _words(given: dict[str, Any], name: str) -> list[str]:
-    """Take a list of texts out of what was given; none if it is not there."""
+    """Return a list of texts from the object; none if it has no such field."""
     words = given.get(name, [])
     if not isinstance(words, list) or len(words) > _MOST_HOSTS or not all(isinstance(word, str) for word in words):
         raise UsageError(f"{name}: it takes a list of texts")

@@ -1,9 +1,10 @@
-"""Try the mount out before a crawl: does this file system keep what the tree is built on?
+"""Tries the mount before a crawl: does this file system keep the promises that the tree is built on?
 
 Vocabulary:
-  directory     a directory of this machine's own in `.fscrawl`, removed afterwards whatever happens
   unsafe   what costs time or work here, but loses nothing: a warning
   refused  what would lose data: a TreeError that says what to do
+
+It works in a directory of its own in `.fscrawl`, which is removed afterwards.
 
 Refused are: no hard links (machines settle by link() who has a shard; even one alone takes its leases so), a link()
 onto a name that is taken, a rename() that does not replace, an append that a reader does not see, and whatever the
@@ -28,7 +29,7 @@ from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
 LONGEST_WAIT_S = 1.0  # for an append or a new name to be seen
-_LATE_S = 0.25  # later than this is worth a word
+_LATE_S = 0.25  # later than this is worth a warning
 _STEP_S = 0.01
 _MOUNTS = Path("/proc/self/mountinfo")
 _NAMES = ("page", "second", "log")
@@ -39,7 +40,7 @@ _ELSEWHERE = "put the tree on another (a local disk, NFS, sshfs of an OpenSSH se
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What was found. `kind`: the file system's type, "" if unknown; None for a time: not within a second."""
+    """What was found. `kind`: the file system's type, "" if unknown. A time of None: not within a second."""
 
     kind: str
     exclusive_create: bool
@@ -47,7 +48,7 @@ class Mount:
     listing_seen_s: float | None
 
     def unsafe(self) -> list[str]:
-        """Say what is worth a warning."""
+        """Return the texts of warnings."""
         found = []
         if not self.exclusive_create:
             found.append("two programs can create one file (O_EXCL is not kept): let one machine work at a time")
@@ -66,7 +67,7 @@ def probe(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Mount:
-    """Try the file system of `tree` out, warn of what is unsafe; TreeError if a crawl there would lose data."""
+    """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data."""
     directory = ProbeDirectory(tree.files, tree.machine)
     kind = _kind_of(directory.real_root())
     where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
@@ -74,10 +75,10 @@ def probe(
     try:
         mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
     except TreeError:
-        tree.check_there()  # if the share has gone meanwhile, that is what to say
+        tree.check_there()  # if the share is gone, say that
         raise
     finally:
-        with contextlib.suppress(TreeError):  # what is left of it the audit clears away
+        with contextlib.suppress(TreeError):  # an audit removes what is left
             directory.clear(_NAMES)
     unsafe = mount.unsafe()
     if unsafe:
@@ -93,7 +94,7 @@ class _Waiting:
         self._sleep = sleep
 
     def until(self, holds: Callable[[], bool]) -> float | None:
-        """Ask until it holds; give after how many seconds it did, None: not in time."""
+        """Ask until it holds; return the seconds that took, None if it took too long."""
         began = self._clock()
         while not holds():
             if self._clock() - began >= LONGEST_WAIT_S:
@@ -140,7 +141,7 @@ def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
 
 
 def _is_unable(error: TreeError) -> bool:
-    """Tell whether the file system does not do such a thing at all; else it could not do it now."""
+    """Tell whether the file system never does this; otherwise it only could not do it now."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _UNABLE
 
 

@@ -1,9 +1,9 @@
-"""`fscrawl retry`: recorded failures go back to work, on a running or a finished crawl.
+"""`fscrawl retry`: failed URLs are tried again, in a running or a finished crawl.
 
-For each a line goes into a feed of this command's own: the URL, with the flag `again=<when it failed>`. Whoever holds
-its shard tries it once more; the record of the failure goes when it is stored, or is replaced when it fails again. So
-the command changes no file that others write, and may be killed or repeated: a failure that is newer than the flag is
-not tried again by it.
+For each failure the command writes a line into its own feed: the URL, with the flag `again=<when it failed>`. The
+machine that holds the shard tries the URL once more. If it is stored, the record of the failure is removed; if it fails
+again, the record is replaced. So the command changes no file that others write, and may be killed or repeated: a
+failure that is newer than its flag is not tried again.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
 
 
 def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
-    """Put the failures of some classes (none: all) on some hosts (shell patterns; none: all) back; count them by class.
+    """Have failures tried again: of these classes and on these hosts (none: of all). Return their number by class.
 
-    `tree`: open as a machine of its own. TreeError if it cannot be read or written.
+    `hosts`: shell patterns. `tree`: opened under a machine id of its own. TreeError if it cannot be read or written.
     """
     logs = Logs(tree)
     writer = FeedWriter(logs)
@@ -67,7 +67,7 @@ def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -
 
 
 def _is_of(directory: str, pattern: str) -> bool:
-    """Tell whether a pattern is for a host: with its port, or without."""
+    """Tell whether a pattern matches a host, with its port or without."""
     return fnmatchcase(directory, pattern.replace(":", "_")) or fnmatchcase(urls.without_port(directory), pattern)
 
 
@@ -85,7 +85,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
 
 
 def _is_sound(record: ErrorRecord, key: str) -> bool:
-    """Tell whether it can be a line of a feed: somebody may have edited the file."""
+    """Tell whether it can be written into a feed: somebody may have edited the file."""
     if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
         return False
     return record.key == key and urls.normalise(record.url) == record.url

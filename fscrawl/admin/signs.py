@@ -1,10 +1,10 @@
-"""`fscrawl pause | resume | stop`: signs in the root, which machines look for at each beat.
+"""`fscrawl pause | resume | stop`: signs in the root. Machines look for them at each heartbeat.
 
-    STOP           leave: finish what is in flight, flush, hand over, exit with 0; and no machine starts
-    PAUSE          fetch nothing; stay, and keep the leases
-    PAUSE.<host>   ask nothing of this host, with its port (a.example_8080) or without
+    STOP           all machines finish what is in flight, flush, hand over and exit with 0; no machine starts
+    PAUSE          all machines fetch nothing, but stay and keep their leases
+    PAUSE.<host>   no machine fetches from this host; with its port (a.example_8080) or without
 
-They are plain empty files: creating and removing them by hand is the same.
+Signs are empty files. You can also create and remove them by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 
 def pause(tree: Tree, hosts: list[str]) -> list[str]:
-    """Pause all machines, or these hosts; give the names of the signs. UsageError, and no sign, if one is no host."""
+    """Pause all machines, or these hosts; return the names of the signs. UsageError, and no sign, if one is no host."""
     names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
     for name in names:
         tree.controls.put_sign(name)
@@ -23,13 +23,13 @@ def pause(tree: Tree, hosts: list[str]) -> list[str]:
 
 
 def resume(tree: Tree, hosts: list[str]) -> list[str]:
-    """Take signs away: of these hosts, or all there are; give the names of those that were there."""
+    """Remove the signs of these hosts, or all signs; return the names of those that were there."""
     names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or sorted(tree.controls.signs() | {PAUSE, STOP})
     return [name for name in names if tree.controls.drop_sign(name)]
 
 
 def stop(tree: Tree) -> str:
-    """Have all machines leave; give the name of the sign."""
+    """Make all machines leave; return the name of the sign."""
     tree.controls.put_sign(STOP)
     return STOP
 

@@ -1,1 +1,1 @@
-"""How a file gets onto the share: records, publishing a file whole, and trying again when the share has a fault."""
+"""How a file gets onto the share: names and paths, records, publishing a file whole, and trying again after a fault."""

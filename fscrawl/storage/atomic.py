@@ -1,12 +1,13 @@
-"""How a file gets onto the tree: whole or not at all.
+"""Files that appear whole or not at all.
 
 Vocabulary:
-  publish     make a file appear whole: temporary name in its own directory, write, check, (fsync), rename
-  claim       the same with link() in place of rename(): the first one wins, and a name once taken stays taken
-  temporary   `.<name>.<machine>.<pid>-<n>.tmp`; it tells whose it is, so that the dead's can be reaped
+  publish     make a file appear whole: write it under a temporary name, check it, (fsync), rename it
+  claim       the same with link() in place of rename(): the first machine wins, and the name stays taken
+  temporary   `.<name>.<machine>.<pid>-<n>.tmp`, in the directory of the file. It names the machine that was writing it,
+              so that those of dead machines can be removed
 
-Promise: a file that has its final name is whole, whatever is killed when. An OSError is a TreeError with the path and
-the advice (see `errors.tree_error`).
+Promise: a file that has its final name is whole, whatever is killed at whatever moment. An OSError is raised as a
+TreeError with the path and the advice (see `errors.tree_error`), unless a function says otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _counter = itertools.count()
 class translated:  # noqa: N801 - reads as what it is, a `with` word
     """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
 
-    __slots__ = ("_path",)  # a class and not a generator: it stands on the way of every page
+    __slots__ = ("_path",)  # a class, which is faster than a generator
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
@@ -43,7 +44,7 @@ class translated:  # noqa: N801 - reads as what it is, a `with` word
 def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
     """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist.
 
-    `fsync`: when this returns, file and name are on the disk.
+    `fsync`: file and name are on the disk when this returns.
     """
     path = os.fspath(path)
     temporary = _temporary(path, machine)
@@ -52,7 +53,7 @@ def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False,
         try:
             os.rename(temporary, path)
         except FileNotFoundError:
-            if not _holds(path, data):  # a retransmitted rename does not find what it has renamed
+            if not _holds(path, data):  # a rename that was sent twice does not find its file
                 raise
 
     try:
@@ -66,10 +67,10 @@ def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False,
 
 
 def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> bool:
-    """Make `path` appear with `data` if nobody was first; tell whether it now holds `data`.
+    """Make `path` appear with `data` if no other machine was first; tell whether it now holds `data`.
 
-    A retransmitted link() can report EEXIST for its own success, and on sshfs it is EPERM that says that another
-    machine was first. So what is there is read back.
+    A link() that was sent twice can report EEXIST for its own success. On sshfs EPERM says that another machine was
+    first. So the file is read back, and machines that must not both win need different `data`.
     """
     path = os.fspath(path)
     temporary = _temporary(path, machine)
@@ -87,7 +88,7 @@ def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, r
         return True
 
     try:
-        # Each step by itself: once linked, to write the temporary anew would be to write what others read.
+        # Each step is tried again by itself: after the link, others read the file that the temporary is.
         retrying(path, lambda: _write(temporary, data, fsync=fsync))
         won = retrying(path, link_once)
         if fsync:
@@ -100,9 +101,9 @@ def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, r
 
 
 def make_directory(path: str) -> bool:
-    """Make a directory if it is not there; tell whether this call did. OSError as it is.
+    """Make a directory if it is not there; tell whether this call did. Raises OSError.
 
-    Of one that another machine has made sshfs says EPERM.
+    sshfs says EPERM if another machine has made it.
     """
     try:
         os.mkdir(path)
@@ -114,7 +115,7 @@ def make_directory(path: str) -> bool:
 
 
 def _is_directory(path: str) -> bool:
-    """Tell what os.path.isdir does, and let a fault that may pass be one."""
+    """Do what os.path.isdir does, but raise faults that may pass."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
@@ -122,12 +123,12 @@ def _is_directory(path: str) -> bool:
 
 
 def sync_directory(path: str) -> None:
-    """Let the names in a directory outlive a power loss; OSError as it is."""
+    """Make the names in a directory outlive a power loss. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # some have nothing of the kind to do
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # some file systems need no such call
             raise
     finally:
         os.close(descriptor)
@@ -139,7 +140,7 @@ def _temporary(path: str, machine: str) -> str:
 
 
 def _write(temporary: str, data: bytes, *, fsync: bool) -> None:
-    """Write a temporary. Its name is nobody else's, so it needs no O_EXCL, and may be there from a try before."""
+    """Write a temporary. No other process has its name, so there is no O_EXCL: an earlier try may have made it."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         write_all(descriptor, data)
@@ -148,7 +149,7 @@ def _write(temporary: str, data: bytes, *, fsync: bool) -> None:
     finally:
         os.close(descriptor)  # a full disk may show only here
     if os.stat(temporary).st_size != len(data):
-        raise OSError(errno.EREMOTEIO, "a file came out shorter than what was written")
+        raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
 
 
 def _holds(path: str, data: bytes) -> bool:
@@ -160,7 +161,7 @@ def _holds(path: str, data: bytes) -> bool:
 
 def write_all(descriptor: int, data: bytes) -> None:
     written = os.write(descriptor, data)
-    while written < len(data):  # a short write is no error, only an invitation to go on
+    while written < len(data):  # a short write is no error
         written += os.write(descriptor, data[written:])
 
 
@@ -170,12 +171,12 @@ def _discard(temporary: str) -> None:
 
 
 def read_file(path: str) -> bytes:
-    """Read a whole file; OSError as it is."""
+    """Read a whole file. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # half the calls of open().read()
     try:
         size = os.fstat(descriptor).st_size
         data = os.read(descriptor, size + 1)
-        if len(data) != size:  # it grew, or the size was an old one
+        if len(data) != size:  # it has grown, or the size was an old one
             while more := os.read(descriptor, 1 << 20):
                 data += more
         return data
@@ -184,9 +185,9 @@ def read_file(path: str) -> bytes:
 
 
 def close_read(descriptor: int) -> None:
-    """Close what was only read: what came is what the file held, whatever the server thinks of its handle by now.
+    """Close a file that was only read. An error is ignored, since the data is complete.
 
-    GlusterFS says ESTALE here of a file that was replaced meanwhile.
+    GlusterFS says ESTALE here if the file was replaced meanwhile.
     """
     with contextlib.suppress(OSError):
         os.close(descriptor)
@@ -206,5 +207,5 @@ def temporary_owner(name: str) -> str | None:
 
 
 def remove(path: str, retrying: Retrying = BRIEF) -> None:
-    """Remove a file that may be gone already: an error healed, a dead machine's temporary."""
+    """Remove a file, which may be missing."""
     retrying.find(path, lambda: os.unlink(path), None)

@@ -363,7 +363,7 @@ def test_error_beside_a_torn_record(made):
 
 
 def test_strays(made):
-    """A file that is not the crawl's is told of, and left by a repair; one that NFS keeps is not."""
+    """A file that does not belong to the crawl is reported, and left by a repair; one that NFS keeps is not."""
     (made.root / "htmls/a.example/.nfs0001").write_bytes(b"")
     strays = [
         "htmls/note.txt",
@@ -521,7 +521,7 @@ def test_doubtful_machine_is_watched(made):
     path = made.root / f"links/a.example/.x.json.{machine}.31-0.tmp"
     path.write_bytes(b"")
     orphan(made)
-    report = made.audit(repair=True, time=time, say=said.append)
+    report = made.audit(repair=True, time=time, warn=said.append)
     assert 60 < time.now < 61 + 2
     assert machine in said[0]
     assert report.found == report.mended == {"orphan_bodies": 1, "dead_temporaries": 1}
@@ -702,7 +702,7 @@ def test_examples_are_few_and_plain(made):
         (made.root / f"htmls/a.example/\x1b[31m{number}").write_bytes(b"")
     report = made.audit()
     lines = list(report.lines())
-    assert "files that are not the crawl's: 8" in lines
+    assert "files that do not belong to the crawl: 8" in lines
     assert len([line for line in lines if line.startswith("    htmls/a.example/?[31m")]) == 5
     assert "\x1b" not in "".join(lines)
     assert lines[-1].startswith("wrong: 8; ")
@@ -713,7 +713,7 @@ def test_words_of_a_repair(made):
     flipped_body(made)
     error_beside(made)
     lines = list(made.audit(repair=True).lines())
-    assert "bodies that are not what their record says: 1, 1 mended" in lines
+    assert "bodies that differ from their record: 1, 1 mended" in lines
     assert lines[-1] == (f"mended: all 2; to fetch the 1 URLs that were put back:  fscrawl crawl --root {made.root}")
 
 
@@ -735,7 +735,7 @@ def test_exit_codes(made, capsys):
     assert run(made) == 0
     flipped_body(made)
     assert run(made) == 1
-    assert "bodies that are not what their record says: 1" in capsys.readouterr().out
+    assert "bodies that differ from their record: 1" in capsys.readouterr().out
     assert run(made, "--repair") == 0
     assert run(made) == 0
 

@@ -108,9 +108,9 @@ def test_not_worth_waiting(clock):
 def test_what_is_said(clock):
     """A long wait is told when it begins and when it is over, once each; a hiccup is not worth a word."""
     told = []
-    Retrying(60, tell=told.append)("/t", Call(clock, *[fault(errno.ESTALE)] * 3))
+    Retrying(60, warn=told.append)("/t", Call(clock, *[fault(errno.ESTALE)] * 3))
     assert told == []
-    Retrying(60, tell=told.append)("/t", Call(clock, *[fault(errno.EIO)] * 15))
+    Retrying(60, warn=told.append)("/t", Call(clock, *[fault(errno.EIO)] * 15))
     assert len(told) == 2
     assert "input/output error" in told[0]
     assert "trying again, for 60 s" in told[0]
@@ -120,7 +120,7 @@ def test_what_is_said(clock):
 def test_a_word_for_all_threads(clock):
     """Of calls that wait at the same time one is told of, and the end of the last."""
     told = []
-    retrying = Retrying(60, tell=told.append)
+    retrying = Retrying(60, warn=told.append)
     inner = Call(clock, *[fault(errno.EIO)] * 12)
     outer = Call(clock, *[fault(errno.EIO)] * 12)
 

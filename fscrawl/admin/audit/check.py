@@ -1,4 +1,4 @@
-"""One file of the tree against what it should be."""
+"""Compares one file of the tree with what it should be."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Checked = tuple[PageRecord | None, Finding | None]
 
 
 class Checker:
-    """Reads; from any number of threads."""
+    """Reads and checks files. May be called from any number of threads."""
 
     def __init__(self, tree: Tree, sleep: Callable[[float], None] = time.sleep) -> None:
         self._tree = tree
         self._sleep = sleep
 
     def page(self, host: str, key: str, *, has_body: bool) -> Checked:
-        """Check a record and its body. What seems wrong is read again: it may just have been replaced."""
+        """Check a record and its body. If they seem wrong, they are read again: they may just have been replaced."""
         record, finding = self._page(host, key, has_body=has_body)
         return self._page(host, key, has_body=has_body) if finding is not None else (record, None)
 
@@ -102,7 +102,7 @@ class Checker:
         return self._tree.is_done(host, key) or self._read(self._tree.tree_path(ERRS, host, key)) is not None
 
     def _read(self, path: str) -> bytes | None:
-        """Read a file, again if the file system hiccups, as NFS does while a file is being replaced."""
+        """Read a file; try again after a fault that passes, as on NFS while a file is being replaced."""
         for _ in range(1, _TRIES):
             try:
                 return self._tree.files.read(path)
@@ -112,22 +112,22 @@ class Checker:
 
 
 def belongs(url: str, host: str, key: str) -> bool:
-    """Tell whether a URL's files stand at this path."""
+    """Tell whether a URL's files have this host and key."""
     try:
         return (urls.host(url), urls.key(url)) == (host, key)
-    except UnicodeError:  # a lone surrogate, by somebody's hand
+    except UnicodeError:  # a lone surrogate, which only an edit by hand can bring
         return False
 
 
 def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
-    """Give a record's URL, depth and referrer as a feed takes them; no URL if it is none."""
+    """Return a record's URL, depth and referrer for a feed; no URL if it is not in normal form."""
     if urls.normalise(record.url) != record.url or record.depth < 0:
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 
 
 def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
-    """Read what a torn record begins with: URL, depth and referrer, if the URL is the one of its path."""
+    """Read URL, depth and referrer from the beginning of a torn record, if the URL has this host and key."""
     match = _BEGINNING.match(data)
     if match is None:
         return "", 0, ""

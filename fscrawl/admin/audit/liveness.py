@@ -1,4 +1,4 @@
-"""Which machines are live, for one who comes to look and beats no heart: the fleet's rules (`fleet`)."""
+"""Which machines are live, for a process that only watches them, by the rules of `fleet.ownership`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GLANCE_S = 1.0
 
 
 class Liveness:
-    """What heartbeat logs tell, from the moment this is made."""
+    """What the heartbeat logs tell since this object was made."""
 
     def __init__(
         self,
@@ -32,30 +32,30 @@ class Liveness:
         self._since = clock()
 
     def look(self) -> None:
-        """Read what logs have grown by."""
+        """Read the new lines of the logs."""
         self._fleet.observe(self._clock())
 
     @property
     def live(self) -> frozenset[str]:
-        """Machines that may be at work, for all that is known."""
+        """Machines that are not known to be dead."""
         return frozenset(name for name in self._fleet.peers if not self.is_dead(name))
 
     def is_dead(self, machine: str) -> bool:
-        """Tell whether it surely writes no more; of one without a log, mostly after `watch` only."""
+        """Tell whether it certainly writes no more. Without a log that is mostly known only after `watch`."""
         peer = self._fleet.peers.get(machine)
         if peer is None:
             return self._watched or heartbeat.is_gone_by_name(machine)
         return peer.left or (self._watched and not self.is_seen(machine))
 
     def is_seen(self, machine: str) -> bool:
-        """Tell whether it shows life: its process runs here, or its log has grown while this looked."""
+        """Tell whether it is seen to live: its process runs here, or its log has grown since this object was made."""
         peer = self._fleet.peers.get(machine)
         if peer is None or peer.left:
             return False
         return heartbeat.runs_here(peer.greeting) or peer.offset > self._first.get(machine, 0)
 
     def doubtful(self, owners: Iterable[str] = ()) -> set[str]:
-        """Give the machines, with log or only owning something, that are neither dead nor seen."""
+        """Return the machines, with a log or as `owners` of something, that are neither dead nor seen to live."""
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
     def watch(self, owners: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The mending of what a look has found: first what is to be fetched is put back, then what is wrong is removed."""
+"""Repairs what a scan has found: first URLs are put back to be fetched, then files that are wrong are removed."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FLUSH_EVERY = 10_000  # lines
 
 
 class Repair:
-    """One repair; the report of `scanner` tells what came of it."""
+    """One repair; the report of `scanner` gets its results."""
 
-    def __init__(self, tree: Tree, scanner: Scanner, liveness: Liveness, say: Callable[[str], None]) -> None:
+    def __init__(self, tree: Tree, scanner: Scanner, liveness: Liveness, warn: Callable[[str], None]) -> None:
         self._tree = tree
         self._scanner = scanner
         self._report = scanner.report
         self._liveness = liveness
-        self._say = say
+        self._warn = warn
         self._machinery = Machinery(tree)
         self._writer = FeedWriter(self._machinery)
         self._fed = SeenSet()
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
-        self._unknown: set[int] = set()  # fingerprints of keys that are to be fetched again, of which no URL is known
+        self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
 
     def run(self) -> None:
         report = self._report
@@ -44,7 +44,7 @@ class Repair:
             self._wait_for_signs_of_life()
         self._learn_holders()
         self._put_back()
-        self._liveness.look()  # whoever has begun meanwhile
+        self._liveness.look()  # machines may have started meanwhile
         self._learn_holders()
         for row in self._scanner.findings:
             finding = Finding(*row)
@@ -53,13 +53,15 @@ class Repair:
         self._remove_temporaries()
         if self._live and not report.ok:
             names = ", ".join(sorted(self._live))
-            report.notes.append(f"live machines, of which all that they may be writing was left alone: {names}")
+            report.notes.append(
+                f"these machines are live, and the files that they may be writing were not changed: {names}"
+            )
 
     def _wait_for_signs_of_life(self) -> None:
         owners = {owner for _, owner in self._scanner.temporaries}
         doubtful = sorted(self._liveness.doubtful(owners))
         if doubtful:
-            self._say(
+            self._warn(
                 f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
                 f" watching their heartbeats for up to {self._liveness.dead_after_s:g} s"
             )
@@ -71,7 +73,7 @@ class Repair:
         self._holders = {shard: self._machinery.lease(shard, epoch).holder for shard, epoch in newest.items()}
 
     def _may_touch(self, finding: Finding) -> bool:
-        """Tell whether no live machine may be writing this: only the holder of a shard writes its pages."""
+        """Tell whether no live machine can be writing this file: only the holder of a shard writes its pages."""
         return self._holders.get(self._shard(finding.host, finding.key), "") not in self._live
 
     def _shard(self, host: str, key: str) -> int:
@@ -99,19 +101,19 @@ class Repair:
 
     def _feed(self, url: str, depth: int, referrer: str) -> None:
         if not self._fed.add(fingerprint(url)):
-            return  # a page in the wrong path is lost in its own, too
+            return  # found twice: as misplaced and as lost
         self._writer.add(Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url))
         self._report.put_back += 1
         if self._report.put_back % _FLUSH_EVERY == 0:
             self._writer.flush()
 
     def _is_stored_elsewhere(self, finding: Finding) -> bool:
-        """Tell whether a misplaced record's page stands in its own place, too."""
+        """Tell whether the page of a misplaced record is also stored under its own name."""
         host, key = urls.host(finding.url), urls.key(finding.url)
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
     def _search(self) -> Iterator[Found]:
-        """Look for the URLs of keys: those of feeds and seeds wait already, others may be in link files."""
+        """Look for the URLs of keys. Those in feeds and seeds wait already; others may be in link files."""
         wanted = self._unknown
         if wanted:
             wanted.difference_update(map(fingerprint, self._scanner.seeds))
@@ -127,9 +129,9 @@ class Repair:
     # -- mend
 
     def _mend(self, finding: Finding) -> bool:
-        """Mend what was found, if it is still so; tell whether it is right now."""
+        """Repair what was found, if it is still wrong; tell whether it is right now."""
         if finding.kind in ("strays", "lost_urls"):
-            return finding.kind == "lost_urls"  # that has been fed
+            return finding.kind == "lost_urls"  # it has been put back
         if self._live if finding.kind in _ALONE else not self._may_touch(finding):
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
@@ -139,13 +141,13 @@ class Repair:
             return False
         if self._is_still(finding):
             if finding.kind in PAGES:
-                # The body first: a machine that begins just now takes the page for stored until both are gone.
+                # The body first: a machine that starts now takes the page for stored until both are gone.
                 self._tree.files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
                 self._tree.files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
             else:
                 self._tree.files.remove(finding.path)
         elif finding.kind == "set_aside":
-            return False  # nothing has led to its URL again
+            return False  # its URL is still not known
         return True
 
     def _is_still(self, finding: Finding) -> bool:
@@ -159,7 +161,7 @@ class Repair:
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
-            return True  # a stored page does not fail, and one that was to be fetched again must not count as failed
+            return True  # if the page was put back, it must not count as failed
         return check.page(host, key, has_body=True)[1] is not None
 
     def _remove_temporaries(self) -> None:
@@ -170,7 +172,7 @@ class Repair:
                 left += 1
                 continue
             dead += 1
-            if dead > report.found["dead_temporaries"]:  # the watch has shown it
+            if dead > report.found["dead_temporaries"]:  # only the watch has shown that its machine is dead
                 report.add("dead_temporaries", f"{path}: of {owner}")
             report.mended["dead_temporaries"] += 1
             if path == probe_path(owner):

@@ -1,4 +1,4 @@
-"""What an audit has found: findings, their counts by kind, and the words and values for them."""
+"""What an audit has found: findings, their numbers by kind, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from fscrawl.util.terminal import plain
 
 KINDS = {
     "torn_records": "records that cannot be read",
-    "misplaced_records": "records that stand in another URL's path",
+    "misplaced_records": "records under the name of another URL",
     "missing_bodies": "records whose body is missing",
-    "damaged_bodies": "bodies that are not what their record says",
+    "damaged_bodies": "bodies that differ from their record",
     "unexpected_bodies": "bodies of records that say they have none",
     "orphan_bodies": "bodies without a record",
     "errors_beside_pages": "failures of pages that are stored",
-    "damaged_errors": "failures that cannot be read, or stand in another URL's path",
+    "damaged_errors": "failures that cannot be read, or are under the name of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
     "dead_temporaries": "temporaries of dead machines",
-    "strays": "files that are not the crawl's",
-    "lost_urls": "linked URLs that nobody would fetch",
+    "strays": "files that do not belong to the crawl",
+    "lost_urls": "linked URLs that no machine would fetch",
 }
 PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # of which the page is lost
 EXAMPLES = 5
 
 
 class Finding(NamedTuple):
-    """Something wrong. `url`, `depth`, `referrer`: of what is to be fetched (again); "" if nothing tells the URL."""
+    """Something wrong. `url`, `depth`, `referrer`: what to fetch (again); "" if the URL is not known."""
 
     kind: str
     path: str
@@ -71,7 +71,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Nothing is wrong, or nothing any more."""
+        """Nothing is wrong, or all of it was repaired."""
         return self.found.total() == self.mended.total()
 
     def add(self, kind: str, text: str) -> None:
@@ -81,7 +81,7 @@ class Report:
             told.append(text)
 
     def lines(self) -> Iterator[str]:
-        """Give the report as a person reads it, safe for a terminal."""
+        """Return the report as text for a terminal."""
         yield (
             f"records: {self.records} of {self.hosts} hosts: {self.pages} pages ({self.bytes / 1e6:.1f} MB),"
             f" {self.redirects} redirects, {self.skipped} of other types"
@@ -108,7 +108,7 @@ class Report:
         return text
 
     def as_json(self) -> dict[str, Any]:
-        """Give the report as values of JSON; all kinds are in it."""
+        """Return the report as JSON values, with all kinds."""
         kinds = {
             kind: {"count": self.found[kind], "mended": self.mended[kind], "examples": self.examples.get(kind, [])}
             for kind in KINDS

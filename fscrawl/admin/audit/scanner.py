@@ -1,4 +1,4 @@
-"""The reading of a tree: first the keys that are stored or failed and the URLs that wait, then every file."""
+"""Reads a tree: first the keys that are stored or failed, and the URLs that wait; then every file."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
-_OF_A_CLIENT = (".nfs", ".fuse_hidden")  # what network file systems keep for an open handle
-_CHECKED_MEMORY = 200_000  # links that need not be looked up again: the navigation of a site
+_OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
+_CHECKED_MEMORY = 200_000  # links that are not looked up again, as those of a site's navigation
 _FLEET_FLUSH_S = 2.0  # within this a live machine has written what it found
 
 
 class Scanner:
-    """Its results: `report`, and for a repair `findings`, `temporaries`, `doubtful` (how many) and `hosts`."""
+    """Its results: `report`, and for a repair `findings`, `temporaries` and `doubtful` (their number)."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Scanner:
 
         return iter(tqdm(checked, total=expected, unit=" records", dynamic_ncols=True, file=sys.stderr, leave=False))
 
-    # -- what is there to be linked to
+    # -- what links may lead to
 
     def _learn_done(self, pool: ThreadPoolExecutor) -> int:
         jobs = (partial(self._tree.keys, room, host) for room in (LINKS, ERRS) for host in self._hosts)
@@ -141,7 +141,7 @@ class Scanner:
         return files
 
     def _learn_waiting(self) -> None:
-        """Take in the seeds, and what feeds have grown by."""
+        """Read the seeds and the new lines of feeds."""
         everywhere = range(self._tree.record.shards)
         for source in (self.seeds, (found.url for found in self._feeds.read(everywhere))):
             for url in source:
@@ -257,10 +257,10 @@ class Scanner:
                     self.report.robots += 1
                     yield partial(self.check.robots, name)
 
-    # -- what only time could tell
+    # -- what machines may just have been writing
 
     def _settle(self) -> None:
-        """Decide about what a live machine may only have been about to write."""
+        """Decide about findings that a live machine may have been about to mend."""
         with_others = bool(self._liveness.live)
         if with_others and (self._maybe_lost or self._maybe_orphans):
             self._sleep(_FLEET_FLUSH_S)
@@ -284,5 +284,5 @@ class Scanner:
 
 
 def fingerprint(url: str) -> int:
-    """Give what is remembered of a URL, and of what cannot be one, too."""
+    """Return the number that stands for a text, which need not be a URL."""
     return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])
