@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,7 +221,8 @@ def _made_up_web(pages: int) -> Iterator[SlowWeb]:
     try:
         yield web
     finally:
-        web.stop()
+        with suppress(ValueError):  # after Ctrl-C or `timeout` the server has ended, too, and printed nothing
+            web.stop()
 
 
 def _crawl(name: str, seeds: list[str], directory: Path) -> Workload:
