@@ -13,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
 	@echo '  Options of crawl: ROOT=DIR SEED=URL SEEDS=FILE WORKERS=N THREADS=M SET="K=V K=V".'
 
 setup: .venv/.run  ## create .venv with what a crawl needs

@@ -18,16 +18,18 @@ FULL = (
     *("frontier", "politeness", "http/cookies.py", "http/dates.py"),
     *("monitor/snapshot.py", "monitor/state.py", "monitor/status.py"),
 )
+# Inside these folders, but of the rest: they depend on the clock, the system's memory or a file system that fails
+EXCEPT = ("config/watcher.py", "frontier/host_scheduler.py", "frontier/host_stats.py", "util/memory.py")
 REST_PERCENT = 90.0
 
 
 def is_full(path: str) -> bool:
-    """Tell whether all of a file must be covered: FULL names it, its folder, or a pattern for it.
+    """Tell whether all of a file must be covered: FULL names it, its folder or a pattern for it, and EXCEPT does not.
 
     >>> is_full("fscrawl/parse/links.py"), is_full("fscrawl/engine/machine.py")
     (True, False)
     """
-    return any(_is_of(path, each) for each in FULL)
+    return any(_is_of(path, each) for each in FULL) and not any(_is_of(path, each) for each in EXCEPT)
 
 
 def _is_of(path: str, entry: str) -> bool:
@@ -51,7 +53,9 @@ def failures(report: dict) -> list[str]:
     if not report["meta"]["branch_coverage"]:
         return ["branches were not measured"]
     files = {path: data for path, data in report["files"].items() if path.startswith("fscrawl/")}
-    missed = [f"{entry}: nothing was measured" for entry in FULL if not any(_is_of(path, entry) for path in files)]
+    missed = [
+        f"{entry}: nothing was measured" for entry in FULL + EXCEPT if not any(_is_of(path, entry) for path in files)
+    ]
     rest = dict.fromkeys(("covered_lines", "num_statements", "covered_branches", "num_branches"), 0)
     for path, data in sorted(files.items()):
         if not is_full(path):

@@ -60,10 +60,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Fail a unit test that takes over half a second.
 
     It is the processor time of this process and not the time on the wall, so that a busy machine fails no test. With
-    FSCRAWL_TESTS=all, which tries five times as much and measures coverage, there is no limit.
+    FSCRAWL_TESTS=all, which tries five times as much, and where coverage is measured there is no limit.
     """
     before = time.process_time()
     yield
     took_s = time.process_time() - before
-    if took_s > LIMIT_CPU_S and not effort.FULL:
+    if took_s > LIMIT_CPU_S and not effort.FULL and not item.config.getoption("cov_source", None):
         pytest.fail(f"a unit test that takes {took_s:.2f} s of processor time, and not {LIMIT_CPU_S} s at most")
