@@ -12,6 +12,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, RecordError, TreeBusyError, TreeError
+from fscrawl.storage import retrying
 from fscrawl.storage.atomic import claim, publish, read_file, temporary_owner
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree, create, state_of
@@ -467,6 +468,7 @@ def test_rename_whose_reply_is_lost(tmp_path, monkeypatch, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(retrying.BRIEF, "limit_s", 10.0)  # it succeeds at the second try, also on a busy machine
     publish(tmp_path / "a", b"mine", "m")
     assert (names(tmp_path), (tmp_path / "a").read_bytes()) == (["a"], b"mine")
 
