@@ -129,8 +129,8 @@ def parse_lines(data: bytes) -> Iterator[Line]:
             yield parsed
 
 
-def parse_line(line: bytes) -> Line | None:
-    """Read one line of a log, None if it is none.
+def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
+    """Read one line of a log, None if it is none. `host_tables`: read `slow`, `failing` and `rests`, too.
 
     >>> parse_line(b'{"bye":true,"pages":7,"finished":true}').counters.pages
     7
@@ -146,8 +146,8 @@ def parse_line(line: bytes) -> Line | None:
         return _hello(facts, at)
     if "bye" in facts:
         finished, clean = facts.get("finished") is True, facts.get("clean") is True
-        return Goodbye(_beat(facts, at), finished, clean, is_command="pages" not in facts)
-    return _beat(facts, at)
+        return Goodbye(_beat(facts, at, host_tables), finished, clean, is_command="pages" not in facts)
+    return _beat(facts, at, host_tables)
 
 
 def _hello(facts: dict[str, Any], at: float) -> Hello:
@@ -155,7 +155,7 @@ def _hello(facts: dict[str, Any], at: float) -> Hello:
     return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at)
 
 
-def _beat(facts: dict[str, Any], at: float) -> Beat:
+def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
     get = facts.get
     return Beat(
         number=_whole_or_none(get("beat")),
@@ -175,9 +175,9 @@ def _beat(facts: dict[str, Any], at: float) -> Beat:
         settings_at=_text(get("settings_at")),
         resting=_whole(get("resting")),
         gave_up=_whole(get("gave_up")),
-        slow=_table(get("slow")),
-        failing=_table(get("failing")),
-        rests=_table(get("rests")),
+        slow=_table(get("slow")) if host_tables else {},
+        failing=_table(get("failing")) if host_tables else {},
+        rests=_table(get("rests")) if host_tables else {},
         at=at,
     )
 
@@ -192,6 +192,8 @@ def _whole_or_none(value: Any) -> int | None:
 
 
 def _whole(value: Any) -> int:
+    if type(value) is int and 0 <= value <= _MOST:  # nearly all are; a log of an hour has many
+        return value
     return int(value) if _is_number(value) else 0
 
 

@@ -23,7 +23,7 @@ from typing import Literal
 
 from fscrawl.config.settings import FILE, Settings, digest_of, parse
 from fscrawl.errors import FscrawlError, TreeBusyError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_lines
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Machinery
 from fscrawl.store import Tree
@@ -97,14 +97,20 @@ class MachineStatus:
 
     def take(self, data: bytes) -> None:
         """Take in lines of its log."""
-        for line in parse_lines(data):
+        newest = b""
+        for each in data.split(b"\n"):
+            line = parse_line(each, host_tables=False)
             if isinstance(line, Hello):
                 self.hello = line
-                continue
-            self.goodbye = line if isinstance(line, Goodbye) else None
-            if self.history:
-                self.history[-1] = _counters_only(self.last)
-            self.history.append(line.counters if isinstance(line, Goodbye) else line)
+            elif line is not None:
+                if self.history and not newest:
+                    self.history[-1] = _without_host_tables(self.last)
+                newest = each
+                self.goodbye = line if isinstance(line, Goodbye) else None
+                self.history.append(line.counters if isinstance(line, Goodbye) else line)
+        whole = parse_line(newest)  # the tables of hosts are read from the last beat only
+        if whole is not None and not isinstance(whole, Hello):
+            self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
     def rate(self, window_s: float, counter: CounterName = "pages") -> float:
         """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
@@ -116,10 +122,8 @@ class MachineStatus:
         return max(0.0, getattr(last, counter) - getattr(first, counter)) / span_s if span_s > 0 else 0.0
 
 
-def _counters_only(beat: Beat) -> Beat:
-    """Drop the tables that matter in the last beat only, so that an hour of beats stays small."""
-    if not (beat.slow or beat.failing or beat.rests):
-        return beat
+def _without_host_tables(beat: Beat) -> Beat:
+    """Drop the tables of hosts, which matter in the last beat only: so an hour of beats stays small."""
     return replace(beat, slow={}, failing={}, rests={})
 
 

@@ -1,11 +1,10 @@
-"""What `fscrawl status` says of a look at the crawl: a table for people, an object for programs. Pure.
+"""What `fscrawl status` prints of a snapshot: a table for people, an object for programs. Pure.
 
 Vocabulary:
-  situation   in one word what goes on: see SITUATIONS
-  remark      a line about what somebody should know, or may want to do about it
+  remark      a line that tells the user what to know, or what to do
 
-Promise: what came from the web or from the tree is printed without control characters (`progress.plain`), and without
-being taken for markup; the table can be read at 80 columns.
+Promise: text from the web or from the tree is printed without control characters (`terminal.plain`), and is never read
+as markup. The table fits into 80 columns.
 """
 
 from __future__ import annotations
@@ -35,30 +34,30 @@ _STYLES = {
 }
 
 
-def as_json(view: Snapshot) -> dict[str, Any]:
-    """Give the look as an object: numbers in seconds and bytes, times in RFC 3339."""
+def as_json(snapshot: Snapshot) -> dict[str, Any]:
+    """Give the snapshot as an object: numbers in seconds and bytes, times in RFC 3339."""
     return {
-        "at": timestamp(view.now),
-        "crawl": view.crawl,
-        "state": state_of(view).value,
-        **{state: sum(machine.state == state for machine in view.machines) for state in ("alive", "dead", "left")},
-        "pages": int(view.total("pages")),
-        "bytes": int(view.total("bytes")),
-        "errors": {plain(name): number for name, number in view.errors().most_common()},
-        "pages_per_s": {name: round(view.rate(window_s), 3) for name, window_s in WINDOWS_S.items()},
-        **{name: int(view.at_work(name)) for name in ("pending", "in_flight", "hosts", "resting", "gave_up")},
-        "slow": {plain(each.host): each.value for each in view.worst("slow")},
-        "failing": {plain(each.host): int(each.value) for each in view.worst("failing")},
-        "signs": [plain(sign) for sign in view.signs],
-        "free_bytes": view.free_bytes,
-        "ends_in_s": view.ends_in_s(),
-        "settings": view.settings_digest,
-        "settings_trouble": plain(view.settings_trouble),
-        "machines": [_machine_as_json(view, machine) for machine in view.machines],
+        "at": timestamp(snapshot.now),
+        "crawl": snapshot.crawl,
+        "state": state_of(snapshot).value,
+        **{state: sum(machine.state == state for machine in snapshot.machines) for state in ("alive", "dead", "left")},
+        "pages": int(snapshot.total("pages")),
+        "bytes": int(snapshot.total("bytes")),
+        "errors": {plain(name): number for name, number in snapshot.errors().most_common()},
+        "pages_per_s": {name: round(snapshot.rate(window_s), 3) for name, window_s in WINDOWS_S.items()},
+        **{name: int(snapshot.at_work(name)) for name in ("pending", "in_flight", "hosts", "resting", "gave_up")},
+        "slow": {plain(each.host): each.value for each in snapshot.worst("slow")},
+        "failing": {plain(each.host): int(each.value) for each in snapshot.worst("failing")},
+        "signs": [plain(sign) for sign in snapshot.signs],
+        "free_bytes": snapshot.free_bytes,
+        "ends_in_s": snapshot.ends_in_s(),
+        "settings": snapshot.settings_digest,
+        "settings_trouble": plain(snapshot.settings_trouble),
+        "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
 
 
-def _machine_as_json(view: Snapshot, machine: MachineStatus) -> dict[str, Any]:
+def _machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
     last = machine.last
     return {
         "name": plain(machine.name),
@@ -74,7 +73,7 @@ def _machine_as_json(view: Snapshot, machine: MachineStatus) -> dict[str, Any]:
         "errors": last.failures,
         "settings": plain(last.settings),
         "settings_at": plain(last.settings_at),
-        "settings_differ": view.uses_other_settings(machine),
+        "settings_differ": snapshot.uses_other_settings(machine),
     }
 
 
@@ -85,83 +84,84 @@ def _rate(machine: MachineStatus) -> float:
 # -- for people
 
 
-def as_table(view: Snapshot, root: str) -> Group:
-    """Give the look as it is shown on a terminal. `root`: what the user calls the tree."""
-    state = state_of(view)
+def as_table(snapshot: Snapshot, root: str) -> Group:
+    """Give the snapshot as it is shown on a terminal. `root`: the tree as the user named it."""
+    state = state_of(snapshot)
     title = Text.assemble(
-        (state.value, _STYLES.get(state, "bold")), f": {state.meaning}  ", (f"crawl {plain(view.crawl)}", "dim")
+        (state.value, _STYLES.get(state, "bold")), f": {state.meaning}  ", (f"crawl {plain(snapshot.crawl)}", "dim")
     )
-    parts: list[Any] = [title, _facts(view)]
-    if view.machines:
-        parts += [Text(), _machines(view)]
-    said = remarks(view, root)
-    if said:
-        parts += [Text(), *(Text(f"! {plain(line)}", "yellow") for line in said)]
+    parts: list[Any] = [title, _facts(snapshot)]
+    if snapshot.machines:
+        parts += [Text(), _machines(snapshot)]
+    lines = remarks(snapshot, root)
+    if lines:
+        parts += [Text(), *(Text(f"! {plain(line)}", "yellow") for line in lines)]
     return Group(*parts)
 
 
-def _facts(view: Snapshot) -> Table:
+def _facts(snapshot: Snapshot) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    for name, value in facts(view).items():
+    for name, value in facts(snapshot).items():
         table.add_row(Text(name), Text(plain(value)))
     return table
 
 
-def facts(view: Snapshot) -> dict[str, str]:
-    """Give what there is to say of the crawl as a whole: label → text."""
-    errors = view.errors()
-    said = {
-        "pages": f"{view.total('pages'):,.0f} stored, {size(view.total('bytes'))}",
-        "pages/s": "   ".join(f"{name}: {view.rate(window_s):,.1f}" for name, window_s in WINDOWS_S.items()),
+def facts(snapshot: Snapshot) -> dict[str, str]:
+    """Give the facts about the whole crawl: label → text."""
+    errors = snapshot.errors()
+    found = {
+        "pages": f"{snapshot.total('pages'):,.0f} stored, {size(snapshot.total('bytes'))}",
+        "pages/s": "   ".join(f"{name}: {snapshot.rate(window_s):,.1f}" for name, window_s in WINDOWS_S.items()),
         "errors": f"{errors.total():,}"
         + (": " if errors else "")
         + _listed(f"{n:,} {c}" for c, n in errors.most_common()),
-        "disk": f"{size(view.free_bytes)} free",
+        "disk": f"{size(snapshot.free_bytes)} free",
     }
-    if view.alive():
-        ends_in_s = view.ends_in_s()
-        said["pending"] = f"{view.at_work('pending'):,.0f} URLs, {view.at_work('in_flight'):,.0f} in flight" + (
-            f"; ends in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else ""
+    if snapshot.alive():
+        ends_in_s = snapshot.ends_in_s()
+        found["pending"] = (
+            f"{snapshot.at_work('pending'):,.0f} URLs, {snapshot.at_work('in_flight'):,.0f} in flight"
+            + (f"; done in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else "")
         )
-        said["hosts"] = (
-            f"{view.at_work('hosts'):,.0f} met, {view.at_work('resting'):,.0f} resting,"
-            f" {view.at_work('gave_up'):,.0f} given up"
+        found["hosts"] = (
+            f"{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
+            f" {snapshot.at_work('gave_up'):,.0f} given up"
         )
-    if slow := view.worst("slow", _SHOWN_HOSTS):
-        said["slow"] = _listed(f"{each.host} {each.value:,.4g} s" for each in slow)
-    if failing := view.worst("failing", _SHOWN_HOSTS):
-        said["failing"] = _listed(f"{each.host} {each.value:,.4g} in a row" for each in failing)
-    if view.signs:
-        said["signs"] = _listed(view.signs)
-    return said
+    if slow := snapshot.worst("slow", _SHOWN_HOSTS):
+        found["slow"] = _listed(f"{each.host} {each.value:,.4g} s" for each in slow)
+    if failing := snapshot.worst("failing", _SHOWN_HOSTS):
+        found["failing"] = _listed(f"{each.host} {each.value:,.4g} in a row" for each in failing)
+    if snapshot.signs:
+        found["signs"] = _listed(snapshot.signs)
+    return found
 
 
 def _listed(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _machines(view: Snapshot) -> Table:
+def _machines(snapshot: Snapshot) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("machine", overflow="fold", ratio=1)
     table.add_column("state", no_wrap=True)
     for name in ("pages/s", "flight", "pending", "memory", "shards", "settings"):
         table.add_column(name, justify="right", no_wrap=True)
-    gone = sorted((m for m in view.machines if m.state != "alive"), key=lambda machine: -machine.seen_at)
-    for machine in [*view.alive(), *gone[:_SHOWN_GONE]]:
-        cells = _cells(view, machine)
+    gone = sorted((m for m in snapshot.machines if m.state != "alive"), key=lambda machine: -machine.seen_at)
+    for machine in [*snapshot.alive(), *gone[:_SHOWN_GONE]]:
+        cells = _cells(snapshot, machine)
         table.add_row(*map(Text, cells), style=None if machine.state == "alive" else "dim")
     if gone[_SHOWN_GONE:]:
         table.add_row(Text(f"and {len(gone) - _SHOWN_GONE:,} more"), Text("gone"), style="dim")
     return table
 
 
-def _cells(view: Snapshot, machine: MachineStatus) -> tuple[str, ...]:
+def _cells(snapshot: Snapshot, machine: MachineStatus) -> tuple[str, ...]:
     last = machine.last
     if machine.state != "alive":
         return plain(machine.name), machine.state, "", "", "", "", "", ""
-    settings_at = clock(last.settings_at, view.now)
+    settings_at = clock(last.settings_at, snapshot.now)
     return (
         plain(machine.name),
         plain(machine.doing) or "fetching",
@@ -170,29 +170,29 @@ def _cells(view: Snapshot, machine: MachineStatus) -> tuple[str, ...]:
         count(last.pending),
         size(last.memory),
         count(last.shards or 0),
-        settings_at + ("!" if view.uses_other_settings(machine) else ""),
+        settings_at + ("!" if snapshot.uses_other_settings(machine) else ""),
     )
 
 
-def remarks(view: Snapshot, root: str) -> list[str]:
-    """Give a line for each thing that somebody should know."""
-    said = []
-    if view.settings_trouble:
-        said.append(f"{view.settings_trouble}; machines keep the last good settings")
-    elif behind := sum(view.uses_other_settings(machine) for machine in view.machines):
-        said.append(f"crawl.toml was edited, and not taken up yet by {behind} of {len(view.alive())} (marked !)")
-    dead = [machine for machine in view.machines if machine.state == "dead"]
-    if dead and view.alive():
-        said.append(f"{len(dead)} dead: the others take over what they held, and nothing is lost")
-    if STOP in view.signs or any(sign.startswith(PAUSE) for sign in view.signs):
-        said.append(f"to go on:  fscrawl resume --root {root}")
-    if state_of(view) is CrawlState.STOPPED:
-        said.append(f"to crawl on:  fscrawl crawl --root {root}")
-    return said
+def remarks(snapshot: Snapshot, root: str) -> list[str]:
+    """Give the remarks on a snapshot."""
+    lines = []
+    if snapshot.settings_trouble:
+        lines.append(f"{snapshot.settings_trouble}; machines keep the last valid settings")
+    elif behind := sum(snapshot.uses_other_settings(machine) for machine in snapshot.machines):
+        lines.append(f"crawl.toml was edited; not in use yet on {behind} of {len(snapshot.alive())} (marked !)")
+    dead = [machine for machine in snapshot.machines if machine.state == "dead"]
+    if dead and snapshot.alive():
+        lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
+    if STOP in snapshot.signs or any(sign.startswith(PAUSE) for sign in snapshot.signs):
+        lines.append(f"to go on:  fscrawl resume --root {root}")
+    if state_of(snapshot) is CrawlState.STOPPED:
+        lines.append(f"to continue:  fscrawl crawl --root {root}")
+    return lines
 
 
 def clock(moment: str, now: float) -> str:
-    """Give a time of a record in this machine's time zone: the hour, or the day if it was not of the last one."""
+    """Give a time in this machine's time zone: the time of day, or the date if it is more than a day ago."""
     try:
         at = datetime.fromisoformat(moment).astimezone()
     except (ValueError, OverflowError):

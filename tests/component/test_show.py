@@ -115,7 +115,7 @@ def test_what_a_limit_left_waiting_names_the_limit(tmp_path: Path, capsys: pytes
         facts = show(capsys, root, f"{seed}a")
     assert [reason["name"] for reason in facts["reasons"]] == ["max_pages", "waiting"]
     assert facts["holder_state"] == "left"
-    assert "no machine is at work" in facts["reasons"][1]["advice"]
+    assert "no machine is running" in facts["reasons"][1]["advice"]
     assert facts["lines"][0]["found_on"] == seed
 
 

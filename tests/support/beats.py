@@ -77,6 +77,10 @@ class Logs:
         return Observer(self.tree, gone=gone, clock=self.clock)
 
 
+_SLOW = {f"slow-{n}.example": 1.5 + n for n in range(5)}
+_FAILING = {f"failing-{n}.example": n + 1 for n in range(5)}
+
+
 def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:
     """Give the facts of a machine's beat as they are after a while: some 600 bytes."""
     return {
@@ -96,7 +100,7 @@ def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:
         "settings_at": timestamp(BEGAN_S),
         "resting": 3,
         "gave_up": 1,
-        "slow": {f"slow-{n}.example": 1.5 + n for n in range(5)},
-        "failing": {f"failing-{n}.example": n + 1 for n in range(5)},
+        "slow": _SLOW,
+        "failing": _FAILING,
         "at": timestamp(BEGAN_S + number * every_s),
     }

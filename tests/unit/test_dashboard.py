@@ -278,7 +278,7 @@ def test_no_control_without_the_option() -> None:
     """Without a token there is none that would do, not even an empty one."""
     assert refusal("POST", "/control/pause", {**GOOD, "x-fscrawl-token": ""}, OURS, None) == (
         403,
-        "this dashboard only looks; start it with --control",
+        "this dashboard is read-only; start it with --control to change that",
     )
 
 

@@ -492,7 +492,7 @@ def test_looks_are_shared(grown: Grown) -> None:
 def test_tree_that_hangs(grown: Grown) -> None:
     """While one look hangs, others are told for how long."""
     now = 0.0
-    latest = Latest(grown.root, lambda: now, patience_s=0.01)
+    latest = Latest(grown.root, lambda: now, limit_s=0.01)
     entered, go = threading.Event(), threading.Event()
 
     def hang() -> None:

@@ -87,9 +87,9 @@ def test_what_is_asked_for_is_brought_to_its_normal_form(tree):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a.example/x", "it has no scheme; write it in full: https://a.example/x"),
-        ("a.example:80/x", "it has no scheme; write it in full: https://a.example:80/x"),
-        ("mailto:me@a.example", "its scheme is mailto: only http and https are crawled"),
+        ("a.example/x", "it has no scheme; write the full URL: https://a.example/x"),
+        ("a.example:80/x", "it has no scheme; write the full URL: https://a.example:80/x"),
+        ("mailto:me@a.example", "its scheme is mailto; only http and https are crawled"),
         ("http://a.example/" + "x" * 2100, "it is longer than 2083 characters"),
         ("http://[::1", "it cannot be parsed as a URL (https://url.spec.whatwg.org/)"),
     ],
@@ -206,11 +206,11 @@ def test_a_torn_failure_is_told(tree):
 @pytest.mark.parametrize(
     ("url", "assignment", "name", "text"),
     [
-        ("http://b.example/", "crawl.scope=host", "scope", 'crawl.scope = "host": it is outside'),
-        (MISSING, 'crawl.deny=["miss"]', "deny", 'crawl.deny = "miss": it is outside'),
-        (MISSING, 'crawl.allow=["zzz"]', "allow", "crawl.allow: it is outside"),
-        (SEED + "a/" * 40, "crawl.max_repeats=99", "max_path_depth", "crawl.max_path_depth: it is outside"),
-        (SEED + "a/" * 10, "crawl.scope=host", "max_repeats", "crawl.max_repeats: it is outside"),
+        ("http://b.example/", "crawl.scope=host", "scope", 'crawl.scope = "host": it is outside the scope'),
+        (MISSING, 'crawl.deny=["miss"]', "deny", 'crawl.deny = "miss": it is outside the scope'),
+        (MISSING, 'crawl.allow=["zzz"]', "allow", "crawl.allow: it is outside the scope"),
+        (SEED + "a/" * 40, "crawl.max_repeats=99", "max_path_depth", "crawl.max_path_depth: it is outside the scope"),
+        (SEED + "a/" * 10, "crawl.scope=host", "max_repeats", "crawl.max_repeats: it is outside the scope"),
     ],
 )
 def test_the_rule_of_the_scope_is_named(tree, url, assignment, name, text):
@@ -248,7 +248,7 @@ def test_limits_that_are_reached_are_told(tree):
 
 def test_the_line_of_robots_txt_is_told(tree):
     """A stored robots.txt that forbids gives its line; one that allows, or is not stored or asked for, is a note."""
-    assert "not known yet" in ask(tree, MISSING).notes[0]
+    assert "has not been fetched yet" in ask(tree, MISSING).notes[0]
     tree.tree.put_robots("a.example", RobotsRecord("u", "2026-01-01", 200, "User-agent: *\nDisallow: /miss"))
     found = ask(tree, MISSING)
     assert found.reasons[0].name == "robots"
@@ -305,8 +305,8 @@ def test_a_waiting_url_names_its_holder(tree):
     """A URL that waits names its shard and who holds it: nobody, a machine at work or paused, dead, or gone."""
     feed(tree, line_of(tree, MISSING))
     found = ask(tree, MISSING)
-    assert "nobody has held shard" in found.reasons[0].text
-    assert "no machine is at work" in found.reasons[0].advice
+    assert "no machine has held shard" in found.reasons[0].text
+    assert "no machine is running" in found.reasons[0].advice
     lease(tree, MISSING, "h-1-aa")
     lease(tree, MISSING, "h-9-bb", epoch=2)
     assert "is dead" in ask(tree, MISSING).reasons[0].text

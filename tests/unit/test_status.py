@@ -127,8 +127,8 @@ def test_what_the_table_says(logs: Logs) -> None:
         "pages": "1,234 stored, 5.0 MB",
         "pages/s": "1 min: 2.0   5 min: 2.0   60 min: 2.0",
         "errors": "2: 2 robots",
-        "pending": "40 URLs, 3 in flight; ends in about 1 min, if nothing new is found",
-        "hosts": "7 met, 2 resting, 1 given up",
+        "pending": "40 URLs, 3 in flight; done in about 1 min, if nothing new is found",
+        "hosts": "7 known, 2 resting, 1 given up",
         "slow": "s.example 3.25 s",
         "failing": "f.example 4 in a row",
         "signs": "PAUSE.x.example",
@@ -147,7 +147,7 @@ def test_nobody_at_work_has_nothing_pending(logs: Logs) -> None:
     logs.write("m", [logs.bye(1, pages=1, pending=9)])
     view = logs.observer().look(logs.at(2))
     assert set(status.facts(view)) == {"pages", "pages/s", "errors", "disk"}
-    assert status.remarks(view, "/shared") == ["to crawl on:  fscrawl crawl --root /shared"]
+    assert status.remarks(view, "/shared") == ["to continue:  fscrawl crawl --root /shared"]
 
 
 def test_machines_that_are_gone_are_few(logs: Logs) -> None:
@@ -164,16 +164,16 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     logs.write("m", [logs.beat(99, settings="0" * 8)])
     logs.write("dead", [logs.beat(1)])
     logs.tree.controls.put_sign("STOP")
-    dead = "1 dead: the others take over what they held, and nothing is lost"
+    dead = "1 dead: the other machines take over their work, and nothing is lost"
     resume = "to go on:  fscrawl resume --root R"
     observer = logs.observer()
     view = observer.look(logs.at(100))
-    behind = "crawl.toml was edited, and not taken up yet by 1 of 1 (marked !)"
+    behind = "crawl.toml was edited; not in use yet on 1 of 1 (marked !)"
     assert status.remarks(view, "R") == [behind, dead, resume]
     assert any(line.startswith("m ") and line.endswith("!") for line in lines(view))
     (logs.root / "crawl.toml").write_text("no = toml = at all")
     trouble, *others = status.remarks(observer.look(logs.at(101)), "R")
-    assert trouble.endswith("; machines keep the last good settings")
+    assert trouble.endswith("; machines keep the last valid settings")
     assert others == [dead, resume]
 
 

@@ -1,4 +1,4 @@
-"""The dashboard's routes: what is asked for, and which room answers it.
+"""The routes of the dashboard.
 
     GET  /, /dashboard.css, /<module>.js    the page, its style, and the modules of its script
     GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
@@ -9,7 +9,7 @@
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `control`
 
-Promise: nothing here waits for the tree in the thread that answers, so a tree that hangs is reported and not joined.
+Promise: the thread that answers never waits for the tree. So if the tree hangs, the dashboard still says so.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FILES = {
     "/dashboard.css": ("dashboard.css", "text/css"),
     **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
-_LOOKS_AT_A_TIME = 8  # threads of their own, so that those that hang at a page's file do not keep the state from coming
+_LOOKS_AT_A_TIME = 8  # own threads, so that requests that hang on a page's file do not hold up the state
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
 _MOST_BODY_BYTES = 65_536
@@ -57,10 +57,10 @@ Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
 
 
 class Dashboard:
-    """The application's parts; `app` is what answers, behind a guard. `close` ends all streams."""
+    """The application: `app` answers requests and runs behind a guard; `close` ends all streams."""
 
     def __init__(self, root: Path, verbs: Verbs) -> None:
-        """`verbs`: what it may do to the crawl, by name; none for a dashboard that only looks."""
+        """`verbs`: by name, how it may change the crawl; none if the dashboard is read-only."""
         self._latest = Latest(root)
         self._hosts = Hosts(self._latest.tree)
         self._about = {"root": str(root), "control": bool(verbs)}
@@ -86,7 +86,7 @@ class Dashboard:
         self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
 
     def close(self) -> None:
-        """End the streams; to be called in the thread of the event loop."""
+        """End the streams. Call it in the thread of the event loop."""
         self._closing.set()
         self._hosts.close()
 
@@ -96,7 +96,7 @@ class Dashboard:
         return {**self._latest.ask(lambda view: summary(view, window)), **self._about}
 
     def _table(self, query: Query) -> dict[str, Any]:
-        self._latest.ask(lambda view: view.now)  # the tree is there: what was counted does not tell
+        self._latest.ask(lambda view: view.now)  # check that the tree is there: old counts do not show it
         return self._hosts.table(query)
 
     async def _in_thread(self, job: Callable[[], T]) -> T:
@@ -119,7 +119,7 @@ class Dashboard:
         return StreamingResponse(self._events(name, produce), media_type="text/event-stream")
 
     async def _events(self, name: str, produce: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
-        """Give an event whenever something is new but the time; a tree that is gone is an event too."""
+        """Give an event when anything but the time has changed. A tree that is gone is an event, too."""
         yield "retry: 2000\n\n"
         said, said_at = "", 0.0
         while not self._closing.is_set():
@@ -149,26 +149,28 @@ class Dashboard:
             text = metrics(None)
         return Response(text, media_type=CONTENT_TYPE)
 
-    # -- pages; what is no coroutine is run in a thread
+    # -- pages; functions that are no coroutines run in a thread
 
     def _page(self, request: Request) -> Response:
         given = request.query_params
         if "key" in given:
-            found = pages.detail(self._latest.tree, *_place(given.get("host", ""), given["key"]))
+            found = pages.detail(self._latest.tree, *_page_key(given.get("host", ""), given["key"]))
         else:
             if not pages.candidates(given.get("url", "")):
-                raise UsageError("that is no URL; write it in full, or name its host for a part of it")
+                raise UsageError("not a URL; write it in full, or enter its host to search for a part of it")
             found = pages.find(self._latest.tree, given["url"])
         if found is None:
             self._latest.check()
-            raise HTTPException(404, "it is neither stored nor failed: it waits, was left out, or nothing links to it")
+            raise HTTPException(
+                404, "neither stored nor failed: it waits for its turn, is outside the scope, or no page links to it"
+            )
         return JSONResponse(found)
 
     def _pages(self, request: Request) -> Response:
         given = request.query_params
         room = {"pages": LINKS, "failures": ERRS}.get(given.get("room", "pages"))
         if room is None:
-            raise UsageError("room: it takes pages or failures")
+            raise UsageError("room: must be pages or failures")
         self._latest.check()
         return JSONResponse(
             scan.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
@@ -181,17 +183,17 @@ class Dashboard:
     def _search(self, request: Request) -> Response:
         host, text = _host(request.query_params.get("host", "")), request.query_params.get("q", "").strip()
         if not text:
-            raise UsageError("q: a part of a URL or a title")
+            raise UsageError("q: must be a part of a URL or a title")
         return self._found(scan.matching(self._latest.tree, host, text))
 
     def _links_in(self, request: Request) -> Response:
         url = urls.normalise(request.query_params.get("url", ""))
         if url is None:
-            raise UsageError("url: it takes a URL in full")
+            raise UsageError("url: must be a full URL")
         return self._found(scan.links_in(self._latest.tree, url, urls.host(url)))
 
     def _found(self, events: Iterator[scan.Event]) -> Response:
-        """Stream what a search finds, a JSON object a line; it stops when nobody listens."""
+        """Stream what a search finds, one JSON object a line; it stops when the client has gone."""
         self._latest.check()
         return StreamingResponse(self._lines(events), media_type="application/x-ndjson")
 
@@ -207,12 +209,12 @@ class Dashboard:
     def _body(self, request: Request) -> Response:
         way = request.query_params.get("as", "page")
         if way not in pages.WAYS:
-            raise UsageError(f"as: it takes {', '.join(pages.WAYS)}")
-        host, key = _place(request.path_params["host"], request.path_params["key"])
+            raise UsageError(f"as: must be one of {', '.join(pages.WAYS)}")
+        host, key = _page_key(request.path_params["host"], request.path_params["key"])
         found = pages.body(self._latest.tree, host, key, way)
         if found is None:
             self._latest.check()
-            raise HTTPException(404, "no body is stored of it")
+            raise HTTPException(404, "no body is stored for this page")
         return Response(found[1], headers={"content-type": f"{found[0]}; charset=utf-8"})
 
     # -- control
@@ -220,7 +222,7 @@ class Dashboard:
     async def _control(self, request: Request) -> Response:
         verb = self._verbs.get(request.path_params["verb"])
         if verb is None:
-            raise HTTPException(404, f"it takes one of {', '.join(self._verbs)}")
+            raise HTTPException(404, f"must be one of {', '.join(self._verbs)}")
         given = await _object(request)
         return JSONResponse({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
 
@@ -244,7 +246,7 @@ def _json(facts: dict[str, Any]) -> str:
 def _window(request: Request) -> str:
     window = request.query_params.get("window", "10min")
     if window not in WINDOWS:
-        raise UsageError(f"window: it takes {', '.join(WINDOWS)}")
+        raise UsageError(f"window: must be one of {', '.join(WINDOWS)}")
     return window
 
 
@@ -252,7 +254,7 @@ def _query(request: Request) -> Query:
     given = request.query_params
     sort = given.get("sort", "records")
     if sort not in SORTS:
-        raise UsageError(f"sort: it takes {', '.join(SORTS)}")
+        raise UsageError(f"sort: must be one of {', '.join(SORTS)}")
     return Query(given.get("q", ""), sort, given.get("order", "down") == "down", _number(given.get("page")))
 
 
@@ -260,19 +262,19 @@ def _number(text: str | None) -> int:
     if text is None:
         return 0
     if not (text.isascii() and text.isdecimal() and len(text) < 8):
-        raise UsageError("page: it takes a number")
+        raise UsageError("page: must be a number")
     return int(text)
 
 
 def _host(host: str) -> str:
-    """Take a host as a directory or as people write it, with a colon before its port."""
+    """Give the directory of a host; its port may be written with a colon."""
     directory = host.strip().lower().replace(":", "_")
     if not pages.HOST.match(directory):
         raise HTTPException(404, "there is no such host")
     return directory
 
 
-def _place(host: str, key: str) -> tuple[str, str]:
+def _page_key(host: str, key: str) -> tuple[str, str]:
     if not is_key(key):
         raise HTTPException(404, "there is no such page")
     return _host(host), key
@@ -283,13 +285,13 @@ async def _object(request: Request) -> dict[str, Any]:
     async for chunk in request.stream():
         data += chunk
         if len(data) > _MOST_BODY_BYTES:
-            raise HTTPException(413, "that is too long")
+            raise HTTPException(413, "the body is too long")
     try:
         given = json.loads(data or b"{}")
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        raise UsageError("it takes a JSON object")
+        raise UsageError("the body must be a JSON object")
     return given
 
 
@@ -306,4 +308,4 @@ async def _http_error(request: Request, error: HTTPException) -> Response:  # no
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     sys.stderr.write(f"fscrawl: dashboard: {request.url.path}: {type(error).__name__}: {error}\n")
-    return JSONResponse({"error": "something went wrong here; the terminal says what"}, 500)
+    return JSONResponse({"error": "internal error; see the terminal of the dashboard"}, 500)

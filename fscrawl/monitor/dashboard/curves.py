@@ -3,8 +3,8 @@
 Vocabulary:
   beat      (time, value): what a counter was when a machine wrote it down
   moment    a multiple of the step, so that a curve moves by whole steps and its points do not wobble
-  level     a counter at a moment, on the straight line between two beats; None where the machine was not there
-  rate      how much a level grew in the step before a moment, by time
+  level     a counter at a moment, on the straight line between two beats; None if the machine was not there
+  rate      how much a level grew in the step before a moment, per second or minute
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Grid(NamedTuple):
 
 
 def grid(now: float, step_s: float, points: int) -> Grid:
-    """Lay moments over the time before `now`.
+    """Give moments that cover the time before `now`.
 
     >>> grid(1003.0, 5.0, 120)
     Grid(since=405.0, step_s=5.0, points=120)
@@ -74,7 +74,7 @@ def rates(of_levels: Sequence[float | None], step_s: float, unit_s: float = 1.0)
 
 
 def summed(curves: Iterable[Sequence[float | None]]) -> list[float | None]:
-    """Add curves up; None where none has a value.
+    """Add curves; None where no curve has a value.
 
     >>> summed([[1.0, None, None], [2.0, 3.0, None]])
     [3.0, 3.0, None]

@@ -1,13 +1,12 @@
-"""What is answered at all, and with which headers: the one door to the dashboard. `refusal` and `headers_for` are pure.
+"""Which requests the dashboard answers, and with which headers. `refusal` and `headers_for` are pure.
 
 Vocabulary:
-  names     the hosts by which the dashboard may be asked for; a page elsewhere that has its own name lead here (DNS
-            rebinding) sends its own name
-  token     what is known only to those whom the one who started the dashboard has shown it to
-  foreign   asked for by a page of another origin
+  names     the host names that a request may use; in a DNS rebinding attack a request has the attacker's name
+  token     a secret that is printed when the dashboard starts
+  foreign   requested by a page of another origin
 
-Promise: an answer tells nobody else's page anything, can be framed by nobody else, and carries a policy by which a
-browser runs the dashboard's own script and none other. Only a POST with the token, by a page of ours, changes things.
+Promise: pages of other origins can neither read an answer nor put it into a frame. A policy lets the browser run only
+the scripts of the dashboard. Only a POST with the token, from a page of the dashboard, changes anything.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _PAGE_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-# `sandbox` without a word after it: no script, no form, no window, no way to the page around it, an origin of its own
+# `sandbox` without more words: no script, no form, no window, no access to the page around it, its own origin
 _BODY_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
@@ -37,7 +36,7 @@ _BODY_POLICY = (
 _COMMON = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    "x-dns-prefetch-control": "off",  # no policy covers the names that a stored page wants looked up
+    "x-dns-prefetch-control": "off",  # no policy stops a browser from resolving the names in a stored page
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
@@ -51,7 +50,7 @@ _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognise it
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The hosts by which the dashboard may be asked for. `any_address`: any IP address too, but no other name."""
+    """The host names that a request may use. `any_address`: any IP address is allowed, too."""
 
     names: frozenset[str]
     any_address: bool = False
@@ -67,7 +66,7 @@ class Names:
 
 
 def names_for(host: str, machine: str) -> Names:
-    """Give the names for what `--host` said; `machine`: this machine's name, for when it listens on every address.
+    """Give the names for an address to listen on. `machine`: this machine's name, allowed if it listens on all.
 
     >>> names_for("192.0.2.7", "box").allow("192.0.2.7:8712"), names_for("0.0.0.0", "Box").allow("box:8712")
     (True, True)
@@ -88,38 +87,40 @@ def _is_address(name: str) -> bool:
 def refusal(
     method: str, path: str, headers: Mapping[str, str], names: Names, token: str | None
 ) -> tuple[int, str] | None:
-    """Say why a request is not answered: (status, one line); None if it is. `path`: decoded; `headers`: lower case.
+    """Say why a request is refused: (status, one line); None if it is answered.
+
+    `path` is decoded, the names of `headers` are lower case.
 
     >>> refusal("GET", "/", {"host": "evil.example"}, names_for("127.0.0.1", ""), None)[0]
     400
     """
     if not names.allow(headers.get("host", "")):
-        return 400, "this host name does not lead to a dashboard; use the address that it printed"
+        return 400, "the dashboard does not answer to this host name; use the address that it printed"
     if not _PATH.match(path) or ".." in path:
-        return 404, "there is nothing here"
+        return 404, "not found"
     if method in {"GET", "HEAD"}:
-        # a link from elsewhere may open the page; nothing else is for other people's pages, not even to make it work
+        # a link on another site may open the page; other sites get nothing else, and cannot make the dashboard work
         foreign = headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}
-        return (403, "asked for by another site") if foreign and path != "/" else None
+        return (403, "requested by another site") if foreign and path != "/" else None
     if method != "POST" or not path.startswith(CONTROL):
-        return 405, "only GET here"
+        return 405, "only GET is allowed here"
     return _control_refusal(headers, token)
 
 
 def _control_refusal(headers: Mapping[str, str], token: str | None) -> tuple[int, str] | None:
     if token is None:
-        return 403, "this dashboard only looks; start it with --control"
+        return 403, "this dashboard is read-only; start it with --control to change that"
     if not secrets.compare_digest(headers.get(TOKEN_HEADER, "").encode(), token.encode()):
-        return 403, "the token is missing or wrong; open the address that was printed at start"
+        return 403, "the token is missing or wrong; open the address that was printed at the start"
     if not _is_ours(headers):
-        return 403, "asked for by another site"
+        return 403, "requested by another site"
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return 415, "it takes JSON"
+        return 415, "the body must be JSON"
     return None
 
 
 def _is_ours(headers: Mapping[str, str]) -> bool:
-    """Tell whether a page of this origin asks: by Origin or Sec-Fetch-Site, one of which every browser sends."""
+    """Tell whether a page of this origin asks, by Origin or Sec-Fetch-Site. Every browser sends one of them."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is None and site is None:
         return False
@@ -127,7 +128,7 @@ def _is_ours(headers: Mapping[str, str]) -> bool:
 
 
 def headers_for(path: str) -> dict[str, str]:
-    """Give the headers of every answer: the policy of the page, or of a stored body in its frame.
+    """Give the security headers of an answer: for the page, or for a stored body in its frame.
 
     >>> headers_for("/")["x-frame-options"], headers_for("/body/a.example/0123")["x-frame-options"]
     ('DENY', 'SAMEORIGIN')
@@ -138,7 +139,7 @@ def headers_for(path: str) -> dict[str, str]:
 
 
 class Guard:
-    """The door in front of an application; `token` None: nothing can be changed."""
+    """Checks each request before the application gets it. `token` None: nothing can be changed."""
 
     def __init__(self, app: ASGIApp, names: Names, token: str | None) -> None:
         self._app = app

@@ -1,12 +1,12 @@
 """The table of hosts: names by listing two directories, counts by listing each host's, in a thread of its own.
 
 Vocabulary:
-  row      a host: its directory, how many records and failures lie there (None: not counted yet)
-  page     fifty rows of those that a search leaves, in the order that was asked for
-  pass     counting every host, which an order by counts needs; begun when one is asked for, ten minutes apart at most
+  row      a host: its directory, its number of records and of failures (None: not counted yet)
+  page     fifty rows of those that match a search, in the requested order
+  pass     counting all hosts, which sorting by counts needs; at most one starts every ten minutes, on request
 
-Promise: a request never waits for a count. The hosts that somebody looks at are counted first, and again while they are
-looked at. A tree that cannot be read stops the counting, which goes on when somebody asks again.
+Promise: a request never waits for a count. Hosts that are shown are counted first, and again while they are shown. If
+the tree cannot be read the counting stops, and goes on with the next request.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for: hosts whose name has `text` in it, by `sort` (of SORTS), page `page` from 0."""
+    """A request: hosts with `text` in their name, sorted by `sort` (one of SORTS), page number `page` from 0."""
 
     text: str = ""
     sort: str = "records"
@@ -49,10 +49,10 @@ class Query:
     page: int = 0
 
 
-def spoken(directory: str) -> str:
+def displayed(directory: str) -> str:
     """Give a host as people write it: with a colon before its port.
 
-    >>> spoken("a.example_8080"), spoken("a_b.example")
+    >>> displayed("a.example_8080"), displayed("a_b.example")
     ('a.example:8080', 'a_b.example')
     """
     name = urls.without_port(directory)
@@ -60,7 +60,7 @@ def spoken(directory: str) -> str:
 
 
 def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> tuple[int, list[str]]:
-    """Give how many hosts the search leaves, and those of the page. `names` are sorted; what is not counted comes last.
+    """Give the number of hosts that match, and those of the page. `names` are sorted; uncounted hosts come last.
 
     >>> counts = {"a": Count(1, 0, 0.0), "c": Count(5, 0, 0.0)}
     >>> arrange(["a", "b", "c"], counts, Query())
@@ -69,7 +69,7 @@ def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> 
     (1, ['c'])
     """
     text = query.text.strip().lower()
-    left = [name for name in names if text in name or text in spoken(name)] if text else list(names)
+    left = [name for name in names if text in name or text in displayed(name)] if text else list(names)
     if query.sort == "host":
         if query.descending:
             left.reverse()
@@ -106,15 +106,15 @@ class Hosts:
         self._thread: threading.Thread | None = None
 
     def table(self, query: Query) -> dict[str, Any]:
-        """Give a page of the table, with what is counted by now; TreeError if the tree could not be listed."""
+        """Give a page of the table, with the counts that are known; TreeError if the tree could not be listed."""
         self._wake()
         self._listed.wait(_FIRST_LISTING_S)
         if self._trouble is not None:
             raise self._trouble
-        counts = self._counts.copy()  # in one go: the thread goes on counting
+        counts = self._counts.copy()  # one atomic copy: the thread goes on counting
         found, page = arrange(self._names, counts, query)
         self._want(page, everything=query.sort != "host")
-        rows = [{"host": name, "spoken": spoken(name), **_numbers(counts.get(name))} for name in page]
+        rows = [{"host": name, "spoken": displayed(name), **_numbers(counts.get(name))} for name in page]
         return {
             "hosts": len(self._names),
             "counted": len(counts),
@@ -126,7 +126,7 @@ class Hosts:
         }
 
     def close(self) -> None:
-        """Have the counting end after the host it is at."""
+        """End the counting after the current host."""
         with self._news:
             self._over = True
             self._news.notify()
@@ -172,7 +172,7 @@ class Hosts:
         self._names, self._trouble, self._listed_at = names, None, self._clock()
 
     def _check(self) -> None:
-        """Raise a TreeError if the tree is gone: an empty mount point has nothing in it, and no error."""
+        """Raise a TreeError if the tree is gone: an empty mount point looks like a tree without hosts."""
         Tree(self._tree.root, self._tree.machine)
 
     def _count(self) -> None:

@@ -1,7 +1,7 @@
-"""The newest snapshot of a tree, for many requests at a time.
+"""The latest snapshot of a tree, shared by all requests.
 
-Promise: the tree is looked at at most once a second, and not at all while nobody asks. If it does not answer, one
-thread waits for it, and the others are told so after some seconds.
+Promise: a snapshot is taken at most once a second, and only when a request asks. If the file system hangs, one thread
+waits for it, and the others get an error after some seconds.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.store import Tree
 
 _FRESH_S = 0.9
-_PATIENCE_S = 3.0
+_LIMIT_S = 3.0
 
 T = TypeVar("T")
 
 
 class Latest:
-    """Looks at the tree at `root`; NotATreeError if there is none to begin with."""
+    """Takes snapshots of the tree at `root`; NotATreeError if there is none at the start."""
 
-    def __init__(
-        self, root: Path, clock: Callable[[], float] = time.monotonic, patience_s: float = _PATIENCE_S
-    ) -> None:
+    def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic, limit_s: float = _LIMIT_S) -> None:
         self.tree = Tree(root, new_machine_id())
         self._clock = clock
-        self._patience_s = patience_s
+        self._limit_s = limit_s
         self._observer = Observer(self.tree)
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
@@ -39,11 +37,11 @@ class Latest:
         self._began = clock()
 
     def ask(self, question: Callable[[Snapshot], T]) -> T:
-        """Answer a question about the newest snapshot; TreeError if there is none now.
+        """Give what `question` makes of the latest snapshot; TreeError if the tree cannot be read now.
 
-        One question is answered at a time.
+        Only one question runs at a time.
         """
-        if not self._lock.acquire(timeout=self._patience_s):
+        if not self._lock.acquire(timeout=self._limit_s):
             waited_s = self._clock() - self._began
             raise TreeError(f"{self.tree.root}: no answer for {waited_s:.0f} s; does the share hang?")
         try:
@@ -55,7 +53,7 @@ class Latest:
             self._lock.release()
 
     def check(self) -> None:
-        """Raise a TreeError if the tree is gone: an empty mount point has no machines and no pages, and no error."""
+        """Raise a TreeError if the tree is gone: an empty mount point looks like a tree without machines and pages."""
         Tree(self.tree.root, self.tree.machine)
 
     def _look(self) -> None:

@@ -1,6 +1,6 @@
-"""A look at the crawl as metrics for Prometheus, in its text format 0.0.4. Pure.
+"""A snapshot as metrics for Prometheus, in its text format 0.0.4. Pure.
 
-Counters are of every machine that ever was, so that their sum never falls; gauges are of those that are alive.
+Counters are for every machine that ever took part, so their sum never falls. Gauges are for machines that are alive.
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
@@ -24,48 +24,53 @@ _GAUGES = {
 }
 
 
-def metrics(view: Snapshot | None) -> str:
-    """Give the metrics of a view; None: the tree could not be read, and that is all there is to say.
+def metrics(snapshot: Snapshot | None) -> str:
+    """Give the metrics of a snapshot. None: the tree could not be read, and no other metric is given.
 
     >>> print(metrics(None), end="")
     # HELP fscrawl_tree_up Whether the tree could be read: 1 or 0.
     # TYPE fscrawl_tree_up gauge
     fscrawl_tree_up 0
     """
-    return "".join(f"{line}\n" for family in _families(view) for line in _lines(*family))
+    return "".join(f"{line}\n" for family in _families(snapshot) for line in _lines(*family))
 
 
-def _families(view: Snapshot | None) -> Iterator[tuple[str, str, str, _Samples]]:
-    """Give (name, type, help, samples) of each metric that there is."""
-    yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, view is not None)]
-    if view is None:
+def _families(snapshot: Snapshot | None) -> Iterator[tuple[str, str, str, _Samples]]:
+    """Give (name, type, help, samples) of each metric."""
+    yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, snapshot is not None)]
+    if snapshot is None:
         return
     yield (
         "info",
         "gauge",
         "The crawl, and the version of this program.",
-        [({"crawl": view.crawl, "version": __version__}, 1)],
+        [({"crawl": snapshot.crawl, "version": __version__}, 1)],
     )
-    yield "tree_free_bytes", "gauge", "Free space on the tree's disk.", [({}, view.free_bytes)]
-    yield "sign", "gauge", "A sign in the root that steers the machines.", [({"sign": sign}, 1) for sign in view.signs]
+    yield "tree_free_bytes", "gauge", "Free space on the tree's disk.", [({}, snapshot.free_bytes)]
+    yield (
+        "sign",
+        "gauge",
+        "A sign in the root that steers the machines.",
+        [({"sign": sign}, 1) for sign in snapshot.signs],
+    )
     yield (
         "machine_up",
         "gauge",
         "Whether the machine is alive: 1 or 0.",
-        [(_of(machine), machine.state == "alive") for machine in view.machines],
+        [(_of(machine), machine.state == "alive") for machine in snapshot.machines],
     )
     yield (
         "last_beat_timestamp_seconds",
         "gauge",
         "When the machine beat last, by its own clock.",
-        [(_of(machine), machine.last.at) for machine in view.machines if machine.history],
+        [(_of(machine), machine.last.at) for machine in snapshot.machines if machine.history],
     )
     for name, meaning in _COUNTERS.items():
         yield (
             f"{name}_total",
             "counter",
             meaning,
-            [(_of(machine), getattr(machine.last, name) or 0) for machine in view.machines],
+            [(_of(machine), getattr(machine.last, name) or 0) for machine in snapshot.machines],
         )
     yield (
         "errors_total",
@@ -73,12 +78,17 @@ def _families(view: Snapshot | None) -> Iterator[tuple[str, str, str, _Samples]]
         "Failures that the machine has written down.",
         [
             ({**_of(machine), "class": name}, number)
-            for machine in view.machines
+            for machine in snapshot.machines
             for name, number in sorted(machine.last.errors.items())
         ],
     )
     for name, (called, meaning) in _GAUGES.items():
-        yield called, "gauge", meaning, [(_of(machine), getattr(machine.last, name) or 0) for machine in view.alive()]
+        yield (
+            called,
+            "gauge",
+            meaning,
+            [(_of(machine), getattr(machine.last, name) or 0) for machine in snapshot.alive()],
+        )
 
 
 def _of(machine: MachineStatus) -> dict[str, str]:

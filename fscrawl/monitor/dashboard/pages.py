@@ -1,10 +1,9 @@
-"""A stored page, as the page browser shows it: its record, its failure, its body as text.
+"""A stored page, as the dashboard shows it: its record, its failure, its body as text.
 
 Vocabulary:
-  place   (host, key): the names of a page's files
-  query   what somebody typed: a URL in any spelling, with its scheme or without, or a key
+  query   what the user typed: a URL in any spelling, with or without its scheme
 
-Promise: what is not there is None, and a tree that is gone is a TreeError, never mistaken for it.
+Promise: a page that is not there is None. A tree that is gone is a TreeError, and never looks like a missing page.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ T = TypeVar("T")
 
 
 def candidates(query: str) -> list[str]:
-    """Give the normal forms of the URLs that somebody may mean; none if it is no URL.
+    """Give the normal forms of the URLs that a query may mean; none if it is not a URL.
 
     >>> candidates("HTTP://Example.com/a#b"), candidates("example.com/x"), candidates("some words")
     (['http://example.com/a'], ['https://example.com/x', 'http://example.com/x'], [])
@@ -49,7 +48,7 @@ def candidates(query: str) -> list[str]:
 
 
 def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
-    """Give what a list of pages shows of one."""
+    """Give the fields of a record that a list of pages shows."""
     common = {"url": record.url, "host": urls.host(record.url), "key": record.key, "status": record.status}
     if isinstance(record, ErrorRecord):
         said = {"class": record.class_, "message": record.message, "attempts": record.attempts}
@@ -59,7 +58,7 @@ def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
 
 
 def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
-    """Give all fields of a record by their names in the file, those without a value left out."""
+    """Give all fields of a record that have a value, by their names in the file."""
     if record is None:
         return None
     found = {field.name.rstrip("_"): getattr(record, field.name) for field in fields(record)}
@@ -67,7 +66,7 @@ def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
 
 
 def find(tree: Tree, query: str) -> dict[str, Any] | None:
-    """Find the page of a URL: its detail, or, if none of its spellings is there, None."""
+    """Find the page of a query; None if there is none for any spelling."""
     for url in candidates(query):
         found = detail(tree, urls.host(url), urls.key(url))
         if found is not None:
@@ -76,7 +75,7 @@ def find(tree: Tree, query: str) -> dict[str, Any] | None:
 
 
 def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
-    """Give all that is known of a page: record, failure, damage to their files, and where its URL was found."""
+    """Give all that is known about a page: record, failure, damaged files, and where its URL was found."""
     damages: list[str] = []
     record = _read(lambda: tree.page(host, key), damages)
     error = _read(lambda: tree.error(host, key), damages)
@@ -96,7 +95,7 @@ def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
 
 
 def _referrer(tree: Tree, host: str, key: str) -> dict[str, Any]:
-    """Give the page where a URL was found, if it is of the same host: else only its key is known."""
+    """Give the page where a URL was found if it is on the same host; else only its key is known."""
     record = _read(lambda: tree.page(host, key), [])
     return brief(record) if record is not None else {"key": key}
 
@@ -131,11 +130,11 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
 
 
 def inert(html: str) -> str:
-    """Make a page that is to be shown lead nowhere.
+    """Make sure that a page which is shown cannot connect to any server.
 
-    Chromium connects to a server before it asks any policy: for `<link rel=preconnect>`, for frames, for a link that is
-    followed. So every `href=` gets a zero-width space within, and frames other names. It is done to the text, whatever
-    a parser would take it for; text that is shown looks the same, and links still look like links.
+    Chromium connects before it checks a policy: for `<link rel=preconnect>`, for frames, for a link that is clicked. So
+    every `href=` gets a zero-width space, and frames get another name. The text is changed without parsing it. What is
+    shown looks the same, and links still look like links.
 
     >>> inert("<a HREF =b>")[:12].encode("ascii", "namereplace").decode()
     '<a HR\\\\N{ZERO WIDTH SPACE}EF =b>'

@@ -1,11 +1,12 @@
-"""Searches that read many files of a tree: which page links to a URL, which URL has a text in it, examples of failures.
+"""Searches that read many files of a tree: pages that link to a URL, pages with a text in URL or title, failures.
 
 Vocabulary:
-  find      {"page": …}: something that was looked for
+  find      {"page": …}: a page that matches
   progress  {"looked": n, "hosts": n}: how far a search is, about twice a second
-  end       {"end": "all" | "enough" | "time"}: the last of a search, and why it is; "all": nothing was left out
+  end       {"end": "all" | "enough" | "time"}: the last event, and why the search ended; "all": everything was read
 
-Promise: a search is bounded, in what it finds and in time; it tells how far it is, and ends when nobody listens.
+Promise: a search is limited in time and in the number of pages it finds. It reports its progress, and ends when the
+client has gone.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Kind = type[PageRecord] | type[ErrorRecord]
 
 
 def links_in(tree: Tree, url: str, host: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
-    """Search for pages that link to `url` (a normal form): those of its own `host` first, then all others."""
+    """Search for pages that link to `url` (a normal form), first on its own `host`, then on all others."""
     needle = json.dumps(url, ensure_ascii=False).encode()
     hosts = [host, *(name for name in tree.hosts(LINKS) if name != host)]
 
@@ -48,7 +49,7 @@ def links_in(tree: Tree, url: str, host: str, clock: Callable[[], float] = time.
 
 
 def matching(tree: Tree, host: str, text: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
-    """Search the stored pages of a host for those with `text` in URL or title, in any case."""
+    """Search a host for stored pages with `text` in URL or title; upper and lower case are the same."""
     wanted = text.lower()
 
     def how(record: PageRecord) -> str | None:
@@ -60,7 +61,7 @@ def matching(tree: Tree, host: str, text: str, clock: Callable[[], float] = time
 
 
 def _how(record: PageRecord, url: str) -> str | None:
-    """Say how a page leads to a URL; None if it does not."""
+    """Say how a page links to a URL; None if it does not."""
     how = record.names(url)
     if how in ("link", "sitemap"):
         return "canonical" if record.canonical == url else "link"
@@ -95,7 +96,7 @@ def _search(
 
 
 def _files(tree: Tree, room: str, hosts: Iterable[str]) -> Generator[tuple[int, bytes | None]]:
-    """Read the files of hosts: (how many hosts before it and with it, bytes); each host begins with a None."""
+    """Read the files of hosts: (the number of the host, bytes). Each host begins with a None."""
     with ThreadPoolExecutor(READERS, thread_name_prefix="scan") as pool:
         for number, host in enumerate(hosts, 1):
             yield number, None
@@ -133,7 +134,7 @@ def page_of(tree: Tree, host: str, room: str, page: int) -> Event:
 
 
 def examples(tree: Tree, chance: random.Random | None = None) -> Event:
-    """Give some failures of each class, out of a few hundred files of hosts chosen at random."""
+    """Give some failures of each class, from a few hundred files of randomly chosen hosts."""
     chance = chance or random.Random()
     hosts = tree.hosts(ERRS)
     hosts = chance.sample(hosts, min(len(hosts), _SAMPLE_HOSTS))

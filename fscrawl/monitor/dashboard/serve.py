@@ -1,4 +1,4 @@
-"""The dashboard's process: an address to listen on, and an end by Ctrl-C that waits for nobody."""
+"""The process of the dashboard: it listens on an address, and ends at once on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BACKLOG = 128
 
 
 class _Server(uvicorn.Server):
-    """A server whose streams end when it is told to."""
+    """A server that ends its streams when it is told to stop."""
 
     def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
         super().__init__(config)
@@ -38,7 +38,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._dashboard.close)
-        last = threading.Timer(_LAST_RESORT_S, os._exit, [EXIT_OK])  # for a thread that waits for a share that hangs
+        last = threading.Timer(_LAST_RESORT_S, os._exit, [EXIT_OK])  # if a thread waits for a share that hangs
         last.daemon = True
         last.start()
         super().handle_exit(sig, frame)
@@ -61,7 +61,7 @@ def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
         log_level="critical",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # whoever asks says what they like in them
+        proxy_headers=False,  # a client can write anything into them
         timeout_graceful_shutdown=_GRACE_S,
     )
     _announce(root, listener, token)
@@ -71,11 +71,11 @@ def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
         sys.stderr.write("\n")
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(EXIT_OK)  # the interpreter would wait for threads that wait for a share
+    os._exit(EXIT_OK)  # do not wait for threads that wait for a share
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bind and listen; UsageError, in a line that says which option to change, if that cannot be."""
+    """Bind and listen; UsageError, which names the option to change, if that is not possible."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -88,10 +88,10 @@ def listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UsageError(f"--port {port}: something listens there already; choose another, or 0 for any") from error
+            raise UsageError(f"--port {port}: this port is in use; choose another, or 0 for any free port") from error
         if error.errno == errno.EACCES:
-            raise UsageError(f"--port {port}: not permitted; choose one above 1023") from error
-        raise UsageError(f"--host {host}: cannot listen there: {error.strerror or error}") from error
+            raise UsageError(f"--port {port}: not permitted; choose a port above 1023") from error
+        raise UsageError(f"--host {host}: cannot listen on this address: {error.strerror or error}") from error
     return listener
 
 
@@ -101,8 +101,8 @@ def _announce(root: Path, listener: socket.socket, token: str | None) -> None:
     fragment = f"#token={token}" if token else ""
     sys.stdout.write(f"dashboard of {root}:  http://{shown}:{port}/{fragment}\n")
     if token:
-        sys.stdout.write("whoever has this address can pause, resume and stop the crawl, and add seeds\n")
+        sys.stdout.write("anyone who has this address can pause, resume and stop the crawl, and add seeds\n")
     if not (host.startswith("127.") or host == "::1"):
-        sys.stdout.write("warning: whoever reaches this machine can read the crawl, and nothing is encrypted\n")
-    sys.stdout.write("Ctrl-C ends it\n")
+        sys.stdout.write("warning: anyone who can reach this machine can read the crawl; nothing is encrypted\n")
+    sys.stdout.write("press Ctrl-C to end\n")
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""What the page is told of a look at the crawl: a JSON object. Pure.
+"""The summary of a snapshot for the page: a JSON object. Pure.
 
-Promise: it has the same size for a crawl of an hour and of a month: of machines that are over only the last hundred are
-listed, at most eight machines have curves of their own, and a curve has a fixed number of points.
+Promise: its size does not depend on how long the crawl has run. It lists only the last hundred machines that have left
+or died, at most eight machines have their own curves, and a curve has a fixed number of points.
 """
 
 from __future__ import annotations
@@ -19,57 +19,57 @@ from fscrawl.monitor.state import state_of
 WINDOWS = {"10min": 600.0, "1h": 3600.0}
 POINTS = 120
 _FEWEST_POINTS = 24
-_OWN_CURVES = 8  # as many colours can be told apart
+_OWN_CURVES = 8  # more colours cannot be told apart
 _LISTED = 100
 _MINUTE_S = 60.0
 _Curves = dict[str, list[float | None]]
 
 
-def summary(view: Snapshot, window: str) -> dict[str, Any]:
-    """Give the state of a view, with the curves of a window of WINDOWS."""
-    alive = view.alive()
-    shown = [*alive, *_lately(view)]
-    charted = _charted(view.machines, view.now - WINDOWS[window])
+def summary(snapshot: Snapshot, window: str) -> dict[str, Any]:
+    """Give the summary of a snapshot. `window`: which of WINDOWS the curves cover."""
+    alive = snapshot.alive()
+    shown = [*alive, *_gone_lately(snapshot)]
+    charted = _charted(snapshot.machines, snapshot.now - WINDOWS[window])
     colours = {machine.name: number for number, machine in enumerate(charted[:_OWN_CURVES])}
     return {
-        "now": round(view.now, 1),
-        "crawl": view.crawl,
-        "state": state_of(view).value,
-        "meaning": state_of(view).meaning,
-        "signs": list(view.signs),
-        "settings_trouble": view.settings_trouble,
-        "totals": _totals(view),
-        "machines": [{**_row(machine, view), "colour": colours.get(machine.name)} for machine in shown],
-        "unlisted": len(view.machines) - len(shown),
-        "errors": [[name, number] for name, number in view.errors().most_common() if number],
-        "slow": [[each.host, each.value] for each in view.worst("slow")],
-        "failing": [[each.host, each.value] for each in view.worst("failing")],
-        "curves": _curves(charted, _grid(charted, view.now, WINDOWS[window] / POINTS)),
+        "now": round(snapshot.now, 1),
+        "crawl": snapshot.crawl,
+        "state": state_of(snapshot).value,
+        "meaning": state_of(snapshot).meaning,
+        "signs": list(snapshot.signs),
+        "settings_trouble": snapshot.settings_trouble,
+        "totals": _totals(snapshot),
+        "machines": [{**_row(machine, snapshot), "colour": colours.get(machine.name)} for machine in shown],
+        "unlisted": len(snapshot.machines) - len(shown),
+        "errors": [[name, number] for name, number in snapshot.errors().most_common() if number],
+        "slow": [[each.host, each.value] for each in snapshot.worst("slow")],
+        "failing": [[each.host, each.value] for each in snapshot.worst("failing")],
+        "curves": _curves(charted, _grid(charted, snapshot.now, WINDOWS[window] / POINTS)),
     }
 
 
-def _lately(view: Snapshot) -> list[MachineStatus]:
-    over = [machine for machine in view.machines if machine.state != "alive"]
+def _gone_lately(snapshot: Snapshot) -> list[MachineStatus]:
+    over = [machine for machine in snapshot.machines if machine.state != "alive"]
     return heapq.nlargest(_LISTED, over, key=lambda machine: machine.last.at)
 
 
-def _totals(view: Snapshot) -> dict[str, Any]:
-    alive = bool(view.alive())
-    ends_in_s = view.ends_in_s()
+def _totals(snapshot: Snapshot) -> dict[str, Any]:
+    alive = bool(snapshot.alive())
+    ends_in_s = snapshot.ends_in_s()
     return {
-        "pages": int(view.total("pages")),
-        "bytes": int(view.total("bytes")),
-        "errors": view.errors().total(),
-        "pending": int(view.at_work("pending")) if alive else None,
-        "in_flight": int(view.at_work("in_flight")) if alive else None,
-        "free_bytes": view.free_bytes,
-        "rates": {name: round(view.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
-        "bytes_rate": round(view.rate(WINDOWS_S["1 min"], "bytes")),
+        "pages": int(snapshot.total("pages")),
+        "bytes": int(snapshot.total("bytes")),
+        "errors": snapshot.errors().total(),
+        "pending": int(snapshot.at_work("pending")) if alive else None,
+        "in_flight": int(snapshot.at_work("in_flight")) if alive else None,
+        "free_bytes": snapshot.free_bytes,
+        "rates": {name: round(snapshot.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
+        "bytes_rate": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
         "ends_in_s": None if ends_in_s is None else round(ends_in_s),
     }
 
 
-def _row(machine: MachineStatus, view: Snapshot) -> dict[str, Any]:
+def _row(machine: MachineStatus, snapshot: Snapshot) -> dict[str, Any]:
     last = machine.last
     return {
         "name": machine.name,
@@ -83,14 +83,14 @@ def _row(machine: MachineStatus, view: Snapshot) -> dict[str, Any]:
         },
         "memory": last.memory,
         "beat_at": round(machine.seen_at, 1),
-        "other_settings": view.uses_other_settings(machine),
+        "other_settings": snapshot.uses_other_settings(machine),
     }
 
 
 def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineStatus]:
-    """Give the machines that beat since then: the fastest come first where there are many, else the oldest.
+    """Give the machines with beats since then. The first eight get their own curves: those with the most pages.
 
-    The order is by the first beat, so that a machine keeps its colour when others join.
+    These eight are in the order of their first beat, so that a machine keeps its colour when others join.
     """
     found = [machine for machine in machines if len(machine.history) > 1 and machine.last.at > since]
     found.sort(key=lambda machine: (-machine.last.pages, machine.name))
@@ -99,9 +99,9 @@ def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineSta
 
 
 def _grid(charted: Sequence[MachineStatus], now: float, step_s: float) -> Grid:
-    """Lay the moments: up to when all machines that are alive have said something, past which a sum would be of some.
+    """Choose the moments of the curves. They end where every live machine has a beat, so that no sum lacks a machine.
 
-    A crawl that began lately is drawn from its beginning.
+    A crawl that began recently is drawn from its beginning.
     """
     said = [machine.last.at for machine in charted if machine.state == "alive"]
     until = max(min(said, default=now), now - _MINUTE_S)

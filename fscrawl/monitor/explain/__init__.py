@@ -1,13 +1,13 @@
-"""What a tree knows of one URL; and where it is not stored, why: the answer to "why is this page missing".
+"""What a tree knows about one URL, and why it is not stored: the answer to "why is this page missing?".
 
 Vocabulary:
-  asked      what the user gave: a URL, or the 24 digits of a key
-  line       a URL's line in a feed: who discovered it, how deep, on which page; a seed is one of `seeds.txt`
-  reason     why a URL is not stored, or not yet: a name for programs, words for people, and what to do
-  waiting    it has a line, and is neither stored nor failed: it is fetched when its turn comes
+  asked      what the user entered: a URL, or the 24 digits of a key
+  line       a URL's line in a feed: who discovered it, at which depth, on which page; or its line in `seeds.txt`
+  reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
+  waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
 
-Promise: reads only. What cannot be known from what is stored is said so. Of all link files only those with the right
-name are read, unless `inlinks` asks for all. `noindex` is no reason: such pages are stored, and left out by the export.
+Promise: it only reads. It says so if the stored data cannot tell. It reads only link files with the right name, unless
+`inlinks` asks for all of them. `noindex` is no reason: such pages are stored, and only the export leaves them out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fscrawl.fleet.feed import Found, parse_line
 from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.flags import format_flags
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
-from fscrawl.monitor.explain.inlinks import host_of, inlinks, place_of, record_of
+from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.layout import ERRS, LINKS, PAGE_ROOMS, is_key
@@ -31,16 +31,16 @@ from fscrawl.store import Tree
 
 __all__ = ["Explanation", "explain"]
 
-_MOST_HOPS = 20  # a browser's patience with redirects
+_MOST_HOPS = 20  # as browsers do
 _MOST_LINES = 100
 
 
 def explain(
     tree: Tree, settings: Settings, seeds: frozenset[str], asked: str, *, all_inlinks: bool = False, bar: bool = False
 ) -> Explanation:
-    """Look a URL, or a key, up in an open tree; TreeError if that cannot be read.
+    """Look up a URL or a key in an open tree; TreeError if the tree cannot be read.
 
-    `settings`, `seeds`: the tree's, normal forms. `all_inlinks`: read all link files; `bar`: show one meanwhile.
+    `settings`, `seeds`: of the tree; seeds are normal forms. `all_inlinks`: read all link files. `bar`: show progress.
     """
     return _Inquiry(tree, settings, seeds, asked).run(all_inlinks=all_inlinks, bar=bar)
 
@@ -69,9 +69,9 @@ class _Inquiry:
         if it.page is not None:
             it.redirects = list(self._chain(it.page))
             return it
-        view = Observer(self._tree, lambda: self._settings).look()
-        self._find_holder({machine.name: machine.state for machine in view.machines})
-        it.reasons += Why(self._tree, self._settings, self._seeds, it, view).reasons(it.url)
+        snapshot = Observer(self._tree, lambda: self._settings).look()
+        self._find_holder({machine.name: machine.state for machine in snapshot.machines})
+        it.reasons += Why(self._tree, self._settings, self._seeds, it, snapshot).reasons(it.url)
         return it
 
     # -- what it is called
@@ -87,12 +87,12 @@ class _Inquiry:
             bare = urls.normalise(it.url, drop_query=True)
             if bare != it.url:
                 it.url = bare
-                it.notes.append("crawl.drop_query is set: a page is the same with any query")
+                it.notes.append("crawl.drop_query is set, so the query is not part of the URL")
         if it.url is not None:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
     def _find_url(self) -> None:
-        """Find whose key it is: a file's name tells the host, a feed or the seeds have the URL."""
+        """Find the URL of a key: a file name gives the host, and a feed or the seeds have the URL."""
         it = self._it
         for room in PAGE_ROOMS[1:]:
             it.host = host_of(self._tree, it.key, room) or it.host
@@ -112,31 +112,31 @@ class _Inquiry:
         it = self._it
         it.shard = self._shard() if it.host else -1
         for room in PAGE_ROOMS if it.host else ():
-            place = place_of(self._tree, room, it.host, it.key)
-            data = self._tree.files.read(place)
+            path = tree_path_of(self._tree, room, it.host, it.key)
+            data = self._tree.files.read(path)
             if data is None:
                 continue
-            it.files[place] = len(data)
+            it.files[path] = len(data)
             try:
                 if room == LINKS:
                     it.page = PageRecord.from_json(data)
                 elif room == ERRS:
                     it.error = ErrorRecord.from_json(data)
             except RecordError as error:
-                self._torn(place, error)
+                self._torn(path, error)
         record = it.page or it.error
         if it.url is None and record is not None:
             it.url = record.url
         if it.page is not None and it.page.sha256 and len(it.files) < 2:
-            it.notes.append("its body is missing:  fscrawl audit --repair  has it fetched again")
+            it.notes.append("its body is missing; to fetch it again:  fscrawl audit --repair")
 
-    def _torn(self, place: str, error: RecordError) -> None:
+    def _torn(self, path: str, error: RecordError) -> None:
         self._it.reasons.append(
-            Reason("torn", f"{place} cannot be read: {error}", f"fscrawl audit --root {self._tree.root} --repair")
+            Reason("torn", f"{path} cannot be read: {error}", f"fscrawl audit --root {self._tree.root} --repair")
         )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:
-        """Follow redirects as far as they are stored; a loop ends where it closes."""
+        """Follow redirects as far as they are stored; a loop is followed once."""
         seen = {page.url}
         ahead = page.redirect
         while ahead is not None and len(seen) < _MOST_HOPS:
@@ -148,7 +148,7 @@ class _Inquiry:
             ahead = stored.redirect if stored else None
 
     def _find_source(self) -> None:
-        """Find where it was discovered: its record says it, or its lines."""
+        """Find where the URL was discovered, by its record or by its lines."""
         it = self._it
         record = it.page or it.error
         if it.page is None:

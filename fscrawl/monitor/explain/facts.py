@@ -1,4 +1,4 @@
-"""What is known of a URL, as values."""
+"""The facts about a URL, as values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Reason(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A URL's line in the feed of `machine` ("" for `seeds.txt`). `found_on`: URL of the page of the key `referrer`."""
+    """A URL's line in the feed of `machine` ("" for `seeds.txt`). `found_on`: URL of the page with key `referrer`."""
 
     machine: str
     depth: int
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """One step of a chain of redirects; `status` is None where it is not stored."""
+    """One step of a chain of redirects; `status` is None if the page is not stored."""
 
     url: str
     status: int | None
@@ -37,9 +37,9 @@ class Hop(NamedTuple):
 
 @dataclass
 class Explanation:
-    """What is known of a URL. `files`: path from the root → bytes. `inlinks` is None where nobody asked for them.
+    """What is known about a URL. `files`: tree path → bytes. `inlinks` is None unless they were asked for.
 
-    `holder`: who has the lease of its shard, "" for nobody; `holder_state`: "alive", "left", "dead" or "".
+    `holder`: the machine with the lease of its shard, "" if there is none; `holder_state`: "alive", "left", "dead", "".
     """
 
     asked: str
@@ -64,7 +64,7 @@ class Explanation:
         return self.page is not None
 
     def as_json(self) -> dict[str, Any]:
-        """Give all of it as values of JSON; of the record the number of its links in place of them."""
+        """Give all of it as JSON values; of the links in the record only their number."""
         rows = ("redirects", "lines", "reasons")
         facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
         facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}

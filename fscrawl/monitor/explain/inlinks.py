@@ -1,10 +1,11 @@
-"""Who links to a page: from the link files of a tree, by name where a key is known, else by reading all of them.
+"""Which pages link to a URL, from the link files of a tree: by file name if a key is known, else by reading all files.
 
 Vocabulary:
-  inlink     a stored page that names a URL, and how: "link", "nofollow", "redirect" or "sitemap"
-  by name    a key tells the file's name but not its host, so each host is asked for it
+  inlink     a stored page that links to a URL, and how: "link", "nofollow", "redirect" or "sitemap"
+  by name    a key gives the name of a file but not its host, so all hosts are tried
 
-Promise: reads only, several files at a time, and in memory what is found. A torn record is skipped; the audit finds it.
+Promise: it only reads, several files at a time, and keeps only what it finds. Torn records are skipped: the audit
+reports them.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from fscrawl.util.parallel import READERS, in_turn
 
 
 class Inlink(NamedTuple):
-    """A stored page that names a URL. `how`: see above; `depth`: what the URL's would be by this way."""
+    """A stored page that links to a URL. `how`: see above; `depth`: the depth of the URL by this link."""
 
     url: str
     how: str
     depth: int
 
 
-def place_of(tree: Tree, room: str, host: str, key: str) -> str:
-    """Give the path of a page's file from the root."""
+def tree_path_of(tree: Tree, room: str, host: str, key: str) -> str:
+    """Give the tree path of a page's file."""
     return tree.tree_path(room, host, key)
 
 
 def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
-    """Find the host that has a file of this key in `room`; `first` is asked first. None if there is none."""
+    """Find the host that has a file with this key in `room`, `first` before the others; None if there is none."""
     others = (host for host in sorted(tree.hosts(room)) if host != first)
-    if first and tree.files.read(place_of(tree, room, first, key)) is not None:
+    if first and tree.files.read(tree_path_of(tree, room, first, key)) is not None:
         return first
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
         asked = in_turn(pool, (partial(_has, tree, room, host, key) for host in others))
@@ -46,13 +47,13 @@ def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
 
 
 def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
-    return host if tree.files.read(place_of(tree, room, host, key)) is not None else None
+    return host if tree.files.read(tree_path_of(tree, room, host, key)) is not None else None
 
 
 def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
-    """Find the record of a key, on `first` or another host; None if it is not stored, or torn."""
+    """Find the record of a key, on `first` or another host; None if there is none or it is torn."""
     host = host_of(tree, key, LINKS, first)
-    return None if host is None else _record(tree.files.read(place_of(tree, LINKS, host, key)))
+    return None if host is None else _record(tree.files.read(tree_path_of(tree, LINKS, host, key)))
 
 
 def _record(data: bytes | None) -> PageRecord | None:
@@ -63,9 +64,9 @@ def _record(data: bytes | None) -> PageRecord | None:
 
 
 def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
-    """Give the stored pages that name a normal form, by reading all link files; `bar`: show one on standard error."""
+    """Give the stored pages that link to a URL (a normal form), from all link files. `bar`: show progress on stderr."""
     hosts = sorted(tree.hosts(LINKS))
-    quoted = f'"{url}"'.encode()  # a normal form is ASCII, and no character of it is escaped in JSON
+    quoted = f'"{url}"'.encode()  # a normal form is ASCII, and JSON escapes none of its characters
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
         names = [(host, key) for host in hosts for key in tree.keys(LINKS, host)]
         jobs = (partial(_read, tree, host, key, quoted) for host, key in names)
@@ -76,7 +77,7 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
 
 
 def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
-    data = tree.files.read(place_of(tree, LINKS, host, key))
+    data = tree.files.read(tree_path_of(tree, LINKS, host, key))
     return _record(data) if data is not None and quoted in data else None  # most need no parsing
 
 
