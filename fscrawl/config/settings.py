@@ -25,8 +25,9 @@ from fscrawl.config.credentials import check_auth
 from fscrawl.config.proxies import check_proxies
 from fscrawl.config.toml_text import one_line, to_toml
 from fscrawl.errors import SettingsError
+from fscrawl.storage.layout import SETTINGS
 
-FILE = "crawl.toml"
+FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
 USER_AGENT = f"fscrawl/{__version__} (no contact given)"
 
