@@ -1,11 +1,11 @@
-"""The report as one HTML file: no script, no picture, no font, nothing to be fetched. Pure.
+"""The report as one HTML file: no script, no picture, no font, no requests. Pure.
 
 Vocabulary:
-  section   a heading with plots and tables; one without anything to show is left out
+  section   a heading with plots and tables; an empty one is left out
   cell      the markup of one field of a table
 
-Promise: whatever came from the web goes through `escaped`, and only URLs of http and https become links; a policy in
-the head forbids scripts and requests besides. The file reads well light, dark and printed.
+Promise: all text from the web goes through `escaped`, and only http and https URLs become links. A policy in the head
+forbids scripts and requests, too. The file can be read in light, dark and print.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fscrawl.util.humanize import DAY_S, count, size, span
 
 TOP_HOSTS = 20
 _TOP_BARS = 12
-_FEW_RECORDS = 3  # a host of fewer is no slow host
+_FEW_RECORDS = 3  # a host with fewer records is not listed as slow
 _URL_CHARS = 100
 _TEXT_CHARS = 200
 
@@ -55,7 +55,7 @@ svg text{fill:var(--text);font-size:12px}.grid{stroke:var(--rule)}.line{fill:non
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report is made of. `shown`: duplicates with a record of each; `made_at`: UNIX time."""
+    """The contents of a report. `shown`: duplicates, each with a record; `made_at`: UNIX time."""
 
     root: str
     crawl: str
@@ -220,7 +220,7 @@ def _sizes(totals: Totals) -> str:
 
 
 def _range_of(bits: int) -> str:
-    """Name the sizes of a number of bits.
+    """Name the range of sizes with this number of bits.
 
     >>> _range_of(0), _range_of(1), _range_of(11)
     ('empty', '1 B', '1 KiB to 2 KiB')
@@ -312,7 +312,7 @@ def _machines(machines: Iterable[MachineStatus]) -> str:
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Give a table of cells that are markup already; a head that begins with # is of numbers. "" without rows."""
+    """Give a table; its cells are markup. A head that begins with # is a column of numbers. "" without rows."""
     if not rows:
         return ""
     kinds = ['class="n"' if head.startswith("#") else "" for head in heads]
@@ -327,7 +327,7 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 def _link(url: str) -> str:
-    """Give a URL as a link, or as text if it is none of the web."""
+    """Give a URL as a link, or as text if it is not http or https."""
     shown = escaped(cut(url, _URL_CHARS))
     if not url.startswith(("http://", "https://")):
         return shown

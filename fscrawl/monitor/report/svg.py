@@ -4,9 +4,9 @@ Vocabulary:
   line chart   a line over time, with the area below it
   bars         one horizontal bar a row, its label on the left and its value on the right
 
-Promise: labels may come from the web: they are escaped, and cut where they are long. Each plot has a title and a
-description for those who hear it; its colours are CSS variables of the page (`--accent`, `--soft`), so it is light or
-dark as the page is.
+Promise: labels may come from the web: they are escaped, and long ones are cut. Each plot has a title and a description
+for screen readers. Its colours are CSS variables of the page (`--accent`, `--soft`), so it is light or dark like the
+page.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What the records of a tree add up to: every link record and every failure, read once, several at a time.
+"""Totals over the records of a tree. Every link record and every failure is read once, several at a time.
 
 Vocabulary:
-  fact       what is kept of one record while it is counted: no links, no headers
-  example    a URL that shows what a count is of
+  fact       the part of a record that is counted: no links, no headers
+  example    a URL that is shown beside a count
   fingerprint  the first 64 bits of a body's SHA-256: bodies are duplicates if they agree
 
-Promise: memory grows with the number of hosts and by 24 bytes a page, not with the pages' links or headers. What the
-web makes up (content types, reasons) is counted up to a number of different ones, and the rest together.
+Promise: memory grows with the number of hosts and by 24 bytes a page, not with links or headers. Names that come from
+the web (content types, reasons) are counted up to a number of different names, and all others together.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from fscrawl.util.parallel import READERS, in_turn
 OTHER = "(other)"
 TOP = 10  # pages of a kind that are named
 EXAMPLES = 3
-_DIFFERENT = 10_000  # names from the web that are counted apart
+_DIFFERENT = 10_000  # names from the web that are counted separately
 _BATCH = 16  # records that one reader reads at a time
 _NAME_CHARS = 100
 _KEY_BYTES = 12
-_PARTS = 16  # of the fingerprints, counted one after the other
-_MOST = 1 << 62  # of a number in a record that somebody wrote by hand
+_PARTS = 16  # of the fingerprints; one part is counted at a time
+_MOST = 1 << 62  # a higher number in a record was not written by fscrawl
 _SHA = re.compile(r"[0-9a-f]{64}\Z")
 TORN, GONE = "torn", "gone"
 
@@ -71,7 +71,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Host:
-    """What there is of a host. `elapsed_s`: of all its `records`, redirects and skipped ones among them."""
+    """The totals of a host. `elapsed_s`: of all its `records`, including redirects and skipped ones."""
 
     pages: int = 0
     bytes: int = 0
@@ -108,7 +108,7 @@ class Best:
 
 
 class Bodies:
-    """Which bodies are the same, in 24 bytes a page."""
+    """Finds bodies that are the same, with 24 bytes a page."""
 
     def __init__(self) -> None:
         self._prints = array("Q")
@@ -121,7 +121,7 @@ class Bodies:
         self._keys += bytes.fromhex(key)
 
     def duplicates(self, hosts: list[str]) -> tuple[int, int, list[Duplicate]]:
-        """Give how many pages have a body that another has, how many such bodies there are, and those of most pages."""
+        """Give the number of pages that share a body, the number of such bodies, and those with the most pages."""
         pages = bodies = 0
         best = Best()
         for part in range(_PARTS):
@@ -170,7 +170,7 @@ class Totals:
     last: str = ""
 
     def count(self, host: str, number: int, fact: Fact) -> None:
-        """Count a page; `number`: its host's place in `names`."""
+        """Count a page; `number`: the index of its host in `names`."""
         there = self.hosts.setdefault(host, Host())
         there.records += 1
         there.elapsed_s += fact.elapsed_s
@@ -251,7 +251,7 @@ def _several(one: Callable[[str, str], T], host: str, keys: list[str]) -> list[T
 def _one(
     tree: Tree, room: str, get: Callable[[str, str], T], warn: Callable[[str], None], host: str, key: str
 ) -> T | str:
-    """Read what counts of a record; TORN if it is, GONE if it is not there any more: a failure that has healed."""
+    """Read the fact of a record; TORN if it is torn, GONE if it was removed: a failure whose page was stored since."""
     for tries_left in (2, 1, 0):
         try:
             return get(host, key)
@@ -267,7 +267,7 @@ def _one(
 
 
 def fact_of(record: PageRecord, key: str) -> Fact:
-    """Give what counts of a record; `key`: its file's."""
+    """Give the fact of a record; `key`: of its file."""
     return Fact(
         key=key,
         url=record.url,
@@ -287,7 +287,7 @@ def fact_of(record: PageRecord, key: str) -> Fact:
 
 
 def failure_of(record: ErrorRecord) -> Failure:
-    """Give what counts of a failure."""
+    """Give the part of an error record that is counted."""
     return Failure(record.class_[:_NAME_CHARS], record.url, record.message)
 
 
