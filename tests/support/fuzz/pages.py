@@ -143,11 +143,11 @@ def _links(data: bytes, parser: str) -> None:
     assert webencodings.lookup(page.encoding) is not None or page.encoding == "replacement"
 
 
-def _tame(data: bytes) -> None:
-    tamed = html_limits.limit_html(data)
-    assert len(tamed) <= len(data)
-    if tamed is not data:
-        LexborHTMLParser(tamed)
+def _limit_html(data: bytes) -> None:
+    limited = html_limits.limit_html(data)
+    assert len(limited) <= len(data)
+    if limited is not data:
+        LexborHTMLParser(limited)
 
 
 def _text(data: bytes) -> None:
@@ -318,7 +318,7 @@ TARGETS = (
         "links-html5lib", lambda data: _links(data, "html5lib"), TAGS, _PAGES,
         options=10, reach=60_000, bytes_per_s=30_000, corpus=_HTML[:2],
     ),
-    Target("taming", _tame, TAGS, _PAGES, corpus=_HTML),
+    Target("html-limits", _limit_html, TAGS, _PAGES, corpus=_HTML),
     Target("text", _text, TAGS, _PAGES, corpus=_HTML),
     Target("fields", _fields, TAGS, _PAGES, corpus=_HTML),
     Target("encoding", _encoding, TAGS, _PAGES, options=10, corpus=_HTML),
