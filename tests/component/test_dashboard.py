@@ -258,14 +258,14 @@ def test_port_that_is_taken(served: Served, grown: Grown) -> None:
     ) as second:
         done = second.wait()
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"fscrawl: --port {served.port}: something listens there already; choose another, or 0 for any\n"
+    assert done.err == f"fscrawl: --port {served.port}: this port is in use; choose another, or 0 for any free port\n"
 
 
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
         (["--port", "65536"], 2, "must be a number from 0 to 65535"),
-        (["--host", "192.0.2.1"], 2, "--host 192.0.2.1: cannot listen there"),
+        (["--host", "192.0.2.1"], 2, "--host 192.0.2.1: cannot listen on this address"),
         (["--root", "nowhere"], 75, "is the share mounted?"),
     ],
 )
@@ -304,7 +304,7 @@ def test_every_address(grown: Grown) -> None:
         assert running.process.stdout is not None
         said = running.process.stdout.readline().decode() + running.process.stdout.readline().decode()
         port = int(re.search(r":(\d+)/", said)[1])
-        assert "whoever reaches this machine can read the crawl" in said
+        assert "anyone who can reach this machine can read the crawl" in said
         assert get(port, b"/api/state", b"Host: 127.0.3.7") == 200
         assert get(port, b"/api/state", b"Host: evil.example") == 400
 
