@@ -17,7 +17,7 @@ from fscrawl.storage import creation, retrying
 from tests.support import effort
 from tests.support.frontiers import chosen
 
-_LIMIT_S = 0.05
+_LIMIT_S = 0.25  # a second try comes within it, on a busy machine, too
 
 
 @pytest.fixture(autouse=True)
