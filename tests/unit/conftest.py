@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis.internal import charmap
+from hypothesis import find
+from hypothesis import strategies as st
 
 from fscrawl.fleet import heartbeat
 from fscrawl.frontier.frontier import Frontier
@@ -51,8 +52,11 @@ LIMIT_CPU_S = 0.5
 
 @pytest.fixture(scope="session", autouse=True)
 def _warm() -> None:
-    """Compute once what would else be the first test's cost: hypothesis's table of Unicode takes up to a second."""
-    charmap.charmap()
+    """Compute before the first test what it would be blamed for: hypothesis's tables of Unicode take a second or two.
+
+    They are kept in .hypothesis/, which a fresh checkout does not have.
+    """
+    find(st.text(), lambda text: True)
 
 
 @pytest.hookimpl(wrapper=True)
