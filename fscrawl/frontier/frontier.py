@@ -36,7 +36,7 @@ from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
 from fscrawl.frontier.retries import Retries
 from fscrawl.frontier.shards import Location, Shard, Shards
-from fscrawl.frontier.stored import Stored
+from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 
 
@@ -69,7 +69,7 @@ class Frontier:
     def __init__(
         self,
         settings: Settings,
-        stored: Stored | None = None,
+        stored: StoredPages | None = None,
         shards: int = 256,
         rng: random.Random | None = None,
         scratch: Scratch | None = None,

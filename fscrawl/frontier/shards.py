@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.frontier.seen import SeenSet
-from fscrawl.frontier.stored import Stored
+from fscrawl.frontier.stored import StoredPages
 
 
 class Location(NamedTuple):
@@ -47,7 +47,7 @@ def _shard_of_host(host: str, shards: int) -> int:
 class Shards:
     """The shards held, by number, and how many tasks of each are in flight."""
 
-    def __init__(self, count: int, *, by_url: bool, stored: Stored | None) -> None:
+    def __init__(self, count: int, *, by_url: bool, stored: StoredPages | None) -> None:
         """`count`: of the whole crawl. `stored`: what the tree holds already; None: nothing."""
         self.held: dict[int, Shard] = {}
         self.in_flight: Counter[int] = Counter()  # of shards that were let go, too

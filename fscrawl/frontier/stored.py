@@ -13,7 +13,7 @@ from fscrawl.storage.layout import ERRS, HTMLS, LINKS, PAGE_ROOMS
 from fscrawl.store import Tree
 
 
-class Stored(Protocol):
+class StoredPages(Protocol):
     """What the frontier asks, once for each host that it meets."""
 
     def keys(self, host: str) -> Iterable[str]:

@@ -7,7 +7,7 @@ from fscrawl.frontier.task import PageTask, RobotsTask
 A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
 
 
-class Stored:
+class StoredFake:
     """A tree that holds some URLs; `pages`: host → how many pages. `asked`: the hosts that it was asked about."""
 
     def __init__(self, *links, pages=None):

@@ -6,7 +6,7 @@ from fscrawl.frontier import hosts
 from fscrawl.frontier.flags import REFRESH, SITEMAP, SITEMAP_PART, Flags, parse_flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, RobotsTask
-from tests.support.frontiers import A, B, Stored, drain, fill, paths
+from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
 
 def test_task(make_frontier):
@@ -82,7 +82,7 @@ def test_give_back_robots(make_frontier):
 
 def test_again(make_frontier):
     """A URL that was seen is handed out once more if a user asks for another try, and its flags say so."""
-    frontier = make_frontier("politeness.delay=0", stored=Stored(A))
+    frontier = make_frontier("politeness.delay=0", stored=StoredFake(A))
     assert not frontier.add(A, 0, "")
     assert frontier.add(A, 2, "ref", flags=parse_flags("again=t"))
     task = frontier.take(0)
@@ -95,7 +95,7 @@ def test_again(make_frontier):
 
 def test_refresh(make_frontier):
     """A refresh is handed out although the URL was seen; with any other flags a URL is handed out once."""
-    frontier = make_frontier("politeness.delay=0", stored=Stored(A))
+    frontier = make_frontier("politeness.delay=0", stored=StoredFake(A))
     flags = [REFRESH, Flags(SITEMAP), Flags(SITEMAP_PART)]
     assert [frontier.add(A, 0, "", flags=each) for each in flags] == [True, False, False]
     assert [frontier.add(B, 0, "", flags=each) for each in flags[::-1]] == [True, False, True]

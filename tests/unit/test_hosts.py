@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.frontier import hosts
-from tests.support.frontiers import A, B, Stored, drain, fill, paths
+from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,9 @@ def test_random_order(make_frontier):
 
 def test_max_pages_per_host(make_frontier):
     """A host gives no more pages than the limit, with those stored before; the rest is dropped and counted."""
-    frontier = make_frontier("crawl.max_pages_per_host=3", "politeness.delay=0", stored=Stored(pages={"a.example": 1}))
+    frontier = make_frontier(
+        "crawl.max_pages_per_host=3", "politeness.delay=0", stored=StoredFake(pages={"a.example": 1})
+    )
     fill(frontier, *(A + str(n) for n in range(5)), B)
     stored = 0
     while (task := frontier.take(0)) is not None:

@@ -4,12 +4,12 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier import hosts
-from tests.support.frontiers import A, B, Stored, drain, fill
+from tests.support.frontiers import A, B, StoredFake, drain, fill
 
 
 def test_stored_before(make_frontier):
     """What is stored already counts as seen, and the tree is asked about a host once, when it is first met."""
-    stored = Stored(A + "done")
+    stored = StoredFake(A + "done")
     frontier = make_frontier(stored=stored)
     assert fill(frontier, A + "done", A + "new", B) == [False, True, True]
     assert stored.asked == ["a.example", "b.example"]
@@ -18,7 +18,7 @@ def test_stored_before(make_frontier):
 def test_stored_before_by_url(make_frontier):
     """With partition = "url" what is stored counts as seen in every shard of a host, whatever the order of holding."""
     done = [f"{A}{n}" for n in range(20)]
-    frontier = make_frontier("crawl.partition=url", shards=5, stored=Stored(*done))
+    frontier = make_frontier("crawl.partition=url", shards=5, stored=StoredFake(*done))
     fill(frontier, A + "new")
     for shard in range(5):
         frontier.hold(shard)
