@@ -1,0 +1,231 @@
+"""Machines of one process that take turns on a real tree; hearts and clocks are in the test's hands."""
+
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+from fscrawl import urls
+from fscrawl.config.settings import Settings, apply, render
+from fscrawl.config.watcher import EditWatcher
+from fscrawl.fleet import membership as module
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
+from fscrawl.fleet.membership import Membership
+from fscrawl.fleet.ownership import wanted_of
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.store import Tree, create
+
+SHARDS = 16
+ABANDONED = object()
+YEAR_S = 3.2e7
+
+
+class Heart:
+    """A heart that beats when told to."""
+
+    def __init__(self, log, machine, snapshot, *, beat_s, lease_s, permit):
+        self._log, self._snapshot = log, snapshot
+        self.beat_s, self.lease_s = beat_s, lease_s
+        self.suspended, self.age, self.asked, self.readmitted = False, 0.0, 0, 0
+        self.written, self.ended = [], None
+        self._write(Hello(machine))
+        self.beat()
+
+    def _write(self, line):
+        self._log.append(line_of(line))
+
+    def beat(self):
+        self.written = [*self.written[-1:], replace(self._snapshot(), number=1)]
+        self._write(self.written[-1])
+
+    def age_s(self):
+        return self.age
+
+    def readmit(self):
+        self.suspended = False
+        self.readmitted += 1
+
+    def beat_now(self):
+        self.asked += 1
+
+    def stop(self, **facts):
+        self.ended = Goodbye(self._snapshot(), **facts)
+        self._write(self.ended)
+
+    def abandon(self):
+        self.ended = ABANDONED
+
+    def close(self):
+        self._log.close()
+
+
+def hosts_wanted(by, among, count=1):
+    """Give hosts of different shards whose wanted machine is `by`."""
+    found, seen = [], set()
+    for n in range(1000):
+        host = f"h{n}.example"
+        shard = urls.shard(host, SHARDS)
+        if shard not in seen and wanted_of(shard, among) == by:
+            found.append(host)
+            seen.add(shard)
+    return found[:count]
+
+
+class Member:
+    """A machine: what its main loop does, with a web that answers from a dictionary."""
+
+    def __init__(self, world, name, *, reseed=False, skew_s=0.0, refresh_before=""):
+        self.world, self.name, self.skew_s = world, name, skew_s
+        tree = self.tree = Tree(world.root, name)
+        settings = world.settings()
+        self.warnings = []
+        self.watch = EditWatcher(tree, settings, frozenset(world.seeds), self.warnings.append)
+        stored = StoredOnTree(tree)
+        self.frontier = Frontier(settings, stored, shards=SHARDS)
+        self.membership = Membership(
+            tree,
+            self.frontier,
+            stored,
+            self.watch,
+            reseed=reseed,
+            counters=lambda: Beat(pages=7),
+            warn=self.warnings.append,
+            refresh_before=refresh_before,
+        )
+        world.made.append(self)
+        self._turn()
+        self.membership.join()
+        self.heart = self.membership._heart
+        world.members.append(self)
+
+    def _turn(self):
+        self.world.clock.skew_s = self.skew_s
+
+    @property
+    def now(self):
+        return self.world.clock.now + self.skew_s
+
+    @property
+    def held(self):
+        return set(self.membership.fleet.held)
+
+    def beat(self):
+        self._turn()
+        self.heart.beat()
+
+    def tick(self, *, starved=True):
+        self._turn()
+        self.world.clock.now += 2  # so that a round is due
+        changed = self.membership.tick(starved=starved)
+        if changed:
+            self.frontier.use(self.watch.settings)
+        return changed
+
+    def take(self):
+        self._turn()
+        return self.frontier.take(self.now)
+
+    def finish(self, task, links=()):
+        """Store the page, as a worker does, and take its links in, as the main loop does."""
+        self.store(task, links)
+        self.membership.discover(links, task.depth + 1, task.key)
+        self.frontier.finish(task, self.now, stored=True)
+
+    def store(self, task, links=()):
+        self.world.fetched[task.url] += 1
+        record = PageRecord(
+            task.url, task.key, task.depth, task.referrer, "t", self.name, 200, {}, 4, "", 0.1, tuple(links)
+        )
+        self.tree.put_page(task.host, record, b"page")
+
+    def is_over(self):
+        self._turn()
+        return self.membership.is_over()
+
+    def crawl(self):
+        """Fetch all there is, until nothing is pending here."""
+        for _ in range(200):
+            task = self.take()
+            if task is not None:
+                self.finish(task, self.world.web.get(task.url, ()))
+            elif self.frontier.pending or self.membership.busy:
+                self.tick()
+            else:
+                return
+        raise AssertionError("no end")
+
+    def close(self):
+        self.frontier.close()
+        if hasattr(self, "heart"):
+            self.heart.close()
+            if self.heart.ended in (None, ABANDONED):
+                self.membership._writer.close()
+
+    def leave(self, *, finished=False):
+        self._turn()
+        self.membership.leave(finished=finished)
+        self.world.members.remove(self)
+
+    def kill(self):
+        self.world.members.remove(self)
+
+
+class World:
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.web, self.seeds, self.members, self.made, self.fetched = {}, [], [], [], Counter()
+        self.assignments = ["politeness.robots=false", "crawl.scope=any", f"fleet.shards={SHARDS}"]
+        self.clock = SimpleNamespace(now=1000.0, skew_s=0.0)
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.clock.now + self.clock.skew_s))
+        monkeypatch.setattr(module, "Heartbeat", Heart)
+
+    def settings(self):
+        return apply(Settings(), self.assignments)
+
+    def create(self, *seeds, partition="host"):
+        if partition != "host":
+            self.assignments.append(f"crawl.partition={partition}")
+        self.seeds = list(seeds)
+        record = TreeRecord(format=1, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition)
+        create(self.root, record, render(self.settings()), "".join(f"{seed}\n" for seed in seeds))
+
+    def join(self, name, **options):
+        return Member(self, name, **options)
+
+    def edit(self, *assignments):
+        (self.root / "crawl.toml").write_text(render(apply(self.settings(), assignments)))
+
+    def rounds(self, count=3):
+        """Let all machines beat and tick in turn."""
+        for _ in range(count):
+            for member in list(self.members):
+                member.beat()
+                member.tick()
+
+    def pass_time(self, seconds, *beating):
+        for _ in range(int(seconds // 10)):
+            self.clock.now += 10
+            for member in beating:
+                member.beat()
+                member.tick()
+
+
+def url(host, path=""):
+    return f"http://{host}/{path}"
+
+
+def shard(host):
+    return urls.shard(host, SHARDS)
+
+
+MINE, HERS = hosts_wanted("a", ["a", "b"], 3), hosts_wanted("b", ["a", "b"], 3)
+
+
+def stored(world, links, host=MINE[0]):
+    """Leave a tree on which one machine has stored one page that links to `links`, and said goodbye."""
+    world.create(url(host))
+    world.web = {url(host): links}
+    first = world.join("first")
+    first.crawl()
+    first.leave()

@@ -1,0 +1,10 @@
+"""The small trees that are audited."""
+
+import pytest
+
+from tests.support.audits import Made
+
+
+@pytest.fixture
+def made(tmp_path):
+    return Made(tmp_path / "root")

@@ -1,0 +1,109 @@
+"""What `fscrawl audit` says to people and to programs."""
+
+import errno
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from fscrawl.admin.audit import KINDS
+from tests.support.audits import error_beside, flipped_body, orphan
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+# -- the report
+
+
+def test_examples_are_few_and_plain(made):
+    """Of each kind five examples are shown, and no terminal obeys what came from the web."""
+    for number in range(8):
+        (made.root / f"htmls/a.example/\x1b[31m{number}").write_bytes(b"")
+    report = made.audit()
+    lines = list(report.lines())
+    assert "files that do not belong to the crawl: 8" in lines
+    assert len([line for line in lines if line.startswith("    htmls/a.example/?[31m")]) == 5
+    assert "\x1b" not in "".join(lines)
+    assert lines[-1].startswith("wrong: 8; ")
+
+
+def test_words_of_a_repair(made):
+    """A repair says how much of each kind it mended, and how to fetch what was put back."""
+    flipped_body(made)
+    error_beside(made)
+    lines = list(made.audit(repair=True).lines())
+    assert "bodies that differ from their record: 1, 1 mended" in lines
+    assert lines[-1] == (f"mended: all 2; to fetch the 1 URLs that were put back:  fscrawl crawl --root {made.root}")
+
+
+def test_bar(made, capsys):
+    """The bar is on standard error, and gone at the end."""
+    made.audit(bar=True)
+    assert "records" in capsys.readouterr().err
+
+
+# -- the command
+
+
+def run(made, *words):
+    return cli.main(["audit", "--root", str(made.root), *words])
+
+
+def test_exit_codes(made, capsys):
+    """Exit 0 says that nothing is wrong, 1 that something is, and 0 again that all has been mended."""
+    assert run(made) == 0
+    flipped_body(made)
+    assert run(made) == 1
+    assert "bodies that differ from their record: 1" in capsys.readouterr().out
+    assert run(made, "--repair") == 0
+    assert run(made) == 0
+
+
+def test_json(made, capsys):
+    """--json prints one object, with all kinds."""
+    orphan(made)
+    assert run(made, "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["found"]) == set(KINDS)
+    assert told["found"]["orphan_bodies"]["count"] == 1
+    assert (told["ok"], told["records"], told["repaired"]) == (False, 6, False)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_no_tree(tmp_path, capsys, there):
+    """A directory that is no tree, or is not there, is exit code 75."""
+    root = tmp_path if there else tmp_path / "none"
+    assert cli.main(["audit", "--root", str(root)]) == 75
+    assert "is the share mounted" in capsys.readouterr().err
+
+
+def test_torn_tree_json(made, capsys):
+    """A tree whose tree.json cannot be read is exit code 75."""
+    (made.root / ".fscrawl/tree.json").write_bytes(b"{")
+    assert run(made) == 75
+
+
+def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
+    """An input/output error is exit code 75, with the place."""
+
+    def failing(path):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "scandir", failing)
+    assert run(made) == 75
+    assert "input/output error" in capsys.readouterr().err
+
+
+def test_documented(capsys):
+    """The command line reference names every option of the audit, and the how-to every kind it knows."""
+    with pytest.raises(SystemExit):
+        cli.main(["audit", "--help"])
+    options = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+    assert {"--root", "--repair", "--json"} <= options
+    reference = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8").partition("## fscrawl audit")[2]
+    assert {option for option in options if f"`{option}" not in reference} == set()
+    how_to = (CHECKOUT / "docs/how-to/audit.md").read_text(encoding="utf-8")
+    assert {kind for kind in KINDS if f"`{kind}`" not in how_to} == set()

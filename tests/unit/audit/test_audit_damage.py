@@ -1,0 +1,212 @@
+"""What an audit finds in small trees, and what its repair does to them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fscrawl import urls
+from tests.support.audits import (
+    BAD,
+    ELSEWHERE,
+    MOVED,
+    ONE,
+    SEED,
+    TWO,
+    Made,
+    bad_escape,
+    error_beside,
+    flipped_body,
+    left_probe,
+    lost,
+    misplaced_copy,
+    misplaced_error,
+    misplaced_host,
+    misplaced_key,
+    misplaced_url,
+    missing_body,
+    orphan,
+    other_url,
+    short_body,
+    temporary,
+    temporary_lease,
+    temporary_settings,
+    temporary_tree,
+    torn_error,
+    torn_head,
+    torn_record,
+    torn_robots,
+    unexpected_body,
+)
+
+
+@pytest.fixture(params=[(0, "host"), (1, "host"), (0, "url")], ids=["flat", "fanout", "by url"])
+def any_made(request, tmp_path):
+    return Made(tmp_path / "root", *request.param)
+
+
+def test_whole_tree(any_made):
+    """In a tree of which all is right nothing is found, and everything is counted."""
+    report = any_made.audit()
+    assert report.found == {}
+    assert report.ok
+    assert (report.records, report.pages, report.redirects, report.skipped) == (6, 4, 1, 1)
+    assert (report.hosts, report.errors, report.robots, report.waiting, report.bytes) == (2, 1, 1, 0, 28)
+    assert list(report.lines())[-1] == "nothing is wrong"
+
+
+DAMAGES = [
+    (torn_record, {"torn_records": 1}, {ONE}),
+    (torn_head, {"torn_records": 1}, {ONE}),
+    (bad_escape, {"torn_records": 1}, {ONE}),
+    (other_url, {"torn_records": 1}, {ONE}),
+    (misplaced_host, {"misplaced_records": 1, "orphan_bodies": 1}, {TWO}),
+    (misplaced_copy, {"misplaced_records": 1}, set()),
+    (misplaced_key, {"misplaced_records": 1}, {ELSEWHERE}),
+    (misplaced_url, {"misplaced_records": 1}, {ONE}),
+    (missing_body, {"missing_bodies": 1}, {TWO}),
+    (short_body, {"damaged_bodies": 1}, {ONE}),
+    (flipped_body, {"damaged_bodies": 1}, {ONE}),
+    (unexpected_body, {"unexpected_bodies": 1}, set()),
+    (orphan, {"orphan_bodies": 1}, set()),
+    (error_beside, {"errors_beside_pages": 1}, set()),
+    (torn_error, {"damaged_errors": 1}, {BAD}),
+    (misplaced_error, {"damaged_errors": 1}, {BAD}),
+    (torn_robots, {"torn_robots": 1}, set()),
+    (temporary, {"dead_temporaries": 1}, set()),
+    (temporary_lease, {"dead_temporaries": 1}, set()),
+    (temporary_settings, {"dead_temporaries": 1}, set()),
+    (temporary_tree, {"dead_temporaries": 1}, set()),
+    (left_probe, {"dead_temporaries": 1}, set()),
+    (lost, {"lost_urls": 1}, {"http://a.example/lost"}),
+]
+
+
+@pytest.mark.parametrize(("damage", "found", "put_back"), DAMAGES, ids=[damage.__name__ for damage, _, _ in DAMAGES])
+def test_damage(any_made, damage, found, put_back):
+    """Each damage is found as what it is; a repair mends it and feeds what is to be fetched; then nothing is wrong."""
+    made = any_made
+    damage(made)
+    before = made.files()
+    assert made.audit().found == found
+    assert made.files() == before  # a look changes nothing
+    report = made.audit(repair=True)
+    assert report.found == report.mended == found
+    assert set(made.fed()) == put_back
+    assert report.put_back == len(put_back)
+    again = made.audit()
+    assert again.found == {}
+    assert again.waiting == len(put_back)
+    assert again.errors == len([url for url in [BAD] if url not in put_back])
+
+
+def test_what_is_put_back_keeps_its_place(made):
+    """A page put back is fed with the depth and the referrer that its record had, torn or not."""
+    torn_record(made)
+    missing_body(made)
+    made.audit(repair=True)
+    assert made.fed() == {ONE: (1, urls.key(SEED)), TWO: (1, urls.key(SEED))}
+
+
+def test_torn_seed_is_not_searched(made):
+    """A seed whose record is torn waits by itself: it is removed and nothing is fed."""
+    made.file("links", SEED).write_bytes(b"")
+    report = made.audit(repair=True)
+    assert (report.ok, report.put_back) == (True, 0)
+    assert not made.file("htmls", SEED).exists()
+
+
+def test_torn_record_of_a_fed_url(made):
+    """A torn record whose URL is in a feed is removed, and the line that is there is enough."""
+    made.feed(ONE)
+    torn_head(made)
+    report = made.audit(repair=True)
+    assert (report.ok, report.put_back) == (True, 0)
+    assert made.audit().waiting == 1
+
+
+def test_torn_record_that_nothing_names(made):
+    """A torn record of which nothing tells the URL is set aside: its page is not done any more, and it is not gone."""
+    url = "http://a.example/unlinked"
+    made.page(url, ())
+    made.file("links", url).write_bytes(b"\0" * 9)
+    report = made.audit(repair=True)
+    assert not report.ok
+    assert not made.tree.is_done("a.example", urls.key(url))
+    assert made.file("links", url).with_suffix(".json.torn").read_bytes() == b"\0" * 9
+    assert made.file("htmls", url).exists()
+    assert list(report.lines())[-1] == "mended: 0 of 1, 1 are left"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_was_set_aside(made, again):
+    """What was set aside is wrong until its page is stored again, and is then removed by the next repair."""
+    url = "http://a.example/unlinked"
+    made.page(url, ())
+    made.file("links", url).write_bytes(b"")
+    made.audit(repair=True)
+    if again:
+        made.page(url, ())
+    report = made.audit(repair=True)
+    assert (report.ok, report.found["set_aside"]) == (again, 1)
+    assert made.file("links", url).with_suffix(".json.torn").exists() is not again
+    assert made.audit().ok is again
+
+
+def test_failure_that_nothing_names(made):
+    """A failure that cannot be read, and of which nothing tells the URL, is set aside as well."""
+    url = "http://a.example/unlinked"
+    made.fail(url)
+    made.file("errs", url).write_bytes(b"")
+    assert not made.audit(repair=True).ok
+    assert made.file("errs", url).with_suffix(".json.torn").exists()
+    made.fail(url)
+    assert made.audit(repair=True).ok
+
+
+def test_record_of_no_url(made):
+    """A record whose URL is none, where nothing is linked to its place, is set aside."""
+    path = Path(made.tree.path_of("links", "b.example", "0" * 24))
+    path.write_bytes(made.file("links", MOVED).read_bytes().replace(b'"url":"http://a', b'"url":"gopher://a'))
+    report = made.audit(repair=True)
+    assert report.found == {"misplaced_records": 1}
+    assert not report.ok
+
+
+def test_error_beside_a_torn_record(made):
+    """A failure beside a torn record goes with it, or the page would count as failed and never be fetched."""
+    torn_record(made)
+    error_beside(made)
+    assert made.audit(repair=True).ok
+    assert not made.file("errs", ONE).exists()
+    assert made.audit().waiting == 1
+
+
+def test_strays(made):
+    """A file that does not belong to the crawl is reported, and left by a repair; one that NFS keeps is not."""
+    (made.root / "htmls/a.example/.nfs0001").write_bytes(b"")
+    strays = [
+        "htmls/note.txt",
+        "links/a.example/x.html",
+        "errs/a.example/a.json",
+        ".fscrawl/robots/x",
+        ".fscrawl/feed/f",
+    ]
+    for stray in strays:
+        (made.root / stray).write_bytes(b"")
+    (made.root / "htmls/a.example/directory").mkdir()
+    os.mkfifo(made.root / "links/a.example" / f"{'0' * 24}.json")
+    report = made.audit(repair=True)
+    assert report.found == {"strays": 7}
+    assert report.mended.total() == 0
+    assert all((made.root / stray).exists() for stray in strays)
+
+
+def test_strays_of_a_fanned_out_tree(tmp_path):
+    """Where a host's files are fanned out, one that is not in the directory of its first digits is a stray."""
+    made = Made(tmp_path / "root", fanout=1)
+    made.file("htmls", ONE).rename(made.root / "htmls/a.example" / made.file("htmls", ONE).name)
+    (made.root / "links/a.example/00/zz").mkdir(parents=True)
+    (made.root / "links/a.example/00" / f"{'1' * 24}.json").write_bytes(b"{}")
+    (made.root / "links/a.example/more").mkdir()
+    assert made.audit().found == {"strays": 4, "missing_bodies": 1}

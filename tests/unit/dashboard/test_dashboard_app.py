@@ -1,0 +1,251 @@
+"""The dashboard's page, its state and its events, and how it is steered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from fscrawl.admin import dashboard_control as control
+from fscrawl.errors import TreeError, UsageError
+from fscrawl.monitor.dashboard import pages
+from fscrawl.monitor.dashboard.app import _FILES, Dashboard
+from fscrawl.monitor.dashboard.guard import Guard, names_for
+from tests.support.dashboards import Answer, Expected
+from tests.support.dashboards_in_process import A, Ask
+from tests.support.trees import Grown
+
+
+def post(ask: Ask, verb: str, given: Any) -> Answer:
+    headers = {"x-fscrawl-token": "tok", "origin": "http://127.0.0.1", "content-type": "application/json"}
+    body = given if isinstance(given, bytes) else json.dumps(given).encode()
+    return ask(f"/control/{verb}", "POST", headers, body)
+
+
+# -- the page and the state
+
+
+@pytest.mark.parametrize("path", _FILES)
+def test_static_files(ask: Ask, path: str) -> None:
+    """The page, its style and its script come from here, name nothing outside, and fit a policy without exceptions."""
+    answer = ask(path)
+    text = answer.body.decode()
+    assert answer.status == 200
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert not re.search(r"""(?:src|href|url|import|fetch|EventSource)[=( ]*["'`]?(?:https?:)?//""", text)
+    for word in ("innerHTML", "insertAdjacentHTML", "document.write", "eval(", "onclick=", "style="):
+        assert word not in text, word
+
+
+def test_state(ask: Ask, grown: Grown) -> None:
+    """The state is of the logs, and says where the tree is."""
+    facts = ask("/api/state?window=1h").json()
+    assert (facts["totals"]["pages"], facts["errors"], facts["state"]) == (40, [["dns", 1]], "stopped")
+    assert (facts["root"], facts["control"]) == (str(grown.root), True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/state?window=2h",
+        "/events?window=",
+        "/api/hosts?sort=size",
+        "/api/hosts?page=-1",
+        "/api/hosts?page=99999999",
+        "/api/page",
+        "/api/page?url=words",
+        "/api/pages?host=a.example&room=leases",
+        "/api/pages?host=a.example&page=x",
+        "/api/search?host=a.example&q=+",
+        "/api/links-in?url=a",
+        f"/body/a.example/{'0' * 24}?as=script",
+    ],
+)
+def test_wrong_questions(ask: Ask, path: str) -> None:
+    """A question that makes no sense is answered with what would."""
+    answer = ask(path)
+    assert answer.status == 400
+    assert ":" in answer.json()["error"] or "URL" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing",
+        "/favicon.ico",
+        "/static/index.html",
+        "/api/page?url=http://a.example/never",
+        "/api/page?host=a.example&key=zz",
+        "/api/page?host=..&key=" + "0" * 24,
+        "/api/pages?host=../errs",
+        "/api/pages?host=.fscrawl",
+        "/api/search?host=a/b&q=x",
+        f"/body/a.example/{'0' * 24}",
+        f"/body/.fscrawl/{'0' * 24}",
+        "/body/a.example/x",
+    ],
+)
+def test_nothing_there(ask: Ask, path: str) -> None:
+    """What is not there is a 404, and so is what lies outside the rooms of pages."""
+    assert ask(path).status == 404
+
+
+def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the tree is away each question says so, by status 503, and afterwards all is as before."""
+    monkeypatch.setattr("fscrawl.monitor.dashboard.latest._FRESH_S", 0)
+    asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
+    asked += [f"/body/a.example/{'0' * 24}", f"/api/links-in?url={A}", f"/api/page?url={A}"]
+    assert ask("/api/hosts").status == 200
+    away = grown.root.rename(grown.root.with_name("away"))
+    grown.root.mkdir()  # an empty mount point
+    for path in asked:
+        answer = ask(path)
+        assert answer.status == 503, path
+        assert "is the share mounted?" in answer.json()["error"]
+    assert b"fscrawl_tree_up 0" in ask("/metrics").body
+    grown.root.rmdir()
+    away.rename(grown.root)
+    assert b"fscrawl_tree_up 1" in ask("/metrics").body
+    assert ask("/api/state").json()["totals"]["pages"] == 40
+
+
+def test_events_say_what_is_new(dashboard: Dashboard, grown: Grown) -> None:
+    """A stream gives the state, nothing while nothing changes, the trouble, and ends when the dashboard does."""
+    came: list[str] = []
+
+    async def listen() -> None:
+        looks = 0
+
+        def look(window: str) -> dict[str, Any]:
+            nonlocal looks
+            looks += 1
+            if looks == 3:
+                raise TreeError("gone")
+            if looks == 5:
+                dashboard.close()
+            return {"window": window, "now": looks}
+
+        with mock.patch.object(dashboard, "_look", look), mock.patch("fscrawl.monitor.dashboard.app._EVERY_S", 0.001):
+            request = mock.Mock(query_params={})
+            response = await dashboard._state_events(request)
+            came.extend([text async for text in response.body_iterator])
+
+    asyncio.run(asyncio.wait_for(listen(), 20))
+    assert came == [
+        "retry: 2000\n\n",
+        'event: state\ndata: {"window":"10min","now":1}\n\n',
+        'event: trouble\ndata: {"error":"gone"}\n\n',
+        'event: state\ndata: {"window":"10min","now":4}\n\n',
+    ]
+
+
+def test_events_while_nothing_changes(dashboard: Dashboard) -> None:
+    """A stream that has nothing to say says so now and then, which shows whether anybody still listens."""
+
+    async def listen() -> str:
+        with (
+            mock.patch("fscrawl.monitor.dashboard.app._EVERY_S", 0.001),
+            mock.patch("fscrawl.monitor.dashboard.app._STILL_HERE_S", 0),
+        ):
+            events = dashboard._events("hosts", lambda: {"rows": []})
+            said = [await anext(events) for _ in range(4)]
+            await events.aclose()
+            return said[3]
+
+    assert asyncio.run(asyncio.wait_for(listen(), 20)) == ": still here\n\n"
+
+
+def test_page_of_hosts(ask: Ask) -> None:
+    """A page past the last is empty, and says how many there are."""
+    table = ask("/api/hosts?page=7").json()
+    assert (table["rows"], table["page"], table["pages"]) == ([], 7, 1)
+
+
+def test_host_events(dashboard: Dashboard, ask: Ask) -> None:
+    """The table of hosts is a stream too."""
+    threading.Timer(0.5, dashboard._closing.set).start()
+    assert b"event: hosts" in ask("/events/hosts?sort=host&order=up").body
+
+
+def test_metrics(ask: Ask) -> None:
+    """Metrics are text of the format's version."""
+    answer = ask("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert b'fscrawl_pages_total{machine="old-1-aa"} 40' in answer.body
+
+
+def test_what_nobody_expected(dashboard: Dashboard, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
+    """An error in the program is a line on the terminal and a status 500, with all headers."""
+    with mock.patch.object(dashboard._latest, "ask", side_effect=Expected("oh")):
+        answer = ask("/api/state")
+    assert (answer.status, "oh" in answer.json()["error"]) == (500, False)
+    assert "content-security-policy" in answer.headers
+    assert capsys.readouterr().err == "fscrawl: dashboard: /api/state: _Expected: oh\n"
+
+
+def test_only_http(dashboard: Dashboard) -> None:
+    """What is no HTTP request is not answered."""
+    guard = Guard(dashboard.app, names_for("127.0.0.1", ""), None)
+    asyncio.run(guard({"type": "websocket"}, mock.Mock(), mock.Mock()))
+
+
+# -- control
+
+
+def test_control(ask: Ask, grown: Grown) -> None:
+    """Pause, stop and resume make and remove signs, of hosts too; each says what it did."""
+    assert post(ask, "pause", {}).json() == {"done": "created: PAUSE"}
+    assert post(ask, "pause", {"hosts": ["p.example:8080"]}).json() == {"done": "created: PAUSE.p.example_8080"}
+    assert post(ask, "stop", {}).json() == {"done": "created: STOP"}
+    assert grown.tree.controls.signs() == {"PAUSE", "PAUSE.p.example_8080", "STOP"}
+    assert post(ask, "resume", {"hosts": ["p.example_8080"]}).status == 200
+    assert post(ask, "resume", b"").json() == {"done": "removed: PAUSE, STOP"}
+    assert post(ask, "resume", {}).json() == {"done": "nothing was paused or stopped"}
+
+
+def test_seeds(ask: Ask, grown: Grown) -> None:
+    """A seed is added in its normal form, once."""
+    assert post(ask, "seed", {"url": "HTTP://New.example"}).json() == {"done": "added: http://new.example/"}
+    assert "already" in post(ask, "seed", {"url": "http://new.example/#x"}).json()["done"]
+    assert grown.tree.controls.seeds().count("new.example") == 1
+    for wrong in ({"url": "new.example"}, {"url": 1}, {}, {"url": "http://a.example/\nhttp://b.example/ x"}):
+        answer = post(ask, "seed", wrong)
+        assert answer.status == (200 if "b.example" in str(wrong) else 400)
+    assert all(" " not in line for line in grown.tree.controls.seeds().splitlines())
+
+
+def test_retry(ask: Ask, grown: Grown) -> None:
+    """Failures go back to work, of a class and a host if those are named."""
+    assert post(ask, "retry", {"classes": ["dns"], "hosts": ["a.*"]}).json() == {"done": "to be tried again: 1 URLs"}
+    assert post(ask, "retry", {"hosts": ["b.*"]}).json() == {"done": "there is no such failure"}
+    assert post(ask, "retry", {"classes": ["luck"]}).status == 400
+
+
+@pytest.mark.parametrize("given", [b"[]", b"{", b"[" * 5000, b'{"hosts":"a"}', b'{"hosts":[1]}', b'{"hosts":["a b"]}'])
+def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> None:
+    """What is no JSON object, or not of texts, changes nothing."""
+    assert post(ask, "pause", given).status == 400
+    assert grown.tree.controls.signs() == frozenset()
+
+
+def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
+    """A long request is refused before it is read, an unknown verb is none, and GET is no way to change anything."""
+    assert post(ask, "pause", b" " * 70_000).status == 413
+    assert post(ask, "shutdown", {}).status == 404
+    assert ask("/control/pause").status == 405
+    assert ask("/control/pause", "POST").status == 403
+    with pytest.raises(UsageError):
+        control.pause(grown.tree, {"hosts": ["a.example"] * 1001})
+    assert grown.tree.controls.signs() == frozenset()
+
+
+def test_candidates() -> None:
+    """What cannot be a URL has no spelling to look for."""
+    assert pages.candidates("http://[") == []
+    assert pages.candidates("localhost:8000/x") == ["https://localhost:8000/x", "http://localhost:8000/x"]

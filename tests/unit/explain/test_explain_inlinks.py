@@ -1,0 +1,50 @@
+"""Which pages, sitemaps and redirects name a URL."""
+
+from fscrawl import urls
+from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of
+from fscrawl.storage.records import SITEMAP, PageRecord
+from tests.support.explained import MISSING, SEED
+
+
+def test_all_ways_to_name_a_url_are_inlinks(tree):
+    """Links, nofollow links, redirects and sitemaps are inlinks; a page's link to itself is not."""
+    target = "http://b.example/t"
+    tree.page("http://a.example/1", b"<a href=//b.example/t>t</a>", depth=2)
+    tree.page("http://a.example/2", b"<a rel=nofollow href=//b.example/t>t</a>")
+    tree.page("http://a.example/3", b"", canonical=target)
+    tree.redirect("http://a.example/4", target)
+    tree.skipped("http://a.example/5", SITEMAP, links=(target,))
+    tree.page("http://a.example/6", b"<a href=//b.example/t2>t</a>")
+    tree.page(target, links=(target,))
+    tree.file("links", SEED).write_bytes(f'"{target}"'.encode())
+    found = sorted(inlinks(tree.tree, target))
+    assert [(each.url[-1], each.how, each.depth) for each in found] == [
+        ("1", "link", 3),
+        ("2", "nofollow", 2),
+        ("4", "redirect", 2),
+        ("5", "sitemap", 1),
+    ]
+
+
+def test_a_bar_shows_how_far_it_is(tree, capsys):
+    """With a bar the same is found, and standard error shows how many records there are."""
+    assert [each.url for each in inlinks(tree.tree, MISSING, bar=True)] == [SEED]
+    assert "records" in capsys.readouterr().err
+
+
+def test_a_sitemap_of_sitemaps_names_them():
+    """A URL among a sitemap's sitemaps is named by it."""
+
+    class Record:
+        redirect, links, sitemaps, skipped, nofollow = None, (), ("u",), SITEMAP, None
+
+    assert PageRecord.names(Record, "u") == "sitemap"
+
+
+def test_names_are_asked_for_on_the_likely_host_first(tree):
+    """A key is found on the host that is asked first, or another, or nowhere."""
+    key = urls.key(SEED)
+    tree.page("http://b.example/")
+    assert host_of(tree.tree, key, "links", "a.example") == host_of(tree.tree, key, "links", "b.example") == "a.example"
+    assert host_of(tree.tree, "0" * 24, "links") is None
+    assert record_of(tree.tree, "0" * 24) is None

@@ -1,0 +1,63 @@
+"""A machine that has lost touch with the tree works on nothing that another may hold by now."""
+
+from tests.support.members import HERS, MINE, shard, url
+
+
+def test_fence(world):
+    """Without beats nothing more is done with leases; after a beat's time of beating they are read, and it goes on."""
+    world.create(url(MINE[0]), url(MINE[1]))
+    a = world.join("a")
+    a.tick()
+    a.heart.age = 31
+    a.tick()
+    assert a.membership.fenced
+    assert not a.membership.snapshot().idle
+    a.membership._machinery.claim_lease(shard(MINE[0]), 2, "b")
+    a.tick()
+    assert a.held == {shard(MINE[0]), shard(MINE[1])}, "a fenced machine does no round"
+    a.heart.age = 0
+    a.tick()
+    assert a.membership.fenced
+    world.clock.now += 11
+    a.tick()
+    assert not a.membership.fenced
+    assert a.heart.readmitted == 1
+    assert a.held == {shard(MINE[1])}
+    assert a.frontier.pending == 1
+    assert len(a.warnings) == 2
+
+
+def test_fence_after_a_pause(world):
+    """A gap between two beats fences, though the last one is fresh; a new gap begins the wait anew."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.heart.suspended = True
+    a.tick()
+    assert a.membership.fenced
+    a.heart.age = 31
+    a.tick()
+    a.heart.age = 0
+    world.clock.now += 100
+    a.tick()
+    assert a.membership.fenced
+    world.clock.now += 11
+    a.tick()
+    assert not a.membership.fenced
+
+
+def test_adopted_while_fenced(world):
+    """What was handed to a machine while it was fenced is crawled by it."""
+    world.create(url(HERS[0]))
+    a = world.join("a")
+    a.tick()
+    b = world.join("b")
+    b.heart.suspended = True
+    b.tick()
+    a.heart.beat()
+    a.tick()
+    assert a.held == set()
+    world.clock.now += 11
+    b.tick()
+    assert b.held == {shard(HERS[0])}
+    b.crawl()
+    assert world.fetched == {url(HERS[0]): 1}

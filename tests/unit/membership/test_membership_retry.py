@@ -1,0 +1,155 @@
+"""Failures that are tried again, and pages and sitemaps that are fetched again."""
+
+import dataclasses
+
+from fscrawl import urls
+from fscrawl.admin.retry import retry
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
+from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord
+from fscrawl.store import Tree
+from tests.support.members import HERS, MINE, url
+
+
+def failed(world, member, task):
+    """Write a failure down, as a worker does, and take the task back."""
+    world.fetched[task.url] += 1
+    record = ErrorRecord(
+        task.url, task.key, task.depth, task.referrer, f"t{world.fetched[task.url]}", member.name, "timeout", "", 4
+    )
+    member.tree.put_error(task.host, record)
+    member.frontier.finish(task, member.now)
+
+
+def retry_all(world):
+    return retry(Tree(world.root, f"retry-{len(world.made)}-{int(world.clock.now)}"), [], [], print).total()
+
+
+def test_retry_on_a_running_crawl(world):
+    """Failures that are put back reach the machine that holds their shard, which runs."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    world.rounds()
+    for member in (a, b):
+        failed(world, member, member.take())
+        member.tick()
+    assert retry_all(world) == 2
+    world.rounds(1)
+    for member, host in ((a, MINE[0]), (b, HERS[0])):
+        task = member.take()
+        assert (task.url, task.flags, task.check) == (url(host), Flags(retry_of="t1"), True)
+        member.finish(task)
+        assert member.take() is None
+    world.rounds(4)
+    assert a.is_over()
+
+
+def test_retry_on_a_finished_crawl(world):
+    """They reach the next machine, whether the last one left clean or not."""
+    world.create(url(MINE[0], "x"))
+    a = world.join("a")
+    failed(world, a, a.take())
+    a.leave(finished=True)
+    assert retry_all(world) == 1
+    b = world.join("b")
+    b.tick()
+    assert b.take().flags == parse_flags("again=t1")
+    b.kill()
+    c = world.join("c")
+    world.pass_time(80, c)
+    assert c.take().flags == parse_flags("again=t1")
+    assert c.warnings == []
+
+
+def test_refresh(world):
+    """Every page of its shards that was last looked at before then is asked for again; the others are not."""
+    world.create(url(MINE[0]))
+    world.web = {url(MINE[0]): [url(MINE[0], "old"), url(MINE[1], "young"), url(MINE[1], "looked-at")]}
+    a = world.join("a")
+    a.crawl()
+    for path, changes in (("young", {"fetched_at": "v"}), ("looked-at", {"checked_at": "v"})):
+        old = a.tree.page(MINE[1], urls.key(url(MINE[1], path)))
+        a.tree.put_record(MINE[1], dataclasses.replace(old, **changes))
+    a.leave()
+    b = world.join("b", refresh_before="u")
+    assert b.membership.reseeding
+    b.tick()
+    tasks = []
+    while task := b.take():
+        tasks.append(task)
+        b.frontier.finish(task, None)
+    assert {(task.url, task.flags) for task in tasks} == {
+        (url(MINE[0]), REFRESH),
+        (url(MINE[0], "old"), REFRESH),
+    }
+    b.tick()
+    assert b.is_over()
+
+
+def test_refresh_within_the_scope(world):
+    """What is outside the scope by now is left as it is."""
+    world.create(url(MINE[0]))
+    world.web = {url(MINE[0]): [url(MINE[0], "private")]}
+    a = world.join("a")
+    a.crawl()
+    a.leave()
+    world.assignments.append('crawl.deny=["private"]')
+    world.edit()
+    b = world.join("b", refresh_before="u")
+    b.tick()
+    assert (b.frontier.pending, b.take().url) == (1, url(MINE[0]))
+
+
+def test_refresh_of_two(world):
+    """Two machines that refresh have each its own shards' pages, and each page is asked for once."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    world.web = {url(host): [url(host, str(n)) for n in range(5)] for host in (MINE[0], HERS[0])}
+    first = world.join("first")
+    first.crawl()
+    first.leave()
+    world.fetched.clear()
+    a = world.join("a", refresh_before="u")
+    b = world.join("b", refresh_before="u")
+    world.rounds()
+    for member in (a, b):
+        while task := member.take():
+            world.fetched[task.url, member.name] += 1
+            member.frontier.finish(task, None)
+    assert len(world.fetched) == 12
+    assert set(world.fetched.values()) == {1}
+    assert all(name == ("a" if MINE[0] in link else "b") for link, name in world.fetched)
+
+
+def test_sitemaps_are_found_again(world):
+    """A re-seed feeds a sitemap's URLs and parts as its reading did: as deep as itself, the parts with their flags."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    task = a.take()
+    key = urls.key(url(MINE[0], "sitemap.xml"))
+    record = PageRecord(
+        *(url(MINE[0], "sitemap.xml"), key, 0, "", "t", "a", 200, {}, 0, "", 0.1, (url(MINE[0], "x"),)),
+        skipped=SITEMAP,
+        sitemaps=(url(MINE[1], "part.xml"),),
+    )
+    a.tree.put_page(MINE[0], record, None)
+    a.store(task)
+    a.kill()
+    b = world.join("b")
+    world.pass_time(80, b)
+    tasks = [b.take(), b.take()]
+    assert {(task.url, task.depth, task.referrer, task.flags) for task in tasks} == {
+        (url(MINE[0], "x"), 0, key, NO_FLAGS),
+        (url(MINE[1], "part.xml"), 0, key, Flags(SITEMAP_PART)),
+    }
+
+
+def test_flags_of_another_shard(world):
+    """A sitemap of a host that another machine holds is read by that machine."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    world.rounds()
+    a.membership.discover([url(HERS[0], "sitemap.xml")], 0, "", Flags(SITEMAP))
+    world.rounds()
+    first = b.take()
+    b.finish(first)
+    world.rounds(1)
+    assert [first.flags, b.take().flags] == [NO_FLAGS, Flags(SITEMAP)]

@@ -1,0 +1,119 @@
+"""Which machines are there, by what one of them sees of the others."""
+
+from tests.support.shared_tree import beats
+
+
+def names(fleet, now):
+    return sorted(peer.machine for peer in fleet.live_peers(now))
+
+
+def test_alone(me):
+    """A machine is live to itself, and nobody else is there."""
+    me.observe(0)
+    assert me.is_live("me", 1e9)
+    assert not me.is_live("other", 0)
+    assert (me.peers, me.wanted(3, 0)) == ({}, "me")
+
+
+def test_live_while_it_beats(me, shared):
+    """A peer is live until its log has not grown for `dead_after` by this machine's clock, and again when it grows."""
+    beats(me, "b", 100)
+    assert me.is_live("b", 160)
+    assert not me.is_live("b", 160.1)
+    for now in range(110, 191, 10):
+        me.observe(now)
+    assert names(me, 190) == []
+    beats(me, "b", 200)
+    assert names(me, 260) == ["b"]
+
+
+def test_silence_that_nobody_heard(me, shared):
+    """Time in which this machine could not look is no silence of others, whatever the first look after it shows."""
+    beats(me, "b", 100)
+    me.observe(110)
+    me.observe(500)  # it was cut off; and what it reads now may be of before
+    assert names(me, 500) == ["b"]
+    beats(me, "b", 510)
+    assert names(me, 570) == ["b"]
+    me.observe(900)
+    for now in range(910, 961, 10):
+        me.observe(now)
+    assert names(me, 960) == []
+
+
+def test_the_long_dead_are_looked_at_seldom(me, shared):
+    """A dead machine's log is read again after a tenth of its silence; one that comes back so late is noticed then."""
+    beats(me, "b", 0)
+    shared.reads.clear()
+    looks = []
+    for now in range(10, 3601, 10):
+        me.observe(now)
+        looks += [now] * len(shared.reads)
+        shared.reads.clear()
+    assert looks[:11] == [*range(10, 101, 10), 120]
+    assert len(looks) < 60
+    shared.say("b", beat=9)
+    while not me.is_live("b", now):
+        now += 10
+        me.observe(now)
+    assert now <= 3600 * 1.12
+
+
+def test_a_dead_holder_is_looked_at_before_it_is_robbed(me, shared):
+    """Whoever comes back after long keeps the shards that nobody has taken, though nobody has looked at it since."""
+    shared.held[3, 1] = shared.held[4, 1] = "b"
+    beats(me, "b", 0)
+    me.look(0)
+    for now in range(10, 1001, 10):
+        me.observe(now)
+    assert me.peers["b"].looked_at < 1000
+    shared.say("b", beat=9)
+    shared.reads.clear()
+    for shard in (3, 4):
+        me.look_at_holder(shard, 1000)
+        assert not me.is_free(shard, 1000)
+    assert shared.reads.count("b") == 2, "what it has grown by, and that there is no more; once for all shards"
+
+
+def test_left(me, shared):
+    """A goodbye counts at once, and nothing after it is read."""
+    beats(me, "b", 0)
+    shared.say("b", bye=True, clean=True)
+    me.observe(1)
+    assert names(me, 1) == []
+    offset = me.peers["b"].offset
+    beats(me, "b", 2)
+    assert me.peers["b"].offset == offset
+
+
+def test_known_gone(make, shared):
+    """A peer of this boot whose process is over is dead at once; what it wrote before its end is read all the same."""
+    over = set()
+    me = make(gone=lambda hello: hello.machine in over)
+    shared.say("b", hello="b")
+    me.observe(0)
+    assert names(me, 0) == ["b"]
+    over.add("b")
+    shared.say("b", bye=True, clean=True)
+    me.observe(1)
+    assert me.peers["b"].bye.clean
+    assert me.peers["b"].gone
+    assert names(me, 1) == []
+
+
+def test_long_log(me, shared):
+    """A log that is read in pieces is read to its end at the first look: its goodbye stands there."""
+    shared.piece = 40
+    for _ in range(20):
+        shared.say("b", beat=1)
+    shared.say("b", bye=True)
+    me.observe(0)
+    assert me.peers["b"].left
+
+
+def test_log_that_listings_lack(me, shared):
+    """A peer that was seen once is read though a listing does not show it."""
+    beats(me, "b", 0)
+    shared.unlisted.add("b")
+    beats(me, "b", 50)
+    assert names(me, 100) == ["b"]
