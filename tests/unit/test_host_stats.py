@@ -1,0 +1,20 @@
+"""What those who watch are told of the hosts."""
+
+from __future__ import annotations
+
+import pytest
+
+from fscrawl.frontier import host_stats
+from fscrawl.frontier.host_stats import HostStats
+
+
+def test_a_bounded_number_of_hosts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit no further slow or failing host is kept, and those that are kept still change."""
+    monkeypatch.setattr(host_stats, "_KEPT", 2)
+    stats = HostStats()
+    for number, host in enumerate(("a", "b", "c", "a")):
+        stats.answered(host, 2.0 + number)
+        stats.failed(host, 1 + number)
+    figures = stats.figures()
+    assert figures["slow"] == {"a": 5.0, "b": 3.0}
+    assert figures["failing"] == {"a": 4, "b": 2}
