@@ -39,10 +39,10 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
     classes = _words(given, "classes")
     for name in classes:
         if name not in CLASSES:
-            raise UsageError(f"classes: {name} is none; it takes {', '.join(CLASSES)}")
+            raise UsageError(f"classes: {name}: must be one of {', '.join(CLASSES)}")
     writer = Tree(tree.root, new_machine_id())  # each retry has a feed of its own
     put = put_back(writer, classes, _words(given, "hosts"), lambda _: None)
-    return f"to be tried again: {put.total()} URLs" if put else "there is no such failure"
+    return f"will be tried again: {put.total()} URLs" if put else "no failed URL matches"
 
 
 def seed(tree: Tree, given: dict[str, Any]) -> str:
@@ -51,7 +51,7 @@ def seed(tree: Tree, given: dict[str, Any]) -> str:
     if url is None:
         raise UsageError("url: not a URL to crawl; write it in full, like https://example.org/")
     if url in read_seeds(tree.controls.seeds(), "", lambda _: None):
-        return f"it is a seed already: {url}"
+        return f"already a seed: {url}"
     tree.controls.add_seeds([url])
     return f"added: {url}"
 
@@ -69,5 +69,5 @@ def _words(given: dict[str, Any], name: str) -> list[str]:
     """Return a list of texts from the object; none if it has no such field."""
     words = given.get(name, [])
     if not isinstance(words, list) or len(words) > _MOST_HOSTS or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"{name}: it takes a list of texts")
+        raise UsageError(f"{name}: must be a list of at most {_MOST_HOSTS} strings")
     return words

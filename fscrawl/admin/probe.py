@@ -35,7 +35,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _NAMES = ("page", "second", "log")
 _OLD, _NEW = b"old\n", b"new\n"  # of one length: sshfs may cut what was replaced at the size it had
 _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
-_ELSEWHERE = "put the tree on another (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
+_ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,11 @@ class Mount:
         """Return the texts of warnings."""
         found = []
         if not self.exclusive_create:
-            found.append("two programs can create one file (O_EXCL is not kept): let one machine work at a time")
+            found.append("two programs can create the same file (O_EXCL does not work): run only one machine at a time")
         if self.append_seen_s > _LATE_S:
-            found.append(f"what is appended is seen {self.append_seen_s:.2f} s later: machines hear late of each other")
+            found.append(
+                f"appended data is visible {self.append_seen_s:.2f} s late: machines learn late about each other"
+            )
         if self.listing_seen_s is None:
             found.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
         elif self.listing_seen_s > _LATE_S:
@@ -123,9 +125,9 @@ def _link(directory: ProbeDirectory, where: str) -> None:
     except TreeError as error:
         if not _is_unable(error):
             raise
-        raise TreeError(f"{where} has no hard links, by which machines settle who does what: {_ELSEWHERE}") from error
+        raise TreeError(f"{where} has no hard links, and machines need them to share the work: {_ELSEWHERE}") from error
     if not exclusive:
-        raise TreeError(f"{where} lets link() take a name twice, so a shard could have two owners: {_ELSEWHERE}")
+        raise TreeError(f"{where} lets link() create a name twice, so a shard could have two owners: {_ELSEWHERE}")
 
 
 def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:

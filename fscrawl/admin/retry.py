@@ -75,7 +75,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
     try:
         record = tree.error(host, key)
     except RecordError as error:
-        warn(f"{tree.path_of(ERRS, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+        warn(f"{tree.path_of(ERRS, host, key)}: {error}; to fetch it again:  fscrawl audit --repair")
         return None
     except TreeError as error:
         if error.is_missing:  # stored meanwhile

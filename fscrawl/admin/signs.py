@@ -42,5 +42,5 @@ def directory_of(host: str) -> str:
     """
     url = urls.normalise(host if "://" in host else f"http://{host}/")
     if url is None or ("://" not in host and "/" in host):
-        raise UsageError(f"--host {host}: it takes a host, like example.com or example.com:8080")
+        raise UsageError(f"--host {host}: must be a host, like example.com or example.com:8080")
     return urls.host(url)

@@ -23,7 +23,7 @@ def add(commands: Commands[Parser]) -> None:
         "doctor",
         run,
         summary="check this machine, the share and the crawl on it",
-        description="Check this machine, the directory, and the crawl in it if there is one. Say how to mend each"
+        description="Check this machine, the directory, and the crawl in it if there is one. Say how to solve each"
         " problem.",
         examples=_EXAMPLES,
         notes=_EXIT_CODES,

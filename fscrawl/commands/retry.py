@@ -52,8 +52,10 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress("quiet", verbose=False)
     marked = retry(open_tree(options.root), classes, options.host, progress.warn)
     if not marked:
-        print("there is no such failure")
+        print("no failed URL matches")
         return EXIT_OK
-    print(f"to be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})")
+    print(
+        f"will be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})"
+    )
     print(f"running machines fetch them; if none is running:  fscrawl crawl --root {options.root}")
     return EXIT_OK

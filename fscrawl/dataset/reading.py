@@ -92,7 +92,7 @@ def _read_record(job: Job, name: Name) -> ReadPage:
     if record is None:
         return ReadPage(name, why="broken", broken="its record is gone")
     if not is_sound(record, name) or not _fits(record):
-        return ReadPage(name, why="broken", broken="its record does not say what a record should")
+        return ReadPage(name, why="broken", broken="its record is wrong or belongs to another URL")
     if not job.filters.takes(record):
         return ReadPage(name, why="filtered")
     if not job.options.noindex and is_noindex(record):
@@ -110,7 +110,7 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if body is None:
         return ReadPage(name, why="broken", broken="its body is missing")
     if len(body) != record.bytes or hashlib.sha256(body).hexdigest() != record.sha256:
-        return ReadPage(name, why="broken", broken="its body is not what its record says")
+        return ReadPage(name, why="broken", broken="its body differs from its record")
     return ReadPage(name, record, body)
 
 

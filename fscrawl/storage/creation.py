@@ -26,9 +26,9 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 
 _README = """\
-The machinery of a crawl by fscrawl. Deleting this directory loses no page and no link:
-the crawl finds its way again from ../links. Nothing in here needs to be edited;
-what people edit is ../crawl.toml (settings) and ../seeds.txt (one URL a line).
+Internal files of a crawl by fscrawl. Deleting this directory loses no page and no link:
+the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl.toml
+(settings) and ../seeds.txt (one URL a line).
 
   tree.json   format, crawl id, number of shards; written once
   machines/   one log per machine, a JSON line each heartbeat
@@ -48,7 +48,7 @@ def state_of(root: Path) -> str:
         if not root.exists():
             return "nothing"
         if not root.is_dir():
-            raise NotATreeError(f"{root}: it is a file; the root of a crawl is a directory")
+            raise NotATreeError(f"{root}: it is a file; the root of a crawl must be a directory")
         names = os.listdir(root)
         if MACHINERY in names and (root / TREE_RECORD).exists():
             return "tree"

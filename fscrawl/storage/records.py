@@ -197,7 +197,7 @@ class _Field:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 _known_fields: dict[type[_Record], tuple[_Field, ...]] = {}

@@ -137,7 +137,7 @@ def test_repair_beside_a_crawl(root: Path) -> None:
             body.write_bytes(body.read_bytes()[:100])
             done = run_audit(root, "--repair")
             assert done.code == 1, done
-            assert "1, 0 mended" in done.out
+            assert "1, 0 repaired" in done.out
             assert tree.machine in done.out
             assert running.wait().code == 0
         assert run_audit(root, "--repair").code == 0

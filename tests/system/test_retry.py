@@ -78,7 +78,7 @@ def test_finished_crawl(root: Path, site: Site, retry: Retry, tree: dict[str, ob
         site.heal()
         before = web.count()
         said = retry()
-        assert said == "to be tried again: 6 URLs (4 http-4xx, 2 http-5xx)"
+        assert said == "will be tried again: 6 URLs (4 http-4xx, 2 http-5xx)"
         assert web.count() == before
         for _ in range(2):
             assert crawl(root).code == 0
@@ -113,7 +113,7 @@ def test_choice(root: Path, site: Site, retry: Retry, words: list[str], tried: s
     """Only what was chosen by class and host is tried again."""
     with Web(site, [A, B]) as web:
         failed_once(root, web)
-        assert retry(*words).startswith(f"to be tried again: {len(tried)} URLs")
+        assert retry(*words).startswith(f"will be tried again: {len(tried)} URLs")
         assert crawl(root).code == 0
         assert set(web.duplicates()) == tried
 
@@ -124,8 +124,8 @@ def test_usage(root: Path, site: Site, retry: Retry) -> None:
     with Web(site, [A]) as web:
         assert crawl(root, seeds=[web.url(A, "/1")]).code == 0
     assert retry("--class", "http-4xx,http-3xx", code=2).startswith("fscrawl: --class http-3xx: must be one of dns,")
-    assert retry() == "there is no such failure"
-    assert retry("--class", "dns") == "there is no such failure"
+    assert retry() == "no failed URL matches"
+    assert retry("--class", "dns") == "no failed URL matches"
 
 
 def test_repeated(root: Path, site: Site, retry: Retry) -> None:

@@ -92,7 +92,7 @@ def test_few_calls(tree, monkeypatch):
 def test_no_hard_links(tree, monkeypatch, code):
     """Without hard links a crawl is refused, and what was tried is removed."""
     fail(monkeypatch, "link", code)
-    with pytest.raises(TreeError, match=r"has no hard links.*put the tree on another") as caught:
+    with pytest.raises(TreeError, match=r"has no hard links.*put the tree on another file system") as caught:
         run(tree)
     assert caught.value.exit_code == 75
     assert left(tree) == []
@@ -101,7 +101,7 @@ def test_no_hard_links(tree, monkeypatch, code):
 def test_link_that_is_not_exclusive(tree, monkeypatch):
     """Where link() takes a name that is taken, a crawl is refused."""
     monkeypatch.setattr(os, "link", lambda old, new: None)
-    with pytest.raises(TreeError, match="take a name twice"):
+    with pytest.raises(TreeError, match="create a name twice"):
         run(tree)
 
 
@@ -148,7 +148,7 @@ def test_append_that_is_seen_late(tree, monkeypatch):
     mount, told = run(tree, time)
     assert mount.append_seen_s == pytest.approx(0.5, abs=0.02)
     assert len(told) == 1
-    assert "appended is seen 0.5" in told[0]
+    assert "appended data is visible 0.5" in told[0]
 
 
 def test_listing_without_new_names(tree, monkeypatch):
@@ -172,7 +172,7 @@ def test_create_that_is_not_exclusive(tree, monkeypatch):
     monkeypatch.setattr(ProbeDirectory, "create", lambda self, name, data: real(self, name, data) or True)
     mount, told = run(tree)
     assert not mount.exclusive_create
-    assert "O_EXCL is not kept" in told[0]
+    assert "O_EXCL does not work" in told[0]
 
 
 @pytest.mark.parametrize(

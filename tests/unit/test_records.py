@@ -148,7 +148,7 @@ def test_timestamp():
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
 def test_no_number_of_json(number):
     """What Python takes for a number and JSON does not is a RecordError."""
-    with pytest.raises(RecordError, match="no number of JSON"):
+    with pytest.raises(RecordError, match="not a JSON number"):
         RobotsRecord.from_json(b'{"url":"u","fetched_at":"t","status":' + number + b',"text":""}')
 
 

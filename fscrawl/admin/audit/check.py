@@ -48,7 +48,7 @@ class Checker:
             return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
         again = (host, key, *_to_fetch(record))
         if record.key != key or not belongs(record.url, host, key):
-            return record, Finding("misplaced_records", path, f"it is of {record.url}", *again)
+            return record, Finding("misplaced_records", path, f"its URL is {record.url}", *again)
         html = self._tree.tree_path(HTMLS, host, key)
         if not record.sha256:
             return record, Finding("unexpected_bodies", html, "", host, key) if has_body else None
@@ -60,7 +60,7 @@ class Checker:
                 "damaged_bodies", html, f"{len(body)} bytes, but the record says {record.bytes}", *again
             )
         if hashlib.sha256(body).hexdigest() != record.sha256:
-            return record, Finding("damaged_bodies", html, "its SHA-256 is another", *again)
+            return record, Finding("damaged_bodies", html, "its SHA-256 differs from the record", *again)
         return record, None
 
     def record(self, host: str, key: str) -> PageRecord | None:
@@ -82,7 +82,7 @@ class Checker:
             return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
         if record.key != key or not belongs(record.url, host, key):
             again = (host, key, *_to_fetch(record))
-            return None, Finding("damaged_errors", path, f"it is of {record.url}", *again)
+            return None, Finding("damaged_errors", path, f"its URL is {record.url}", *again)
         return None, None
 
     def robots(self, name: str) -> Checked:

@@ -53,9 +53,7 @@ class Repair:
         self._remove_temporaries()
         if self._live and not report.ok:
             names = ", ".join(sorted(self._live))
-            report.notes.append(
-                f"these machines are live, and the files that they may be writing were not changed: {names}"
-            )
+            report.notes.append(f"files that live machines may be writing were not changed; live machines: {names}")
 
     def _wait_for_signs_of_life(self) -> None:
         owners = {owner for _, owner in self._scanner.temporaries}
@@ -173,7 +171,7 @@ class Repair:
                 continue
             dead += 1
             if dead > report.found["dead_temporaries"]:  # only the watch has shown that its machine is dead
-                report.add("dead_temporaries", f"{path}: of {owner}")
+                report.add("dead_temporaries", f"{path}: written by {owner}")
             report.mended["dead_temporaries"] += 1
             if path == probe_path(owner):
                 directory = ProbeDirectory(self._tree.files, owner)
@@ -182,4 +180,4 @@ class Repair:
                 self._tree.files.remove(path)
         report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
-            report.notes.append(f"temporaries of machines that are at work: {left}")
+            report.notes.append(f"temporary files of live machines, not removed: {left}")

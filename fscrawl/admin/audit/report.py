@@ -11,18 +11,18 @@ from fscrawl.util.terminal import plain
 
 KINDS = {
     "torn_records": "records that cannot be read",
-    "misplaced_records": "records under the name of another URL",
+    "misplaced_records": "records in the file of another URL",
     "missing_bodies": "records whose body is missing",
     "damaged_bodies": "bodies that differ from their record",
-    "unexpected_bodies": "bodies of records that say they have none",
+    "unexpected_bodies": "bodies of pages whose record says that there is none",
     "orphan_bodies": "bodies without a record",
     "errors_beside_pages": "failures of pages that are stored",
-    "damaged_errors": "failures that cannot be read, or are under the name of another URL",
+    "damaged_errors": "failures that cannot be read, or are in the file of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
-    "dead_temporaries": "temporaries of dead machines",
+    "dead_temporaries": "temporary files of dead machines",
     "strays": "files that do not belong to the crawl",
-    "lost_urls": "linked URLs that no machine would fetch",
+    "lost_urls": "linked URLs that would never be fetched",
 }
 PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # of which the page is lost
 EXAMPLES = 5
@@ -89,7 +89,7 @@ class Report:
         yield f"failures: {self.errors}, robots.txt: {self.robots}, waiting: {self.waiting} URLs"
         for kind, text in KINDS.items():
             if self.found[kind]:
-                yield f"{text}: {self.found[kind]}" + (f", {self.mended[kind]} mended" if self.repaired else "")
+                yield f"{text}: {self.found[kind]}" + (f", {self.mended[kind]} repaired" if self.repaired else "")
                 for example in self.examples[kind]:
                     yield f"    {plain(example)}"
         for note in self.notes:
@@ -101,10 +101,10 @@ class Report:
         if not found:
             return "nothing is wrong"
         if not self.repaired:
-            return f"wrong: {found}; to mend what can be mended:  fscrawl audit --root {self.root} --repair"
-        text = f"mended: all {found}" if self.ok else f"mended: {mended} of {found}, {found - mended} are left"
+            return f"problems: {found}; to repair them:  fscrawl audit --root {self.root} --repair"
+        text = f"repaired: all {found}" if self.ok else f"repaired: {mended} of {found}"
         if self.put_back:
-            text += f"; to fetch the {self.put_back} URLs that were put back:  fscrawl crawl --root {self.root}"
+            text += f"; URLs to fetch: {self.put_back}; to fetch them:  fscrawl crawl --root {self.root}"
         return text
 
     def as_json(self) -> dict[str, Any]:

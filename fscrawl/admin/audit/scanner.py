@@ -274,13 +274,15 @@ class Scanner:
                 self._find(Finding("orphan_bodies", self._tree.tree_path(HTMLS, host, key), "", host, key))
         for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
-                self.report.add("dead_temporaries", f"{path}: of {owner}")
+                self.report.add("dead_temporaries", f"{path}: written by {owner}")
             else:
                 self.doubtful += not self._liveness.is_seen(owner)
         if self.doubtful:
-            self.report.notes.append(f"temporaries of machines that may be alive: {self.doubtful}; --repair finds out")
+            self.report.notes.append(
+                f"temporary files of machines that may be alive: {self.doubtful}; --repair finds out"
+            )
         if self._feeds.unreadable:
-            self.report.notes.append(f"lines of feeds that cannot be read: {self._feeds.unreadable}; they do no harm")
+            self.report.notes.append(f"feed lines that cannot be read: {self._feeds.unreadable}; they do no harm")
 
 
 def fingerprint(url: str) -> int:

@@ -171,7 +171,7 @@ def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     rest_s = last.rests.get(host)
     if rest_s is not None:
         yield Reason(
-            "resting", f"{machine.name} does not ask {host} for {rest_s:g} s more: the host said so, or failed"
+            "resting", f"{machine.name} pauses {host} for {rest_s:g} s more, because the host asked for it or failed"
         )
     failures = last.failing.get(host)
     if failures is not None:

@@ -256,7 +256,7 @@ def _one(
         try:
             return get(host, key)
         except RecordError as error:
-            warn(f"{tree.path_of(room, host, key)}: {error}; `fscrawl audit --repair` has it fetched again")
+            warn(f"{tree.path_of(room, host, key)}: {error}; to fetch it again:  fscrawl audit --repair")
             return TORN
         except TreeError as error:
             if error.is_missing:

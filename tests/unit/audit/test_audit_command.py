@@ -27,7 +27,7 @@ def test_examples_are_few_and_plain(made):
     assert "files that do not belong to the crawl: 8" in lines
     assert len([line for line in lines if line.startswith("    htmls/a.example/?[31m")]) == 5
     assert "\x1b" not in "".join(lines)
-    assert lines[-1].startswith("wrong: 8; ")
+    assert lines[-1].startswith("problems: 8; ")
 
 
 def test_words_of_a_repair(made):
@@ -35,8 +35,8 @@ def test_words_of_a_repair(made):
     flipped_body(made)
     error_beside(made)
     lines = list(made.audit(repair=True).lines())
-    assert "bodies that differ from their record: 1, 1 mended" in lines
-    assert lines[-1] == (f"mended: all 2; to fetch the 1 URLs that were put back:  fscrawl crawl --root {made.root}")
+    assert "bodies that differ from their record: 1, 1 repaired" in lines
+    assert lines[-1] == f"repaired: all 2; URLs to fetch: 1; to fetch them:  fscrawl crawl --root {made.root}"
 
 
 def test_bar(made, capsys):

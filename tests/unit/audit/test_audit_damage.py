@@ -135,7 +135,7 @@ def test_torn_record_that_nothing_names(made):
     assert not made.tree.is_done("a.example", urls.key(url))
     assert made.file("links", url).with_suffix(".json.torn").read_bytes() == b"\0" * 9
     assert made.file("htmls", url).exists()
-    assert list(report.lines())[-1] == "mended: 0 of 1, 1 are left"
+    assert list(report.lines())[-1] == "repaired: 0 of 1"
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -60,7 +60,7 @@ def test_unreadable_lines_of_feeds(made):
     (made.root / ".fscrawl/feed/m-1-aa.log").write_bytes(b"\0\0\0\n")
     report = made.audit()
     assert report.ok
-    assert any("feeds" in note for note in report.notes)
+    assert any("feed lines" in note for note in report.notes)
 
 
 def test_many_urls_are_fed_in_pieces(made, monkeypatch):

@@ -82,7 +82,7 @@ def test_temporaries_of_a_live_machine(made):
     report = made.audit(repair=True)
     assert report.found == report.mended == {"dead_temporaries": 1}
     assert path.exists()
-    assert "temporaries of machines that are at work: 1" in report.notes
+    assert "temporary files of live machines, not removed: 1" in report.notes
 
 
 def test_doubtful_machine_is_watched(made):
@@ -154,7 +154,7 @@ def test_machine_that_begins_under_the_watch(made):
     report = made.audit(repair=True, time=time)
     assert report.found == {"orphan_bodies": 1}
     assert report.mended.total() == 0
-    assert "temporaries of machines that are at work: 1" in report.notes
+    assert "temporary files of live machines, not removed: 1" in report.notes
 
 
 def test_what_a_live_machine_writes_meanwhile(made):

@@ -222,8 +222,8 @@ def test_seeds(ask: Ask, grown: Grown) -> None:
 
 def test_retry(ask: Ask, grown: Grown) -> None:
     """Failures go back to work, of a class and a host if those are named."""
-    assert post(ask, "retry", {"classes": ["dns"], "hosts": ["a.*"]}).json() == {"done": "to be tried again: 1 URLs"}
-    assert post(ask, "retry", {"hosts": ["b.*"]}).json() == {"done": "there is no such failure"}
+    assert post(ask, "retry", {"classes": ["dns"], "hosts": ["a.*"]}).json() == {"done": "will be tried again: 1 URLs"}
+    assert post(ask, "retry", {"hosts": ["b.*"]}).json() == {"done": "no failed URL matches"}
     assert post(ask, "retry", {"classes": ["luck"]}).status == 400
 
 
