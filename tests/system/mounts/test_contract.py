@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from tests.support.ledger import Entry, note
 from tests.support.shares.marks import on
 from tests.support.shares.place import SharedPlace
 from tests.support.shares.share import GLUSTERFS, SSHFS
+from tests.support.stores import BODY, RECORD, at_once, page
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("share"), on(SSHFS, GLUSTERFS)]
 globals().update({name: test for name, test in vars(suite).items() if name.startswith("test_")})
@@ -41,11 +41,6 @@ def directories(place: SharedPlace) -> list[Path]:
     """One directory, as several machines see it."""
     place.root.mkdir()
     return [place.next() for _ in range(MOUNTS)]
-
-
-def at_once(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    results: list[Any] = suite.at_once(jobs)  # type: ignore[no-untyped-call]
-    return results
 
 
 def test_one_of_many_machines_wins_a_claim(place: SharedPlace, directories: list[Path]) -> None:
@@ -82,16 +77,16 @@ def test_machines_that_make_a_tree_at_once_make_one(directories: list[Path]) -> 
 
 def test_machines_that_meet_a_new_host_at_once_all_store(directories: list[Path]) -> None:
     """Machines that store the first pages of a host at once, some of them the same page, all succeed."""
-    create(directories[0] / "root", suite.RECORD, "", "")
+    create(directories[0] / "root", RECORD, "", "")
     trees = [Tree(directory / "root", f"m{number}") for number, directory in enumerate(directories)]
     keys = [f"{n:02x}" * 12 for n in range(WRITERS // MOUNTS)]
-    pages = {key: suite.page(key) for key in keys}  # type: ignore[no-untyped-call]
+    pages = {key: page(key) for key in keys}
     for host in ("a.example", "b.example", "c.example"):
-        jobs = [partial(tree.put_page, host, pages[key], suite.BODY) for key in keys for tree in trees]
+        jobs = [partial(tree.put_page, host, pages[key], BODY) for key in keys for tree in trees]
         assert at_once(jobs) == [None] * len(jobs)
         new = Tree(directories[-1] / "root", "m9")
         assert sorted(new.keys("links", host)) == sorted(new.keys("htmls", host)) == keys
-        assert all(new.body(host, key) == suite.BODY for key in keys)
+        assert all(new.body(host, key) == BODY for key in keys)
 
 
 def test_publish_race(directory: Path) -> None:

@@ -7,23 +7,16 @@ import os
 import shutil
 import ssl
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.errors import SettingsError
-from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, ok
+from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 from tests.support.web import Request, Response, Web
 
 OTHER = "127.0.2.2"
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with fetchers() as fetcher:
-        yield fetcher
 
 
 def sent(web: Web, name: str) -> list[str | None]:

@@ -10,21 +10,15 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fscrawl.errors import SettingsError
-from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, fetchers, head, ok
+from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 PAGE = "http://page.example/a?b"
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with fetchers() as fetcher:
-        yield fetcher
 
 
 def noting(heads: list[bytes], answer: bytes) -> Callable[[socket.socket], None]:

@@ -8,22 +8,16 @@ import socket
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import brotli
 import pytest
 
 from fscrawl.http.bodies import zstd
 from fscrawl.http.fetch import Failed, Fetched
-from tests.support.raw import Make, Raw, answering, failed, fetched, fetchers, head, ok
+from tests.support.raw import Make, Raw, answering, failed, fetched, head, ok
 
 OK = b"HTTP/1.1 200 OK\r\n"
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    with fetchers() as fetcher:
-        yield fetcher
 
 
 def flooding(first: bytes, then: bytes) -> Callable[[socket.socket], None]:

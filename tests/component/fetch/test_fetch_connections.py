@@ -1,0 +1,80 @@
+"""One HTTP exchange: which connections are kept, and when a body is left unread."""
+
+from __future__ import annotations
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.exchanges import HTML
+from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
+from tests.support.web import Response, Web
+
+
+def test_connections_are_kept(make: Make) -> None:
+    """Requests to one host one after the other go through one connection."""
+    with Raw(answering(ok(b"<p>"))) as server:
+        fetcher = make()
+        assert [fetched(fetcher.get(server.url(f"/{n}"))).body for n in range(5)] == [b"<p>"] * 5
+        assert server.accepted == 1
+
+
+def test_connections_of_threads_are_kept(make: Make) -> None:
+    """Threads that fetch from one host at the same time keep no more than a connection each."""
+    with Raw(answering(ok(b"<p>"))) as server, ThreadPoolExecutor(4) as threads:
+        fetcher = make()
+        answers = list(threads.map(lambda n: fetcher.get(server.url(f"/{n}")), range(40)))
+        assert all(fetched(answer).body == b"<p>" for answer in answers)
+        assert server.accepted <= 4
+
+
+def test_kept_connection_that_was_closed(make: Make) -> None:
+    """A kept connection that the server has closed meanwhile is replaced, and nobody notices."""
+    with Raw(answering(ok(b"<p>"), times=1)) as server:
+        fetcher = make()
+        for n in range(3):
+            assert fetched(fetcher.get(server.url())).body == b"<p>"
+            assert server.over.wait(5)
+            server.over.clear()
+            assert server.accepted == n + 1
+
+
+def test_bytes_after_the_body_are_not_the_next_answer(make: Make) -> None:
+    """What a server sends beyond its Content-Length is never taken for the answer to the next request."""
+    with Raw(answering(ok(b"<p>") + ok(b"smuggled"))) as server:
+        fetcher = make()
+        assert [fetched(fetcher.get(server.url())).body for _ in range(3)] == [b"<p>"] * 3
+
+
+def test_small_unwanted_body_keeps_the_connection(make: Make) -> None:
+    """An unwanted body of a few bytes is passed over, and the connection used again."""
+    with Raw(answering(ok(b"%PDF" * 100, "Content-Type: application/pdf"))) as server:
+        fetcher = make()
+        for _ in range(3):
+            assert fetched(fetcher.get(server.url(), wants_body=lambda *_: False)).body is None
+        assert server.accepted == 1
+
+
+def test_large_unwanted_body_is_left(make: Make) -> None:
+    """A large unwanted body is not read: the connection is closed under it."""
+    sent = []
+
+    def endless(connection: socket.socket) -> None:
+        head(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: 99999999999\r\n\r\n")
+        while True:
+            sent.append(connection.send(b"%PDF" * 20_000))
+
+    with Raw(endless) as server:
+        answer = fetched(make().get(server.url(), wants_body=lambda status, headers: "html" in headers["content-type"]))
+        assert (answer.status, answer.body) == (200, None)
+        assert server.over.wait(5)
+    assert sum(sent) < 50_000_000  # what fits into the kernel's buffers
+
+
+def test_wants_is_asked_with_status_and_headers(make: Make) -> None:
+    """Whether a body is wanted is decided on status and headers, before it is read."""
+    asked = []
+    with Web(lambda _: Response(404, HTML, b"<p>"), [HOST]) as web:
+        fetched(make().get(web.url(HOST), wants_body=lambda *facts: not asked.append(facts)))
+    ((status, headers),) = asked
+    assert (status, headers["content-type"]) == (404, "text/html")

@@ -1,0 +1,80 @@
+"""One HTTP exchange with an address that is not public."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from fscrawl.http import connections
+from tests.support.exchanges import HTML
+from tests.support.raw import HOST, Make, failed, fetched
+from tests.support.web import Response, Web
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "[::ffff:127.0.0.1]"]
+)
+def test_loopback_is_blocked(make: Make, host: str) -> None:
+    """However loopback is written, nothing is asked of it."""
+    with Web(lambda _: Response(), ["127.0.0.1"]) as web:
+        answer = failed(make(allow_private_addresses=False).get(f"http://{host}:{web.port}/"))
+    assert (answer.class_, answer.retry) == ("blocked-address", False)
+    assert web.exchanges == []
+
+
+@pytest.mark.parametrize("host", ["[::1]", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]"])
+def test_private_address_is_blocked(make: Make, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No connection to a private, link-local or metadata address is even begun."""
+    monkeypatch.setattr(connections._Socket, "connect", lambda *_: pytest.fail("it connects"))
+    answer = failed(make(allow_private_addresses=False).get(f"http://{host}/"))
+    assert (answer.class_, answer.retry) == ("blocked-address", False)
+
+
+class _Resolver:
+    """Stands in for getaddrinfo: gives a list of addresses each time, the last one for ever; and for connect."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self.connected: list[str] = []
+        monkeypatch.setattr(socket, "getaddrinfo", self.getaddrinfo)
+        monkeypatch.setattr(connections._Socket, "connect", lambda _, address: self.connect(address))
+
+    def getaddrinfo(self, host: str, port: int, **_: object) -> list[Any]:
+        self.asked.append(host)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answer]
+
+    def connect(self, address: tuple[str, int]) -> None:
+        self.connected.append(address[0])
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_rebinding_gains_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is public when it is checked and private when asked again: what was checked is connected to."""
+    resolver = _Resolver(monkeypatch, ["93.184.216.34"], ["127.0.0.1"])
+    fetcher = make(allow_private_addresses=False)
+    assert failed(fetcher.get("http://rebind.example/")).class_ == "connect"
+    assert (resolver.asked, resolver.connected) == (["rebind.example"], ["93.184.216.34"])
+    assert failed(fetcher.get("http://rebind.example/")).class_ == "blocked-address"
+    assert resolver.connected == ["93.184.216.34"]
+
+
+def test_only_public_addresses_of_several(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a name's addresses only the public ones are tried, one after the other."""
+    resolver = _Resolver(monkeypatch, ["10.0.0.1", "93.184.216.34", "127.0.0.1", "93.184.216.35"])
+    assert failed(make(allow_private_addresses=False).get("http://mixed.example/")).class_ == "connect"
+    assert resolver.connected == ["93.184.216.34", "93.184.216.35"]
+
+
+def test_second_address_is_tried(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose first address refuses is asked at its second."""
+    monkeypatch.setattr(
+        socket,
+        "getaddrinfo",
+        lambda _, port, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port)) for a in ("127.0.2.9", HOST)],
+    )
+    with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web:
+        assert fetched(make().get(f"http://two.example:{web.port}/")).body == b"<p>"

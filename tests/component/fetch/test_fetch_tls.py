@@ -1,0 +1,104 @@
+"""One HTTP exchange over TLS."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import requests.adapters
+
+from tests.support.exchanges import SLOW, silence
+from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a self-signed certificate for HOST, with its key in the same file."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("there is no openssl command to make a certificate with")
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    words = f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={HOST}"
+    words += f" -addext subjectAltName=IP:{HOST} -keyout {path} -out {path}.crt"
+    subprocess.run(words.split(), check=True, capture_output=True, timeout=20)
+    path.write_bytes(path.read_bytes() + Path(f"{path}.crt").read_bytes())
+    return path
+
+
+@pytest.fixture
+def context(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+@pytest.fixture
+def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the certificate one that is trusted."""
+    monkeypatch.setattr(requests.adapters, "DEFAULT_CA_BUNDLE_PATH", f"{certificate}.crt")
+
+
+def test_self_signed(make: Make, context: ssl.SSLContext) -> None:
+    """A certificate that nobody vouches for is a failure of class tls, and trying again would be no use."""
+    with Raw(answering(ok(b"<p>")), context) as server:
+        answer = failed(make().get(server.url(scheme="https")))
+    assert (answer.class_, answer.retry) == ("tls", False)
+
+
+@pytest.mark.usefixtures("trusted")
+def test_trusted(make: Make, context: ssl.SSLContext) -> None:
+    """Pages come over TLS as they do without, through one kept connection."""
+    with Raw(answering(ok(b"<p>" * 50_000)), context) as server:
+        fetcher = make()
+        assert [fetched(fetcher.get(server.url(scheme="https"))).body for _ in range(3)] == [b"<p>" * 50_000] * 3
+        assert server.accepted == 1
+
+
+@pytest.mark.usefixtures("trusted")
+def test_certificate_of_another(make: Make, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A good certificate of another name is none."""
+    asked = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *args, **more: asked(HOST, *args, **more))
+    with Raw(answering(ok(b"<p>")), context) as server:
+        answer = failed(make().get(f"https://bank.example:{server.port}/"))
+    assert (answer.class_, answer.retry) == ("tls", False)
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_slow_drip_over_tls(make: Make, context: ssl.SSLContext, part: str) -> None:
+    """The deadline of the whole exchange holds over TLS too."""
+    with Raw(SLOW[part], context) as server:
+        fetcher = make(timeout=1.0)
+        began = time.monotonic()
+        answer = failed(fetcher.get(server.url(scheme="https")))
+        elapsed_s = time.monotonic() - began
+    assert (answer.class_, answer.retry) == ("timeout", True)
+    assert elapsed_s < 2
+
+
+def test_tls_to_a_silent_port(make: Make) -> None:
+    """A handshake that is not answered ends by the deadline."""
+    with Raw(silence) as server:
+        began = time.monotonic()
+        answer = failed(make(timeout=1.0).get(server.url(scheme="https")))
+        elapsed_s = time.monotonic() - began
+    assert (answer.class_, answer.retry) == ("timeout", True)
+    assert elapsed_s < 2
+
+
+def test_tls_to_a_plain_port(make: Make) -> None:
+    """A port that speaks plain HTTP is a failure of class tls."""
+
+    def bad_request(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+    with Raw(bad_request) as server:
+        answer = failed(make().get(server.url(scheme="https")))
+    assert (answer.class_, answer.retry) == ("tls", False)

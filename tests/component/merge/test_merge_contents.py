@@ -1,0 +1,252 @@
+"""What is in a dataset, whatever is in the tree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli, urls
+from tests.support.merging import EVERY, A, B, C, archived, refused
+from tests.support.trees import ALL, Grown, Made, check, inline
+
+
+def test_counts(tree: Grown, out: Path) -> None:
+    """A dataset has a row for each record and each failure of the tree, and says how many."""
+    made = tree.merge(out, formats=ALL)
+    check(made)
+    assert made.keys() == tree.keys()
+    assert made.manifest["counts"] == {"pages": 5, "duplicates": 0, "near_duplicates": 0, "errors": 1}
+    assert [row["url"] for row in made.rows("errors")] == ["http://a.example/gone"]
+    assert {row["key"] for row in made.json_lines()} == tree.keys()
+
+
+def test_bodies(tree: Grown, out: Path) -> None:
+    """Bodies are the tree's byte for byte, in tables and archives, whatever is in them."""
+    tree.page("http://a.example/wild", bytes(range(256)) * 3)
+    tree.page("http://a.example/empty", b"")
+    tree.page("http://a.example/http", b"HTTP/1.1 200 OK\r\n\r\nWARC/1.1\r\n\r\n")
+    made = tree.merge(out, formats=ALL)
+    assert {row["url"]: row["html"] for row in made.rows() if row["html"] is not None} == tree.bodies
+    assert archived(made) == tree.bodies
+
+
+def test_columns(tree: Grown, out: Path) -> None:
+    """A row says what the record says, and what follows from it."""
+    tree.page(
+        "https://www.a.co.uk:8443/x?b&a",
+        b"<title> T </title><link rel=canonical href=/y><meta name=robots content='nofollow,noarchive'><a href=z>z</a>",
+        headers={"content-type": "Text/HTML; charset=utf-8", "content-language": "De"},
+        status=203,
+        elapsed=1.5,
+    )
+    row = tree.merge(out).by_url()["https://www.a.co.uk:8443/x?b&a"]
+    assert (row["url_surtkey"], row["url_host_name"]) == ("uk,co,a:8443)/x?a&b", "www.a.co.uk")
+    assert row["url_host_registered_domain"] == "a.co.uk"
+    assert (row["fetch_status"], row["elapsed"], row["machine"], row["depth"]) == (203, 1.5, "m-1-aa", 1)
+    assert (row["title"], row["canonical"], row["outlinks"]) == ("T", "https://www.a.co.uk:8443/y", 2)
+    assert (row["robots"], row["noindex"], row["text"]) == (["noarchive", "nofollow"], False, "z")
+    assert (row["content_mime_type"], row["content_charset"], row["content_languages"]) == ("text/html", "utf-8", "de")
+    assert row["bytes"] == len(row["html"])
+    assert row["sha256"] == hashlib.sha256(row["html"]).hexdigest()
+    assert json.loads(row["headers"])["content-language"] == "De"
+    assert row["fetch_time"].isoformat(timespec="milliseconds")[:-6] + "Z" == tree.records[row["url"]].fetched_at
+
+
+def test_bodiless_rows(tree: Grown, out: Path) -> None:
+    """A redirect and an unwanted type are rows that say so, with no body, no text and no digest."""
+    rows = tree.merge(out).by_url()
+    old, pdf = rows["http://a.example/old"], rows["http://a.example/pdf"]
+    assert (old["fetch_redirect"], old["fetch_status"], old["skipped"]) == (B, 301, None)
+    assert (pdf["skipped"], pdf["fetch_redirect"]) == ("type application/pdf", None)
+    for row in (old, pdf):
+        assert [row[name] for name in ("html", "text", "title", "sha256", "content_digest")] == [None] * 5
+        assert row["bytes"] == 0
+
+
+def test_referrer_of_a_seed(tree: Grown, out: Path) -> None:
+    """A seed has no referrer, any other page the key of one."""
+    rows = tree.merge(out).by_url()
+    assert (rows[A]["referrer"], rows[B]["referrer"]) == (None, "f" * 24)
+
+
+def test_edges(tree: Grown, out: Path) -> None:
+    """Every outlink is an edge from key to key; nofollow links and redirects are marked."""
+    edges = tree.merge(out).rows("links")
+    assert {(edge["source"], edge["target"], edge["nofollow"], edge["redirect"]) for edge in edges} == {
+        (A, B, False, False),
+        (B, A, False, False),
+        (B, "http://c.example/", True, False),
+        ("http://a.example/old", B, False, True),
+    }
+    for edge in edges:
+        assert (edge["source_key"], edge["target_key"]) == (urls.key(edge["source"]), urls.key(edge["target"]))
+    assert len(edges) == 4
+
+
+def test_failures(tree: Grown, out: Path) -> None:
+    """A failure is a row with its class, its status where there was an answer, and its number of attempts."""
+    tree.fail("http://nowhere.example:81/", "dns", None, referrer="e" * 24)
+    rows = {row["url"]: row for row in tree.merge(out).rows("errors")}
+    gone, dns = rows["http://a.example/gone"], rows["http://nowhere.example:81/"]
+    assert (gone["class"], gone["fetch_status"], gone["attempts"], gone["referrer"]) == ("http-4xx", 404, 3, None)
+    assert (dns["class"], dns["fetch_status"], dns["url_host_name"]) == ("dns", None, "nowhere.example")
+    assert dns["referrer"] == "e" * 24
+
+
+def test_stale_failure(tree: Grown, out: Path) -> None:
+    """A URL that has a record and an old failure is a page, not a failure."""
+    tree.fail(A)
+    assert [row["url"] for row in tree.merge(out).rows("errors")] == ["http://a.example/gone"]
+
+
+@pytest.mark.parametrize("fanout", [0, 1])
+def test_hosts(tmp_path: Path, out: Path, fanout: int) -> None:
+    """Pages of any host are exported: with ports, underscores, IPv6 addresses, and names too long for a directory."""
+    tree = Grown(tmp_path / "tree", fanout=fanout)
+    long = ".".join(["x" * 60] * 4)
+    addresses = ["http://[::1]/a", "http://[2001:db8::1]:8080/a", "http://a.example:81/a", "http://a_b.example/a"]
+    addresses += ["https://a.example/a", f"http://{long}/a", "http://127.0.0.1/a", "http://xn--bcher-kva.example/a"]
+    for url in addresses:
+        tree.page(url, url.encode())
+        tree.fail(f"{url}/gone")
+    made = tree.merge(out, formats=ALL)
+    assert {row["url"]: row["html"] for row in made.rows()} == tree.bodies
+    assert {row["url"] for row in made.rows("errors")} == set(tree.failures)
+    assert {row["url_host_name"] for row in made.rows()} >= {"[::1]", "[2001:db8::1]", "a.example", "a_b.example", long}
+    check(made)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"), [("windows-1252", "é€ “x”"), ("shift_jis", "日本語"), ("utf-16le", "naïve 日本")]
+)
+def test_encodings(tree: Grown, out: Path, encoding: str, text: str) -> None:
+    """A page in any encoding has its text right, in tables and in JSON lines, and its bytes as they were."""
+    url = f"http://a.example/{encoding}"
+    label = encoding.removesuffix("le")
+    body = f"<title>{text}</title><p>{text}</p>".encode({"windows-1252": "cp1252"}.get(encoding, label))
+    tree.page(url, body, headers={"content-type": f"text/html; charset={label}"})
+    made = tree.merge(out, formats=("parquet", "jsonl"))
+    row = made.by_url()[url]
+    assert (row["title"], row["text"], row["html"]) == (text, text, body)
+    assert row["content_charset"] == encoding
+    (line,) = (line for line in made.json_lines() if line["url"] == url)
+    assert (line["text"], line["html"]) == (text, f"<title>{text}</title><p>{text}</p>")
+
+
+def test_invalid_bytes(tree: Grown, out: Path) -> None:
+    """Bytes that are not valid in the page's encoding become U+FFFD in text, and stay in the body."""
+    tree.page("http://a.example/bad", b"<meta charset=utf-8><p>a\xff\xed\xa0\x80b")
+    tree.page("http://a.example/bad16", b"\xff\xfe<\x00p\x00>\x00\x00\xd8a\x00\x00")
+    made = tree.merge(out, formats=ALL)
+    rows = made.by_url()
+    assert rows["http://a.example/bad"]["html"] == b"<meta charset=utf-8><p>a\xff\xed\xa0\x80b"
+    assert rows["http://a.example/bad"]["text"].startswith("a\ufffd")
+    assert "\ufffd" in rows["http://a.example/bad16"]["text"]
+    assert len(made.json_lines()) == len(rows)
+
+
+def test_unknown_encoding(tree: Grown, out: Path) -> None:
+    """A record that names an encoding that nobody knows is read as UTF-8."""
+    tree.page("http://a.example/x", "<p>ü".encode(), encoding="klingon")
+    made = tree.merge(out, formats=("parquet", "jsonl"))
+    assert made.by_url()["http://a.example/x"]["text"] == "ü"
+
+
+HOSTILE = "\x00\x1b[31m\x07\r\n\t\u202e\u2028日本\U0001f600=1+1"
+
+
+def test_hostile_text(tree: Grown, out: Path) -> None:
+    """Titles and headers with control characters and beyond ASCII come through as they are, and break no file."""
+    headers = {"content-type": "text/html", "x-evil": HOSTILE, "x-é\r\ninjected": "b", "x-latin": "caf\xe9"}
+    tree.page("http://a.example/evil", b"<p>x", title=HOSTILE, headers=headers)
+    made = tree.merge(out, formats=ALL)
+    row = made.by_url()["http://a.example/evil"]
+    assert row["title"] == HOSTILE
+    assert json.loads(row["headers"]) == headers
+    (line,) = (line for line in made.json_lines() if line["url"] == row["url"])
+    assert line["title"] == HOSTILE
+    assert set(archived(made)) == set(tree.bodies)
+
+
+@pytest.mark.parametrize("form", [rb"\ud800", b"\xed\xa0\x80"])
+def test_lone_surrogates(tree: Grown, out: Path, form: bytes) -> None:
+    """Half a surrogate pair in somebody's record becomes a question mark, since no dataset can hold it."""
+    tree.page(B + "2", b"<p>x", title="half", headers={"x-half": "half"})
+    tree.rewrite(B + "2", b"half", b"<" + form + b">")
+    tree.fail("http://a.example/half", message="half")
+    tree.rewrite("http://a.example/half", b'"half"', b'"<' + form + b'>"', "errs")
+    made = tree.merge(out, formats=ALL)
+    assert made.by_url()[B + "2"]["title"] == "<?>"
+    assert "<?>" in [row["message"] for row in made.rows("errors")]
+
+
+def test_utf16_record(tree: Grown, out: Path) -> None:
+    """A record in UTF-16 by somebody's hand, with half a surrogate pair escaped in it, stops no merge."""
+    path = tree.file("links", B)
+    path.write_bytes(path.read_bytes().decode().replace('"machine":"', r'"machine":"\ud800').encode("utf-16"))
+    assert tree.merge(out, formats=ALL).by_url()[B]["machine"] == "?m-1-aa"
+
+
+def test_huge_url(tree: Grown, out: Path) -> None:
+    """A URL of the greatest length is exported, and a link to one is an edge."""
+    long = "http://a.example/" + "x" * (urls.MAX_URL_CHARS - 17)
+    tree.page(long, b"<p>x", links=(long,))
+    made = tree.merge(out, formats=ALL)
+    assert long in made.by_url()
+    assert urls.key(long) in [edge["target_key"] for edge in made.rows("links")]
+
+
+def test_no_pages(tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tree without pages is a dataset that says so, with exit code 1; pages that come later are exported."""
+    tree = Grown(tmp_path / "tree")
+    with inline():
+        assert cli.main(["merge", "--root", str(tree.root), "--out", str(out), *EVERY]) == 1
+    assert capsys.readouterr().out.startswith("pages: 0; failures: 0\n")
+    made = Made(out)
+    check(made)
+    assert made.rows("errors") == []
+    assert "links" not in [path.name for path in out.iterdir()]
+    tree.page(A)
+    assert tree.merge(out).keys() == tree.keys()
+
+
+def test_card(tree: Grown, out: Path) -> None:
+    """The card names the tables' files and explains every column."""
+    made = tree.merge(out)
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert card.startswith(
+        "---\npretty_name: crawl c1\nconfigs:\n- config_name: pages\n  data_files: pages/*.parquet\n"
+    )
+    for table in ("pages", "links", "errors"):
+        for name in made.table(table).column_names:
+            assert f"| `{name}` |" in card
+    assert "| by the rules" not in card
+
+
+def test_fields(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """Fields are columns of their types after the others, null where a page has no value, and are counted."""
+    rules = tmp_path / "fields.toml"
+    rules.write_text(
+        '[hosts."a.example"]\nprice = { css = "b", type = "integer" }\n'
+        'seen = { css = "time", type = "timestamp" }\ntags = { css = "i", many = true }\n'
+    )
+    tree.page("http://a.example/p", b"<b>7</b><i>x</i><i>=y</i><time>2026-01-02</time>")
+    tree.page("http://a.example/q", b"<b>seven</b>")
+    code, printed, err = fscrawl("--fields", str(rules), *EVERY)
+    assert (code, err) == (0, "")
+    rows = Made(out).by_url()
+    assert (rows["http://a.example/p"]["price"], rows["http://a.example/p"]["tags"]) == (7, ["x", "=y"])
+    assert rows["http://a.example/p"]["seen"].isoformat() == "2026-01-02T00:00:00+00:00"
+    assert (rows["http://a.example/q"]["price"], rows[C]["price"]) == (None, None)
+    assert Made(out).manifest["fields"]["price"] == {"found": 1, "missing": 3, "bad": 1}
+    assert "field price: found on 1 of 4 pages, 1 with a value of the wrong type" in printed
+    assert "field tags: found on 1 of 4 pages\n" in printed
+    tree.page("http://a.example/r", b"<b>8</b>")
+    assert fscrawl("--fields", str(rules))[0] == 0
+    assert Made(out).manifest["fields"]["price"] == {"found": 2, "missing": 3, "bad": 1}
+    rules.write_text('[hosts."*"]\nprice = { css = "b" }\n')
+    refused(fscrawl("--fields", str(rules)), 2, "other rules", "--rebuild")

@@ -1,0 +1,88 @@
+"""The forms of a dataset: archives, compressed lines, the manifest of a call, and what is reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from fscrawl import merge
+from fscrawl.dataset import warc
+from fscrawl.errors import FscrawlError, TreeError, UsageError
+from tests.support.merging import A, archived
+from tests.support.trees import ALL, Grown, Made, check, inline
+
+
+def test_archive_alone(tree: Grown, out: Path) -> None:
+    """A dataset of archives alone has no tables of pages, and parses none; exact duplicates are known all the same."""
+    tree.page("http://c.example/1", tree.bodies[A])
+    made = tree.merge(out, formats=("warc",))
+    check(made)
+    assert {path.name for path in out.iterdir()} == {"manifest.json", "README.md", ".merge", "warc", "warc-index"}
+    assert archived(made) == {url: body for url, body in tree.bodies.items() if url != "http://c.example/1"}
+    assert made.manifest["counts"] == {"pages": 6, "duplicates": 1, "near_duplicates": 0}
+
+
+def test_zstd(tree: Grown, out: Path) -> None:
+    """JSON lines compressed by zstd are what they are by gzip."""
+    made, other = tree.merge(out, formats=("jsonl.zst",)), tree.merge(out.parent / "other", formats=("jsonl",))
+    check(made)
+    for table in ("pages", "links", "errors"):
+        (path,) = made.files(f"jsonl.zst/{table}/*.jsonl.zst")
+        with pa.CompressedInputStream(pa.OSFile(str(path)), "zstd") as file:
+            assert [json.loads(line) for line in file.read().splitlines()] == other.json_lines(table)
+
+
+def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives hold segments up to their limit, each begins with a warcinfo record that names it, and none is lost."""
+    monkeypatch.setattr(warc, "PART_BYTES", 170_000)
+    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
+    monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
+    tree.many(3, 150)
+    made = tree.merge(out, formats=("warc",))
+    check(made)
+    paths = made.files("warc/*.warc.gz")
+    assert len(paths) > 2
+    for path in paths:
+        assert path.stat().st_size <= 171_000
+        with path.open("rb") as file:
+            first = next(iter(ArchiveIterator(file)))
+            assert (first.rec_type, first.rec_headers.get_header("WARC-Filename")) == ("warcinfo", path.name)
+    assert archived(made) == tree.bodies
+
+
+def test_merge_by_call(tree: Grown, out: Path) -> None:
+    """Called as a function, merge gives the manifest, and raises what the command would say."""
+    with inline():
+        manifest = merge.merge(tree.root, out, {}, print)
+    assert manifest.as_json() == Made(out).manifest
+    with pytest.raises(UsageError), inline():
+        merge.merge(tree.root, tree.root / "links", {}, print)
+    with pytest.raises(TreeError), inline():
+        merge.merge(out, out, {}, print)
+    assert issubclass(TreeError, FscrawlError)
+
+
+def test_bar(tree: Grown, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal a bar says how far each step is."""
+    with inline():
+        merge.merge(tree.root, out, {"formats": ALL}, print, bar=True)
+    err = capsys.readouterr().err
+    assert [step for step in ("reading", "writing", "joining") if step in err] == ["reading", "writing", "joining"]
+
+
+def test_failures_beside_an_archive(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """Where no format holds failures, none are claimed to be counted."""
+    _, printed, _ = fscrawl("--format", "warc")
+    assert "failures: 0" not in printed
+
+
+def test_rows_of_archives(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """The report says of archives how many pages they have."""
+    _, printed, _ = fscrawl("--format", "warc")
+    (line,) = (line for line in printed.splitlines() if line.startswith("warc/ "))
+    assert line.endswith(" 5 rows")

@@ -1,0 +1,197 @@
+"""What `fscrawl merge` refuses, in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from fscrawl.dataset import dataset_dir
+from tests.support.crawling import lines_of
+from tests.support.effort import some
+from tests.support.merging import EVERY, refused
+from tests.support.trees import ALL, Grown, Made, check, contents, inline
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--format", "xml"], ["--format xml", "parquet, warc"]),
+        (["--format="], ["--format"]),
+        (["--text", "raw"], ["--text raw", "visible"]),
+        (["--status", "abc"], ["--status abc", "2xx"]),
+        (["--status", "2x"], ["--status 2x"]),
+        (["--status", "600"], ["--status 600"]),
+        (["--status", "200|500"], ["--status"]),
+        (["--since", "soon"], ["--since soon", "7d"]),
+        (["--since", "999999w"], ["--since 999999w"]),
+        (["--since", "2026-13-01"], ["--since"]),
+        (["--include", "("], ["--include (", "regular expression"]),
+        (["--exclude", "[a"], ["--exclude [a"]),
+        (["--include", "a{99999999999}"], ["--include"]),
+        (["--limit", "0"], ["--limit", "whole number"]),
+        (["--limit", "-1"], ["--limit"]),
+        (["--limit", "ten"], ["--limit"]),
+        (["--processes", "0"], ["--processes"]),
+        (["--fields", "/nowhere/fields.toml"], ["--fields /nowhere/fields.toml"]),
+        (["--fields", "/dev/null/x"], ["--fields"]),
+        (["--forma", "csv"], ["--forma"]),
+    ],
+)
+def test_bad_values(
+    tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], flags: list[str], words: list[str]
+) -> None:
+    """A bad value of a flag is refused in one line, before anything is made."""
+    refused(fscrawl(*flags), 2, *words)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("text", ["a = 1", '[hosts."*"]\nurl = { css = "b" }', '[hosts."*"]\nx = { css = "b["  }', "["])
+def test_bad_rules(
+    tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]], text: str
+) -> None:
+    """Bad rules for fields, and fields that are called like a column, are refused in one line that names the file."""
+    path = tmp_path / "fields.toml"
+    path.write_text(text)
+    refused(fscrawl("--fields", str(path)), 2, str(path))
+    assert not out.exists()
+
+
+def test_no_tree(tmp_path: Path, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A root without a crawl is refused with exit code 75, and nothing is made."""
+    refused(fscrawl(root=tmp_path), 75, str(tmp_path), "no crawl here")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("place", ["", ".", "links", "htmls/ds", "errs/a.example", ".fscrawl/x", "x/../links/y"])
+def test_out_inside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]], place: str) -> None:
+    """A dataset is never made where the crawl keeps its files, however the place is spelled."""
+    before = contents(tree.root)
+    refused(fscrawl(to=tree.root / place), 2, "the crawl is stored there")
+    assert contents(tree.root) == before
+
+
+def test_out_linked_into_the_rooms(tree: Grown, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A symbolic link into the rooms is no way round."""
+    (tmp_path / "link").symlink_to(tree.root / "links")
+    refused(fscrawl(to=tmp_path / "link" / "ds"), 2, "the crawl is stored there")
+    (tmp_path / "alias").symlink_to(tree.root)
+    refused(fscrawl(to=tree.root / "htmls" / "ds", root=tmp_path / "alias"), 2, "the crawl is stored there")
+
+
+def test_out_beside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A dataset may lie in the shared directory, beside the rooms."""
+    assert fscrawl(to=tree.root / "dataset")[0] == 0
+    check(Made(tree.root / "dataset"))
+
+
+def test_out_is_not_ours(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A directory with other files in it is refused, also with --rebuild, and left alone; an empty one is fine."""
+    out.mkdir()
+    assert fscrawl(to=out)[0] == 0
+    other = out.parent / "other"
+    (other / "pages").mkdir(parents=True)
+    (other / "pages" / "x").write_text("mine")
+    refused(fscrawl(to=other), 2, str(other), "not empty")
+    refused(fscrawl("--rebuild", to=other), 2, str(other), "not empty")
+    assert list(contents(other)) == ["pages/x"]
+
+
+def test_out_is_a_file(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A file, or a place below one, is no place for a dataset."""
+    out.write_text("mine")
+    refused(fscrawl(), 2, str(out), "must be a directory")
+    refused(fscrawl(to=out / "below"), 2, str(out / "below"))
+    assert out.read_text() == "mine"
+
+
+def test_out_is_a_dangling_link(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A symbolic link to nothing is one line, too."""
+    out.symlink_to(out.parent / "nowhere" / "x")
+    answer = fscrawl()
+    assert answer[0] in (0, 75)
+    assert "Traceback" not in answer[2]
+
+
+def test_two_at_once(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """While one merge is writing a dataset, another is refused."""
+    with dataset_dir.DatasetDir(out).opened():
+        refused(fscrawl(), 2, str(out), "another merge")
+    assert fscrawl()[0] == 0
+
+
+@pytest.mark.parametrize("name", ["manifest.json", ".merge/options.json"])
+def test_torn_state(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], name: str) -> None:
+    """A dataset whose own files are torn says which, and that --rebuild helps; it does."""
+    fscrawl()
+    (out / name).write_text('{"format": 1, "cra')
+    refused(fscrawl(), 2, name, "--rebuild")
+    assert fscrawl("--rebuild")[0] == 0
+    check(Made(out))
+
+
+@pytest.mark.parametrize("text", ["", "PAR1 torn", None])
+def test_torn_memory(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], text: str | None) -> None:
+    """Where what earlier runs have seen is torn or missing, one line says so, and --rebuild helps."""
+    fscrawl()
+    path = out / ".merge" / "seen-0001.parquet"
+    path.unlink() if text is None else path.write_text(text)
+    refused(fscrawl(), 2, "seen-0001.parquet", "--rebuild")
+    assert fscrawl("--rebuild")[0] == 0
+
+
+def test_newer_format(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A dataset of a newer fscrawl is refused."""
+    fscrawl()
+    facts = Made(out).manifest
+    (out / "manifest.json").write_text(json.dumps({**facts, "format": 2}))
+    refused(fscrawl(), 2, "format 2", "update fscrawl")
+
+
+def test_missing_extra(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Without the packages that merge needs, it says which to install."""
+    monkeypatch.setitem(__import__("sys").modules, "fscrawl.merge", None)
+    answer = cli.main(["merge", "--root", str(tree.root), "--out", str(out)])
+    assert answer == 2
+
+
+@pytest.mark.root
+def test_read_only(tree: Grown, mount: Callable[[str], Path], fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """Where nothing can be written, one line says so, with exit code 75."""
+    point = mount("size=1m")
+    mount("ro")
+    refused(fscrawl(to=point / "ds"), 75, "read-only")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("kilobytes", some(200, 8, 60, 600, 1400))
+def test_full_disk(
+    tree: Grown, mount: Callable[[str], Path], tmp_path: Path, kilobytes: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that is full, in whichever step, is one line with exit code 75; with room, the same command goes on."""
+    tree.many(2, 400, words=60)
+    point = mount(f"size={kilobytes}k")
+    words = tree.command(point / "ds", *EVERY)[3:]
+    with inline():
+        code = cli.main(words)
+    err = capsys.readouterr().err
+    assert code == 75, (code, err)
+    (line,) = lines_of(err)
+    assert "the disk is full" in line
+    assert not list(point.rglob("*.tmp"))
+    mount("size=64m")
+    with inline():
+        assert cli.main(words) == 0
+    tree.merge(tmp_path / "other", formats=ALL)
+    assert contents(point / "ds") == contents(tmp_path / "other")
+
+
+@pytest.mark.parametrize("flag", ["--since=", "--text="])
+def test_empty_values(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], flag: str) -> None:
+    """An empty value, of a variable that is not set, is a bad one."""
+    refused(fscrawl(flag), 2, flag.rstrip("="))

@@ -1,0 +1,36 @@
+"""What the tests of a worker share: a tree, and workers of a crawl in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl import store
+from fscrawl.config.settings import Settings, render
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
+from fscrawl.worker import CrawlConfig, Worker
+from tests.support.workers import (
+    HOST,
+    SETTINGS,
+    Work,
+)
+
+
+@pytest.fixture
+def tree(root: Path) -> store.Tree:
+    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host")
+    store.create(root, record, render(Settings()), "")
+    return store.Tree(root, "machine-1-abcdef")
+
+
+@pytest.fixture
+def work(tree: store.Tree) -> Work:
+    """Make a worker of a crawl whose seed is on HOST."""
+
+    def worker(settings: Settings = SETTINGS, permit: Permit | None = None, **more: Callable[[], None]) -> Worker:
+        return Worker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"})), 1, permit, **more)
+
+    return worker

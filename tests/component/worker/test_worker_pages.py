@@ -1,0 +1,209 @@
+"""What a worker does with a page: what it writes, and what it reports."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from fscrawl import store, urls
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.handlers.outcome import (
+    FailedForGood,
+    Known,
+)
+from tests.support.crawling import check_tree, errors, pages
+from tests.support.web import Response, Web
+from tests.support.workers import (
+    HOST,
+    HTML,
+    OTHER,
+    SETTINGS,
+    Work,
+    page,
+    site,
+    task,
+    what,
+)
+
+
+def test_page_is_stored_whole(work: Work, root: Path) -> None:
+    """A page's body is stored byte for byte, and its record says all that the format promises."""
+    body = '<title> A  page\n</title><a href="/b?x=1#top">b</a><a href=mailto:x@y>m</a><a href="c é">c</a>'
+    with Web(site({"/a?q": page(body)}), [HOST]) as web:
+        url = web.url(HOST, "/a?q")
+        outcome = work().do(task(url))
+    linked = (web.url(HOST, "/b?x=1"), web.url(HOST, "/c%20%C3%A9"))
+    assert (what(outcome), outcome.links, outcome.bytes, outcome.status) == ("stored", linked, len(body.encode()), 200)
+    record = pages(root)[url]
+    assert (record.key, record.depth, record.referrer) == (urls.key(url), 3, "f" * 24)
+    assert (record.status, record.encoding, record.title) == (200, "utf-8", "A page")
+    assert (record.bytes, record.sha256) == (len(body.encode()), sha256(body.encode()).hexdigest())
+    assert (record.machine, record.links) == ("machine-1-abcdef", linked)
+    assert record.headers["content-type"] == HTML["Content-Type"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", record.fetched_at)
+    assert 0 < record.elapsed < 5
+    assert (record.redirect, record.skipped, record.nofollow) == (None, None, None)
+    check_tree(root)
+
+
+def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
+    """A page is stored although its server names no type: its bytes show what it is."""
+    with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
+        assert what(work().do(task(web.url(HOST)))) == "stored"
+    check_tree(root)
+
+
+def test_empty_page_is_a_page(work: Work, root: Path) -> None:
+    """An empty body is stored."""
+    with Web(site({"/": page("")}), [HOST]) as web:
+        assert what(work().do(task(web.url(HOST)))) == "stored"
+    record = pages(root)[web.url(HOST)]
+    assert (record.bytes, record.sha256) == (0, sha256(b"").hexdigest())
+    check_tree(root)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirect_is_a_page_with_one_link(work: Work, root: Path, status: int) -> None:
+    """A redirect is stored without a body, and its only link is its target."""
+    moved = Response(status, {**HTML, "Location": "../to?x#y"}, b'<a href="/elsewhere">')
+    with Web(site({"/a/b": moved}), [HOST]) as web:
+        url, target = web.url(HOST, "/a/b"), web.url(HOST, "/to?x")
+        outcome = work().do(task(url))
+    assert (what(outcome), outcome.links) == ("redirect", (target,))
+    record = pages(root)[url]
+    assert (record.redirect, record.links, record.sha256, record.status) == (target, (target,), "", status)
+    check_tree(root)
+
+
+@pytest.mark.parametrize("location", ["", "mailto:me@example.org", "http://", "http://[bad/", "//", "\\\\", "/self"])
+def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
+    """A redirect to something that is not a page, or to itself, is stored without a link."""
+    with Web(site({"/self": Response(302, {"Location": location})}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/self")))
+    assert what(outcome) in ("redirect", FailedForGood)
+    assert getattr(outcome, "links", ()) == ()
+    check_tree(root)
+
+
+def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
+    """A 302 without a location is recorded as an error."""
+    with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
+        assert what(work().do(task(web.url(HOST)))) == FailedForGood
+    assert errors(root)[web.url(HOST)].class_ == "protocol"
+
+
+@pytest.mark.parametrize("type_", ["application/pdf", "IMAGE/PNG", "text/plain; charset=utf-8", "text/htmlx"])
+def test_unwanted_type_is_skipped(work: Work, root: Path, type_: str) -> None:
+    """A page of an unwanted type is stored as a record that says so, without body and links."""
+    answer = Response(200, {"Content-Type": type_}, b'<a href="/b">')
+    with Web(site({"/a": answer}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST, "/a")))
+    record = pages(root)[web.url(HOST, "/a")]
+    assert (what(outcome), outcome.links, record.links, record.sha256) == ("skipped", (), (), "")
+    assert record.skipped == f"type {type_.partition(';')[0].lower()}"
+    check_tree(root)
+
+
+def test_wanted_types_are_a_setting(work: Work, root: Path) -> None:
+    """fetch.accept says which types are stored."""
+    settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, accept=("text/plain",)))
+    with Web(site({"/a": Response(200, {"Content-Type": "text/plain"}, b"a"), "/b": page("b")}), [HOST]) as web:
+        worker = work(settings)
+        kinds = [what(worker.do(task(web.url(HOST, path)))) for path in ("/a", "/b")]
+    assert kinds == ["stored", "skipped"]
+    check_tree(root)
+
+
+def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
+    """Links outside the scope are in the record; they are counted, and not reported."""
+    with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), {"scope": 2})
+    assert len(pages(root)[web.url(HOST)].links) == 3
+
+
+def test_nofollow_is_kept_and_not_followed(work: Work, root: Path) -> None:
+    """A rel=nofollow link is in the record, apart from the links to follow, and is not reported."""
+    with Web(site({"/": page('<a href="/yes"><a rel="ugc nofollow" href="/no">')}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    record = pages(root)[web.url(HOST)]
+    assert outcome.links == record.links == (web.url(HOST, "/yes"),)
+    assert record.nofollow == (web.url(HOST, "/no"),)
+
+
+def test_robots_tag_header(work: Work, root: Path) -> None:
+    """With X-Robots-Tag: nofollow, no link of the page is followed."""
+    answer = Response(200, {**HTML, "X-Robots-Tag": "nofollow"}, b'<a href="/no">')
+    with Web(site({"/": answer}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).links == ()
+    assert pages(root)[web.url(HOST)].nofollow == (web.url(HOST, "/no"),)
+
+
+def test_reported_links_are_not_reported_again(work: Work) -> None:
+    """A link that was reported is not reported again by the next page that has it."""
+    with Web(site({"/1": page('<a href="/x"><a href="/y">'), "/2": page('<a href="/x"><a href="/z">')}), [HOST]) as web:
+        worker = work()
+        told = [worker.do(task(web.url(HOST, path))).links for path in ("/1", "/2")]
+    assert told == [(web.url(HOST, "/x"), web.url(HOST, "/y")), (web.url(HOST, "/z"),)]
+
+
+def test_drop_query(work: Work, root: Path) -> None:
+    """With crawl.drop_query links lose their query."""
+    settings = replace(SETTINGS, crawl=CrawlSettings(drop_query=True))
+    with Web(site({"/": page('<a href="/x?a"><a href="/x?b"><a href="?c">')}), [HOST]) as web:
+        assert work(settings).do(task(web.url(HOST))).links == (web.url(HOST, "/x"),)
+
+
+def test_done_page_is_known(work: Work) -> None:
+    """A page that is stored already is not fetched."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        assert what(work().do(task(web.url(HOST)))) == "stored"
+        before = web.count()
+        outcome = work().do(task(web.url(HOST)))
+        assert (what(outcome), web.count()) == (Known, before)
+
+
+def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
+    """`on_answer` is called before the page is stored: from then on the thread waits for the tree."""
+    stored: list[bool] = []
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        url = web.url(HOST)
+        work(on_answer=lambda: stored.append(tree.is_done(urls.host(url), urls.key(url)))).do(task(url))
+    assert stored == [False]
+
+
+def test_known_page_tells_its_links(work: Work) -> None:
+    """The links of a stored page are reported: the machine that stored it may have died before it could."""
+    with Web(site({"/": page('<a href="/x"><a href="http://elsewhere.example/">')}), [HOST]) as web:
+        work().do(task(web.url(HOST)))
+        outcome = work().do(task(web.url(HOST)))
+        assert (what(outcome), outcome.links) == (Known, (web.url(HOST, "/x"),))
+
+
+def test_asked_at(work: Work) -> None:
+    """An outcome says when the request had surely reached the server."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        outcome = work().do(task(web.url(HOST)))
+    assert outcome.exchange.asked_at >= web.requests(path="/")[0].arrived
+
+
+def test_more_links_than_are_kept(work: Work, root: Path) -> None:
+    """The record of a page with more links than are kept says so."""
+    with Web(site({"/": page("".join(f"<a href=/{n}>" for n in range(100_001)))}), [HOST]) as web:
+        assert what(work().do(task(web.url(HOST)))) == "stored"
+    record = pages(root)[web.url(HOST)]
+    assert record.truncated is True
+    assert len(record.links) == 100_000
+
+
+def test_nofollow_may_be_followed(work: Work, root: Path) -> None:
+    """With crawl.follow_nofollow, nofollow links are reported, and still recorded as nofollow."""
+    settings = replace(SETTINGS, crawl=replace(SETTINGS.crawl, follow_nofollow=True))
+    with Web(site({"/": page('<a href="/yes"><a rel=nofollow href="/no">')}), [HOST]) as web:
+        outcome = work(settings).do(task(web.url(HOST)))
+    assert outcome.links == (web.url(HOST, "/yes"), web.url(HOST, "/no"))
+    assert pages(root)[web.url(HOST)].nofollow == (web.url(HOST, "/no"),)

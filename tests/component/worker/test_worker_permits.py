@@ -1,0 +1,73 @@
+"""What a worker leaves undone without a permit, which heartbeats give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from fscrawl import store
+from fscrawl.errors import TreeBusyError
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, Flags, format_flags
+from fscrawl.handlers.outcome import (
+    Returned,
+)
+from fscrawl.storage.records import SITEMAP
+from fscrawl.worker import CrawlConfig, Worker
+from tests.support.web import Web
+from tests.support.workers import (
+    HOST,
+    SETTINGS,
+    Work,
+    page,
+    site,
+    stored_record,
+    task,
+    what,
+)
+
+
+def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that could not be stored is returned if no heartbeat can be written either; else a TreeError is raised."""
+    may = [True]
+    permit = cast("Permit", SimpleNamespace(holds=lambda: may[0]))
+
+    def put_page(*_: object) -> None:
+        may[0] = not give_back
+        raise TreeBusyError("no server")
+
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        monkeypatch.setattr(store.Tree, "put_page", put_page)
+        give_back = True
+        assert what(work(permit=permit).do(task(web.url(HOST)))) == Returned
+        may[0], give_back = True, False
+        with pytest.raises(TreeBusyError):
+            work(permit=permit).do(task(web.url(HOST)))
+
+
+class Expired:
+    """The permit of a machine that cannot write heartbeats: it expires after `looks` looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def holds(self) -> bool:
+        self.looks -= 1
+        return self.looks >= 0
+
+
+@pytest.mark.parametrize("flags", [NO_FLAGS, REFRESH, Flags(SITEMAP)], ids=format_flags)
+def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
+    """Without a permit nothing is fetched, and an answer that comes after the permit expired is not stored."""
+    with Web(site({"/a": page("new")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(flags=flags, check=False)
+        tree.put_page(asked.host, stored_record(asked.url), b"old")
+        for looks in (0, 1):
+            before = tree.page(asked.host, asked.key)
+            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)})), 1, Expired(looks))
+            assert what(worker.do(asked)) == Returned
+            assert tree.page(asked.host, asked.key) == before
+    assert web.count(path="/a") == 1

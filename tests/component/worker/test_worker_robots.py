@@ -1,0 +1,163 @@
+"""What a worker does with robots.txt, whatever it is answered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fscrawl.frontier.flags import parse_flags
+from fscrawl.handlers.outcome import (
+    FailedForGood,
+    FailedForNow,
+    RobotsKnown,
+)
+from tests.support.crawling import errors
+from tests.support.web import Request, Response, Web
+from tests.support.workers import (
+    HOST,
+    OTHER,
+    SETTINGS,
+    Work,
+    opened,
+    page,
+    site,
+    task,
+    what,
+)
+
+
+def test_robots_disallow(work: Work, root: Path) -> None:
+    """A page that robots.txt disallows is an error of class robots, and is never fetched."""
+    rules = Response(200, {"Content-Type": "text/plain"}, b"User-agent: fscrawl-tests\nDisallow: /private\n")
+    with Web(site({"/public": page("")}, rules), [HOST]) as web:
+        worker = work()
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert worker.do(task(web.url(HOST, "/private/x"))).class_ == "robots"
+        assert what(worker.do(task(web.url(HOST, "/public")))) == "stored"
+    assert {path for _, path in web.counts()} == {"/robots.txt", "/public"}
+    assert errors(root)[web.url(HOST, "/private/x")].class_ == "robots"
+
+
+def test_robots_off(work: Work) -> None:
+    """With politeness.robots = false, robots.txt is not fetched."""
+    settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
+    with Web(site({"/": page("")}, Response(200, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
+        assert what(work(settings).do(task(web.url(HOST)))) == "stored"
+    assert {path for _, path in web.counts()} == {"/"}
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
+def test_missing_robots_allows_all(work: Work, status: int) -> None:
+    """A robots.txt that is missing or forbidden allows everything (RFC 9309 2.3.1.3)."""
+    with Web(site({"/": page("")}, Response(status, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
+        worker = work()
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert what(worker.do(task(web.url(HOST)))) == "stored"
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_failing_robots(work: Work, root: Path, status: int) -> None:
+    """If robots.txt cannot be fetched it is tried again; no page is fetched, and no rules are stored."""
+    with Web(site({"/": page("")}, Response(status)), [HOST]) as web:
+        worker = work()
+        assert [what(opened(worker, web.url(HOST), n)) for n in (1, 2, 3)] == [FailedForNow] * 3
+        outcome = worker.do(task(web.url(HOST), attempt=3))
+        assert (what(outcome), outcome.status) == (FailedForGood, status)
+    assert "robots.txt could not be fetched" in errors(root)[web.url(HOST)].message
+    assert web.count(path="/") == 0
+    assert list((root / ".fscrawl" / "robots").iterdir()) == []
+
+
+def test_unreachable_robots(work: Work, root: Path) -> None:
+    """The robots.txt of a dead host is tried again; if the host is given up, the class of the failure is recorded."""
+    with Web(site({}), [HOST]) as web:
+        port = web.port
+    url = f"http://{HOST}:{port}/"
+    worker = work()
+    assert [opened(worker, url, n).exchange.health for n in (1, 2, 3)] == ["silent"] * 3
+    assert worker.do(task(url)._replace(flags=parse_flags("gave-up=connect"))).class_ == "connect"
+    assert errors(root)[url].class_ == "connect"
+
+
+def test_robots_redirects_are_followed(work: Work) -> None:
+    """robots.txt is followed over redirects, also to another host."""
+
+    def serve(request: Request) -> Response:
+        if request.host == OTHER:
+            return Response(200, {}, b"User-agent: *\nDisallow: /private")
+        if request.path in ("/robots.txt", "/r1"):
+            to = "/r1" if request.path == "/robots.txt" else f"http://{OTHER}:{web.port}/rules"
+            return Response(301, {"Location": to})
+        return page("")
+
+    with Web(serve, [HOST, OTHER]) as web:
+        worker = work()
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
+        assert what(worker.do(task(web.url(HOST, "/")))) == "stored"
+
+
+def test_endless_robots_redirects_allow_all(work: Work) -> None:
+    """After five hops a robots.txt that only redirects counts as not there (RFC 9309 2.3.1.2)."""
+    with Web(site({"/": page("")}, Response(302, {"Location": "/robots.txt"})), [HOST]) as web:
+        worker = work()
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert web.count(path="/robots.txt") == 6
+        assert what(worker.do(task(web.url(HOST)))) == "stored"
+
+
+@pytest.mark.parametrize(("line", "delay_s"), [("Crawl-delay: 1.5", 1.5), ("Request-rate: 1/5s", 5.0), ("", 0.0)])
+def test_crawl_delay_is_reported(work: Work, line: str, delay_s: float) -> None:
+    """The outcome has the delay that robots.txt asks for."""
+    with Web(site({}, Response(200, {}, f"User-agent: *\n{line}\nDisallow:\n".encode())), [HOST]) as web:
+        assert opened(work(), web.url(HOST)).delay_s == delay_s
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe\0\0", b"<!DOCTYPE html><p>not found", b"Crawl-delay: x\nDisallow", b"\0" * 999]
+)
+def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
+    """A robots.txt that is not one allows everything."""
+    with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:
+        worker = work()
+        assert (what(opened(worker, web.url(HOST))), what(worker.do(task(web.url(HOST))))) == (RobotsKnown, "stored")
+
+
+def test_huge_robots_is_cut(work: Work) -> None:
+    """The first 500 KiB of a huge robots.txt count."""
+    text = b"User-agent: *\nDisallow: /private\n" + b"# and so on\n" * 60_000
+    with Web(site({}, Response(200, {}, text)), [HOST]) as web:
+        worker = work()
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
+
+
+def test_robots_is_kept_in_the_tree(work: Work) -> None:
+    """A host's robots.txt is fetched once, also with several workers."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n")
+    with Web(site({}, rules), [HOST]) as web:
+        first = opened(work(), web.url(HOST))
+        second = opened(work(), web.url(HOST))
+        assert (first.delay_s, second.delay_s) == (2.0, 2.0)
+        assert (first.exchange is None, second.exchange is None) == (False, True)
+        assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"
+        assert web.count(path="/robots.txt") == 1
+
+
+def test_deleted_robots_is_fetched_again(work: Work, root: Path) -> None:
+    """Rules that were deleted while the crawl ran are fetched again; their absence is no permission."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private\n")
+    with Web(site({}, rules), [HOST]) as web:
+        opened(work(), web.url(HOST))
+        for path in (root / ".fscrawl" / "robots").iterdir():
+            path.unlink()
+        assert work().do(task(web.url(HOST, "/private"))).class_ == "robots"
+
+
+def test_robots_that_says_when(work: Work) -> None:
+    """If robots.txt cannot be fetched now, its Retry-After is in the outcome."""
+    with Web(site({}, Response(503, {"Retry-After": "7"})), [HOST]) as web:
+        outcome = opened(work(), web.url(HOST))
+    assert (what(outcome), outcome.exchange.health, outcome.exchange.rest_s) == (FailedForNow, "failing", 7.0)
