@@ -6,7 +6,7 @@ Vocabulary:
               see `storage.layout`, which has all names and paths
   publish     make a file appear whole (see `storage.atomic`)
 
-Promise: a file that has its final name is whole, whatever is killed at whatever moment. A page's body is published
+Promise: a file that has its final name is whole, even if a process is killed at any moment. A page's body is published
 before its record, so a record always has its body. Nothing above the root is ever created. Below it only the files and
 directories that `layout` names are; a root that has vanished (an unmounted share) is a TreeError, and no new tree is
 made on the local disk.

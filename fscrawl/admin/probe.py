@@ -1,17 +1,17 @@
 """Tries the mount before a crawl: does this file system keep the promises that the tree is built on?
 
 Vocabulary:
-  unsafe   what costs time or work here, but loses nothing: a warning
-  refused  what would lose data: a TreeError that says what to do
+  unsafe   the file system costs time or work here, but loses no data: a warning
+  refused  the file system would lose data: a TreeError that says what to do
 
-It works in a directory of its own in `.fscrawl`, which is removed afterwards.
+The probe uses a directory of its own in `.fscrawl`, and removes it afterwards.
 
-Refused are: no hard links (machines settle by link() who has a shard; even one alone takes its leases so), a link()
-onto a name that is taken, a rename() that does not replace, an append that a reader does not see, and whatever the
-operating system refuses by itself (read-only, full, no permission).
+A file system is refused if it has no hard links (machines take leases by link(), even a single machine), if link()
+accepts a name that is taken, if rename() does not replace a file, if a reader does not see an append, or if the
+operating system refuses a call (read-only, full, no permission).
 
-Promise: twenty-eight system calls and no fsync where all is well, so that it can run at every start. What two machines
-see of each other no single one can try out; docs/design.md has the measurements.
+Promise: if all is well, it takes twenty-eight system calls and no fsync, so that it can run at every start. One machine
+alone cannot find out what two machines see of each other; docs/design.md has the measurements.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LATE_S = 0.25  # later than this is worth a warning
 _STEP_S = 0.01
 _MOUNTS = Path("/proc/self/mountinfo")
 _NAMES = ("page", "second", "log")
-_OLD, _NEW = b"old\n", b"new\n"  # of one length: sshfs may cut what was replaced at the size it had
+_OLD, _NEW = b"old\n", b"new\n"  # of the same length: sshfs may cut a replaced file at its old size
 _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
 _ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
 
@@ -143,7 +143,7 @@ def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
 
 
 def _is_unable(error: TreeError) -> bool:
-    """Tell whether the file system never does this; otherwise it only could not do it now."""
+    """Tell whether the file system never supports this; otherwise it only failed this time."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _UNABLE
 
 
@@ -158,7 +158,7 @@ def _kind_of(path: str) -> str:
 def kind_in(table: str, path: str) -> str:
     """Give the type of the file system that `path` is on, by a /proc/self/mountinfo; "" if it has none (proc(5)).
 
-    The longest mount point counts, and of those mounted over one another the last.
+    The longest mount point counts. If there are several mounts on the same point, the last one counts.
 
     >>> table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\\n2 1 0:9 / /mnt/a\\\\040b rw - fuse.sshfs host: rw\\n"
     >>> kind_in(table, "/mnt/a b/tree"), kind_in(table, "/mnt/a"), kind_in("", "/")

@@ -32,9 +32,10 @@ _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
 
 
 def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
-    """Have failures tried again: of these classes and on these hosts (none: of all). Return their number by class.
+    """Mark the failures of these classes and hosts to be tried again. Return their number by class.
 
-    `hosts`: shell patterns. `tree`: opened under a machine id of its own. TreeError if it cannot be read or written.
+    `classes`: if empty, all classes. `hosts`: shell patterns; if empty, all hosts. `tree`: opened under a machine id of
+    its own. TreeError if it cannot be read or written.
     """
     logs = Logs(tree)
     writer = FeedWriter(logs)
@@ -85,7 +86,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
 
 
 def _is_sound(record: ErrorRecord, key: str) -> bool:
-    """Tell whether it can be written into a feed: somebody may have edited the file."""
+    """Tell whether a record can be written into a feed: somebody may have edited the file."""
     if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
         return False
     return record.key == key and urls.normalise(record.url) == record.url

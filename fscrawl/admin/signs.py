@@ -15,7 +15,10 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 
 def pause(tree: Tree, hosts: list[str]) -> list[str]:
-    """Pause all machines, or these hosts; return the names of the signs. UsageError, and no sign, if one is no host."""
+    """Pause all machines, or these hosts; return the names of the signs.
+
+    If one is not a host, no sign is made, and a UsageError is raised.
+    """
     names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
     for name in names:
         tree.controls.put_sign(name)

@@ -24,7 +24,7 @@ class Retries:
         heapq.heappush(self._heap, (at, next(self._turn), task._replace(attempt=task.attempt + 1)))
 
     def pop_due(self, now: float) -> PageTask | None:
-        """Take out the task whose time came first, None if there is none whose time has come."""
+        """Take out the task that has been due longest; None if no task is due."""
         return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
 
     def next_at(self) -> float | None:

@@ -5,9 +5,9 @@ Vocabulary:
   reference   an href as written, without white space around it and without fragment
   link        the normal form of a reference: absolute, http(s), not the page itself
 
-Promise: `extract` returns a ParsedPage for any bytes, and the same one with either parser. A page of broken nesting
-costs no more time than another (see `html_limits`). Scripting is off, so `<noscript>` is markup. The content of
-`<template>` is not part of the page. Links are in document order, whichever element they come from.
+Promise: `extract` returns a ParsedPage for any bytes, and the same one with either parser. A page with broken
+nesting takes no more time than any other (see `html_limits`). Scripting is off, so `<noscript>` is markup. The
+content of `<template>` is not part of the page. Links are in document order, whichever element they come from.
 """
 
 from __future__ import annotations

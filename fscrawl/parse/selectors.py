@@ -82,7 +82,7 @@ class XPath:
         for item in found if isinstance(found, list) else [found]:
             if isinstance(item, bool):
                 yield str(item).lower()
-            elif isinstance(item, float):  # NaN is what number() makes of nothing
+            elif isinstance(item, float):  # number() gives NaN if nothing was selected
                 yield "" if math.isnan(item) else str(int(item) if item.is_integer() else item)
             elif isinstance(item, str):
                 yield item

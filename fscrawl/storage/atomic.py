@@ -6,7 +6,7 @@ Vocabulary:
   temporary   `.<name>.<machine>.<pid>-<n>.tmp`, in the directory of the file. It names the machine that was writing it,
               so that those of dead machines can be removed
 
-Promise: a file that has its final name is whole, whatever is killed at whatever moment. An OSError is raised as a
+Promise: a file that has its final name is whole, even if a process is killed at any moment. An OSError is raised as a
 TreeError with the path and the advice (see `errors.tree_error`), unless a function says otherwise.
 """
 

@@ -47,7 +47,7 @@ class Controls:
         return _text(self._files.get(SETTINGS))
 
     def settings_if_there(self) -> str | None:
-        """Read `crawl.toml`; None in the moment in which an editor replaces it."""
+        """Read `crawl.toml`; None at the moment when an editor replaces it."""
         return kept_settings(self._files.root)
 
     def seeds(self) -> str:
@@ -62,12 +62,12 @@ class Controls:
 
 
 def kept_settings(root: Path) -> str | None:
-    """Read the `crawl.toml` of a directory, which need not be a tree; None if there is none."""
+    """Read the `crawl.toml` of a directory, which may not be a tree; None if the file is missing."""
     return _text_if_there(f"{root}/{SETTINGS}")
 
 
 def kept_seeds(root: Path) -> str | None:
-    """Read the `seeds.txt` of a directory, which need not be a tree; None if there is none."""
+    """Read the `seeds.txt` of a directory, which may not be a tree; None if the file is missing."""
     return _text_if_there(f"{root}/{SEEDS}")
 
 

@@ -1,12 +1,12 @@
-"""What stands at a root, and how a tree is made there by many machines that start at the same moment.
+"""What is at a root, and how many machines that start at the same moment make one tree there.
 
 Vocabulary:
   creator     a machine that has found no tree, and may make one
   election    `.creation.<n>`: the creator that claims this file makes the tree, and the others wait for it
 
-Replicated GlusterFS breaks directories for good that several clients make at one instant. So one creator makes them
-all. It may be killed meanwhile: when there is no tree after a while, the next number is elected in the same way. Who
-completes a tree removes the files of all elections.
+On replicated GlusterFS, a directory stays broken if several clients make it at the same instant. So one creator makes
+all directories. It may be killed meanwhile: if there is no tree after a while, the next number is elected in the same
+way. The creator that completes the tree removes the files of all elections.
 
 Promise: `tree.json` is written last, so a directory that has it is a whole tree. A creator that fails removes what it
 has made, unless there is a tree by then.
@@ -42,7 +42,7 @@ _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EI
 
 
 def state_of(root: Path) -> str:
-    """Give what stands at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
+    """Give what is at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
 
     def look() -> str:
         if not root.exists():
@@ -86,7 +86,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
 
 
 def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
-    """Tell whether this machine is to make the tree; if not, another one has made it.
+    """Tell whether this machine must make the tree; if not, another one has made it.
 
     A claim also succeeds where the file holds the same bytes, since a reply may be lost. So each claim has its own.
     """

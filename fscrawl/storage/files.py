@@ -4,8 +4,8 @@ Vocabulary:
   path        relative to the tree's root, as `layout` makes it, or put together of names that were listed
   missing     a file or directory that is not there; it may have been removed a moment ago
 
-Promise: a call that fails for a reason that may pass is made again, within the limits of `retrying`. What leaves here
-is a TreeError with the path and the advice.
+Promise: a call that fails for a reason that may pass is made again, within the limits of `retrying`. Every error that
+is raised here is a TreeError with the path and the advice.
 """
 
 from __future__ import annotations

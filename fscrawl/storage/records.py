@@ -20,9 +20,9 @@ from typing import Any, Literal, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 
-_MAX_NUMBER = 1e300  # "1e999" is JSON, and Python reads it as infinity, which is not
-SITEMAP = "sitemap"  # what `skipped` says of one
-FORMAT = 1  # of the tree; raised when an older program would misread a newer tree
+_MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
+SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
+FORMAT = 1  # of the tree; increased when an older program would misread a newer tree
 
 
 def timestamp(seconds: float) -> str:
@@ -82,7 +82,7 @@ class PageRecord(_Record):
     robots            directives of meta robots and X-Robots-Tag, in lower case
     truncated         the page has more links than are kept
     sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs
-    checked_at        when it was asked for again and had not changed, or could not be had; absent if never
+    checked_at        when it was last fetched again without a new page: it had not changed, or the fetch failed
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     """
 
@@ -111,7 +111,7 @@ class PageRecord(_Record):
     checked_status: int | None = None
 
     def links_to(self, *, nofollow: bool) -> tuple[str, ...]:
-        """Give the outlinks to follow; with `nofollow` those, too, that the page asks not to be followed."""
+        """Give the outlinks to follow; with `nofollow` also those that are marked as not to be followed."""
         return (*self.links, *self.nofollow) if nofollow and self.nofollow else self.links
 
     def names(self, url: str) -> Literal["redirect", "sitemap", "link", "nofollow"] | None:
@@ -124,7 +124,7 @@ class PageRecord(_Record):
 
     @property
     def depth_of_links(self) -> int:
-        """The depth of its links. Those of a sitemap are as near as the sitemap itself."""
+        """The depth of its links. Links of a sitemap have the depth of the sitemap itself."""
         return self.depth + (self.skipped != SITEMAP)
 
 
@@ -151,7 +151,7 @@ class ErrorRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord(_Record):
-    """What cannot change while a tree lives. `fanout`: 0, or 1 for <host>/<ab>/<key>. `partition`: "host" | "url"."""
+    """What is fixed when a tree is created. `fanout`: 0, or 1 for <host>/<ab>/<key>. `partition`: "host" | "url"."""
 
     format: int
     crawl: str

@@ -1,11 +1,11 @@
 """Calls on the file system are made again after a fault that may pass, within limits.
 
 A file server is restarted, a network is cut, a handle goes stale: the call fails now, and would succeed a moment later.
-So all calls on the tree are such that they may be made twice (`atomic` and `append_log` see to that). They are made
-again, with growing pauses, until one succeeds or `limit_s` seconds have passed since the first failure.
+So every call on the tree may be made twice without harm (`atomic` and `append_log` see to that). A call is made again,
+with growing pauses, until it succeeds or `limit_s` seconds have passed since the first failure.
 
-Promise: what leaves here is a TreeError with the path and the advice. A fault that a person has to mend (a full disk, a
-missing share) is an error at once.
+Promise: every error that is raised here is a TreeError with the path and the advice. If a person must act (a full disk,
+a missing share), it is raised at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks whether each file of a tree is right, and each linked URL stored, failed or waiting; and repairs the tree.
 
 Vocabulary:
-  kind       a thing that may be wrong; `report.KINDS` has them all
-  finding    one that is; `place`: its path from the root
+  kind       a kind of problem; `report.KINDS` lists them all
+  finding    one problem that was found; `path`: the file, relative to the root
   orphan     a body without a record: a machine was killed between writing the two
   waiting    a URL that is in a feed or a seed, and neither stored nor failed: the next crawl fetches it
   lost       a URL within scope and depth that a stored page links to, and that is neither stored, failed nor waiting:

@@ -115,7 +115,7 @@ def belongs(url: str, host: str, key: str) -> bool:
     """Tell whether a URL's files have this host and key."""
     try:
         return (urls.host(url), urls.key(url)) == (host, key)
-    except UnicodeError:  # a lone surrogate, which only an edit by hand can bring
+    except UnicodeError:  # a lone surrogate: somebody edited the file by hand
         return False
 
 

@@ -12,7 +12,7 @@ _GLANCE_S = 1.0
 
 
 class Liveness:
-    """What the heartbeat logs tell since this object was made."""
+    """What the heartbeat logs have shown since this object was made."""
 
     def __init__(
         self,
@@ -41,21 +41,21 @@ class Liveness:
         return frozenset(name for name in self._fleet.peers if not self.is_dead(name))
 
     def is_dead(self, machine: str) -> bool:
-        """Tell whether it certainly writes no more. Without a log that is mostly known only after `watch`."""
+        """Tell whether a machine is certainly dead. If it has no log, this is usually known only after `watch`."""
         peer = self._fleet.peers.get(machine)
         if peer is None:
             return self._watched or heartbeat.is_gone_by_name(machine)
         return peer.left or (self._watched and not self.is_seen(machine))
 
     def is_seen(self, machine: str) -> bool:
-        """Tell whether it is seen to live: its process runs here, or its log has grown since this object was made."""
+        """Tell whether it is certainly alive: its process runs here, or its log has grown since the first look."""
         peer = self._fleet.peers.get(machine)
         if peer is None or peer.left:
             return False
         return heartbeat.runs_here(peer.greeting) or peer.offset > self._first.get(machine, 0)
 
     def doubtful(self, owners: Iterable[str] = ()) -> set[str]:
-        """Return the machines, with a log or as `owners` of something, that are neither dead nor seen to live."""
+        """Return the machines that are neither dead nor certainly alive: of those with a log, and of `owners`."""
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
     def watch(self, owners: Iterable[str]) -> None:

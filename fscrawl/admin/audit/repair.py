@@ -1,4 +1,4 @@
-"""Repairs what a scan has found: first URLs are put back to be fetched, then files that are wrong are removed."""
+"""Repairs what a scan has found. First it puts URLs back into a feed, then it removes the wrong files."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors")
-_ALONE = ("orphan_bodies", "torn_robots")  # mended only while no machine is live
+_ALONE = ("orphan_bodies", "torn_robots")  # repaired only while no machine is live
 _FLUSH_EVERY = 10_000  # lines
 
 
 class Repair:
-    """One repair; the report of `scanner` gets its results."""
+    """One repair. It adds its results to the report of `scanner`."""
 
     def __init__(self, tree: Tree, scanner: Scanner, liveness: Liveness, warn: Callable[[str], None]) -> None:
         self._tree = tree
@@ -111,7 +111,7 @@ class Repair:
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
     def _search(self) -> Iterator[Found]:
-        """Look for the URLs of keys. Those in feeds and seeds wait already; others may be in link files."""
+        """Look for the URLs of keys. URLs in feeds and seeds wait already; others may be in link files."""
         wanted = self._unknown
         if wanted:
             wanted.difference_update(map(fingerprint, self._scanner.seeds))
@@ -124,7 +124,7 @@ class Repair:
                     wanted.discard(number)
                     yield Found(0, record.depth_of_links, record.key, url)
 
-    # -- mend
+    # -- repair files
 
     def _mend(self, finding: Finding) -> bool:
         """Repair what was found, if it is still wrong; tell whether it is right now."""
@@ -134,12 +134,12 @@ class Repair:
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
             if self._is_still(finding):
-                # No URL is known. Removed, the page would be lost; left as it is, it would count as done.
+                # No URL is known. Without the file the page would be lost; with the file it would count as done.
                 self._tree.files.set_aside(finding.path)
             return False
         if self._is_still(finding):
             if finding.kind in PAGES:
-                # The body first: a machine that starts now takes the page for stored until both are gone.
+                # The body first: for a machine that starts now, the page is stored until both files are removed.
                 self._tree.files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
                 self._tree.files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
             else:

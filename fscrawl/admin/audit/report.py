@@ -1,4 +1,4 @@
-"""What an audit has found: findings, their numbers by kind, as text and as JSON."""
+"""What an audit has found: the findings and their numbers by kind, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
     "strays": "files that do not belong to the crawl",
     "lost_urls": "linked URLs that would never be fetched",
 }
-PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # of which the page is lost
+PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # the page is lost
 EXAMPLES = 5
 
 
@@ -48,8 +48,8 @@ class Report:
     records            records read: `pages` with a body, `redirects`, `skipped` for their type; `bytes` of the bodies
     errors, robots     files of failures, of robots.txt
     waiting            URLs that the next crawl fetches
-    found, mended      by kind
-    put_back           URLs fed by a repair
+    found, mended      problems that were found, and those that were repaired, by kind
+    put_back           URLs that a repair wrote into its feed
     """
 
     root: str

@@ -40,12 +40,15 @@ from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
 _OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
-_CHECKED_MEMORY = 200_000  # links that are not looked up again, as those of a site's navigation
-_FLEET_FLUSH_S = 2.0  # within this a live machine has written what it found
+_CHECKED_MEMORY = 200_000  # so many links are remembered, and not looked up again: a site repeats its navigation
+_FLEET_FLUSH_S = 2.0  # a live machine writes what it found within this time
 
 
 class Scanner:
-    """Its results: `report`, and for a repair `findings`, `temporaries` and `doubtful` (their number)."""
+    """Reads a tree. Its results: `report`, and for a repair `findings`, `temporaries` and `doubtful`.
+
+    `doubtful`: how many temporary files belong to machines that may be alive.
+    """
 
     def __init__(
         self,
@@ -152,7 +155,7 @@ class Scanner:
     # -- the files of pages
 
     def _sort(self, path: str, suffix: str = "", start: str = "") -> tuple[set[str], list[str]]:
-        """List a directory: the keys of its files `<start…><suffix>`, and its directories; note what else is there."""
+        """List a directory: the keys of its files `<start…><suffix>`, and its directories. Note all other names."""
         keys, directories = set(), []
         for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
@@ -237,7 +240,7 @@ class Scanner:
             return True
         if urls.normalise(url) != url or self._scope.refuses(url) is not None:
             return True
-        site = urls.site(urls.hostname(url))  # of one that has too many hosts, further ones are left out
+        site = urls.site(urls.hostname(url))  # if a site has too many hosts, new ones are not crawled
         return self._hosts_of_site[site] >= self._max_hosts and urls.host(url) not in self._known_hosts
 
     # -- the machinery
@@ -260,7 +263,7 @@ class Scanner:
     # -- what machines may just have been writing
 
     def _settle(self) -> None:
-        """Decide about findings that a live machine may have been about to mend."""
+        """Decide about findings that a live machine may have put right since."""
         with_others = bool(self._liveness.live)
         if with_others and (self._maybe_lost or self._maybe_orphans):
             self._sleep(_FLEET_FLUSH_S)

@@ -1,4 +1,4 @@
-"""Rows in any amount, in little memory: they wait in a scratch file."""
+"""Any number of rows in little memory: they are kept in a scratch file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Spool:
-    """Rows in a local scratch file, however many; each comes back as a list."""
+    """Any number of rows in a local scratch file. Each is returned as a list."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115 - it lives as long as this

@@ -2,7 +2,7 @@
 
 Vocabulary:
   seen      a machine whose log grew by two heartbeats while the check watched; clocks are not compared
-  silent    a machine without a goodbye whose log did not
+  silent    a machine without a goodbye whose log did not grow by two heartbeats
 """
 
 from __future__ import annotations

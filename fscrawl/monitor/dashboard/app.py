@@ -1,13 +1,13 @@
 """The routes of the dashboard.
 
     GET  /, /dashboard.css, /<module>.js    the page, its style, and the modules of its script
-    GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
+    GET  /events?window=W                   stream of the state; /events/hosts?…  stream of a page of hosts
     GET  /api/state, /api/hosts             the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
     GET  /api/search?host=&q=               stream of pages of a host; /api/links-in?url=  of pages that link to it
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
-    POST /control/<verb>                    see `control`
+    POST /control/<verb>                    see `admin.dashboard_control`
 
 Promise: the thread that answers never waits for the tree. So if the tree hangs, the dashboard still says so.
 """
@@ -47,7 +47,7 @@ _FILES = {
     "/dashboard.css": ("dashboard.css", "text/css"),
     **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
-_LOOKS_AT_A_TIME = 8  # own threads, so that requests that hang on a page's file do not hold up the state
+_LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
 _MOST_BODY_BYTES = 65_536

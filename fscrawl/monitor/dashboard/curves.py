@@ -1,8 +1,8 @@
-"""Curves from beats: levels and rates at even moments. Pure.
+"""Curves from beats: levels and rates at moments of equal distance. Pure.
 
 Vocabulary:
   beat      (time, value): what a counter was when a machine wrote it down
-  moment    a multiple of the step, so that a curve moves by whole steps and its points do not wobble
+  moment    a multiple of the step. So a curve moves by whole steps, and its points keep their values
   level     a counter at a moment, on the straight line between two beats; None if the machine was not there
   rate      how much a level grew in the step before a moment, per second or minute
 """

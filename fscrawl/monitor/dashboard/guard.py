@@ -28,7 +28,7 @@ _PAGE_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-# `sandbox` without more words: no script, no form, no window, no access to the page around it, its own origin
+# `sandbox` alone: no script, no form, no new window, an origin of its own, no access to the page around it
 _BODY_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"

@@ -1,12 +1,12 @@
-"""The table of hosts: names by listing two directories, counts by listing each host's, in a thread of its own.
+"""The table of hosts. A thread lists two directories for the names, and the directories of each host for its counts.
 
 Vocabulary:
   row      a host: its directory, its number of records and of failures (None: not counted yet)
   page     fifty rows of those that match a search, in the requested order
-  pass     counting all hosts, which sorting by counts needs; at most one starts every ten minutes, on request
+  pass     one count of all hosts, for a request that sorts by counts; at most one starts every ten minutes
 
 Promise: a request never waits for a count. Hosts that are shown are counted first, and again while they are shown. If
-the tree cannot be read the counting stops, and goes on with the next request.
+the tree cannot be read, counting stops until the next request.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Vocabulary:
   line chart   a line over time, with the area below it
-  bars         one horizontal bar a row, its label on the left and its value on the right
+  bars         horizontal bars, one for each row: its label on the left, its value on the right
 
 Promise: labels may come from the web: they are escaped, and long ones are cut. Each plot has a title and a description
 for screen readers. Its colours are CSS variables of the page (`--accent`, `--soft`), so it is light or dark like the
@@ -35,7 +35,7 @@ class Point(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A bar. `told`: its value as it is written beside it."""
+    """A bar. `told`: its value as text."""
 
     label: str
     value: float
@@ -52,7 +52,7 @@ def escaped(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Cut text in its middle, so that its beginning and its end are seen.
+    """Cut text in its middle, so that its beginning and its end stay visible.
 
     >>> cut("www.a-long-name.example", 15), cut("short", 15)
     ('www.a-l…example', 'short')
@@ -121,7 +121,7 @@ def line_chart(
 
 
 def bars(slug: str, title: str, rows: Sequence[Row]) -> str:
-    """Draw bars: (label, value, the value as written) each; "" where there are none."""
+    """Draw a bar for each row; "" if there are no rows."""
     if not rows:
         return ""
     most = max(value for _, value, _ in rows) or 1
