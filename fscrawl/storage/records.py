@@ -82,7 +82,7 @@ class PageRecord(_Record):
     robots            directives of meta robots and X-Robots-Tag, in lower case
     truncated         the page has more links than are kept
     sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs
-    checked_at        when it was last fetched again without a new page: it had not changed, or the fetch failed
+    checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     """
 
