@@ -30,7 +30,9 @@ def add(commands: Commands[Parser]) -> None:
         notes=_EXIT_CODES,
     )
     add_root(audit)
-    audit.add_argument("--repair", action="store_true", help="remove what is wrong; the next crawl fetches it again")
+    audit.add_argument(
+        "--repair", action="store_true", help="remove damaged files; the next crawl fetches their pages again"
+    )
     audit.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
 

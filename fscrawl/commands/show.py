@@ -91,7 +91,7 @@ def _record(found: Explanation) -> Iterator[str]:
         yield f"stored    {page.status}, {kind}, {page.bytes} bytes, depth {page.depth}"
         yield f"fetched   {page.fetched_at} by {page.machine}"
         if page.checked_at:
-            yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; it is kept as it was"
+            yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
         if page.title:
             yield f"title     {page.title}"
         if page.skipped:

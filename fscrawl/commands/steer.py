@@ -14,7 +14,7 @@ from fscrawl.util.terminal import plain
 _SUMMARIES = {
     "pause": "make all machines stop fetching, from all hosts or from one, until resumed",
     "resume": "undo pause and stop",
-    "stop": "make all machines leave; fetches under way are finished, and nothing is lost",
+    "stop": "stop all machines; they first finish the fetches under way, and nothing is lost",
 }
 _EXAMPLES = {
     "pause": ("", " --host www.example.org --host localhost:8080"),

@@ -1,4 +1,4 @@
-"""`fscrawl report`: what a crawl has brought, as one HTML file.
+"""`fscrawl report`: the results of a crawl, as one HTML file.
 
     totals     what the records of the tree add up to
     timeline   how the crawl went over time, from whole heartbeat logs
@@ -44,7 +44,7 @@ def gather(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]
 
 
 def _with_facts(tree: Tree, duplicates: list[Duplicate]) -> list[tuple[Duplicate, Fact]]:
-    """Read one page of each again; one that is gone by now is left out."""
+    """Read one page of each again; a page that was removed meanwhile is left out."""
     found = []
     for each in duplicates:
         with contextlib.suppress(TreeError, RecordError):

@@ -5,8 +5,8 @@ Vocabulary:
   timeline   the values of a counter at the edges, summed over machines; between two beats of a machine a counter
              is taken to grow evenly
 
-Promise: memory does not grow with the logs. Times are by the clocks of the machines, which nobody compares: the curves
-are as good as those clocks are.
+Promise: memory does not grow with the logs. Times are by the clocks of the machines, which are never compared: the
+curves are only as good as those clocks.
 """
 
 from __future__ import annotations
