@@ -16,10 +16,14 @@ import webencodings
 
 from fscrawl import urls
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
-from tests.support import hostile
 from tests.support.crawling import Done, Running, check_tree, command, errors, pages
 from tests.support.datasets import merge
-from tests.support.hostile import CASES, Hostile
+from tests.support.hostile.answers import refused_targets
+from tests.support.hostile.cases import ALLOWED, CASES, CHAIN, PAGES_PER_HOST, RESOLVER
+from tests.support.hostile.contents import LABELS, encoded_title
+from tests.support.hostile.expected import EXPECTED
+from tests.support.hostile.sites import TARGETS
+from tests.support.hostile.web import Hostile
 
 MAX_BYTES = 1_048_576
 RECORD_BYTES = 4_000_000  # 50,000 addresses of a sitemap and the largest head stay below
@@ -27,11 +31,11 @@ MEMORY_BYTES = 400_000_000
 DEADLINE_S = 60.0
 SETTINGS = {
     "fetch.allow_private_addresses": "false",
-    "fetch.allow_addresses": hostile.ALLOWED,
+    "fetch.allow_addresses": ALLOWED,
     "fetch.max_bytes": MAX_BYTES,
     "fetch.timeout": 3,
     "fetch.retries": 1,
-    "crawl.max_pages_per_host": hostile.PAGES_PER_HOST,
+    "crawl.max_pages_per_host": PAGES_PER_HOST,
     "crawl.max_hosts_per_domain": 20,
     "crawl.max_depth": 80,
     "crawl.deny": '["/denied/"]',
@@ -39,112 +43,6 @@ SETTINGS = {
     "politeness.max_delay": 2,
 }
 
-EXPECTED = {
-    "/bomb/gzip": "error too-large",
-    "/bomb/deflate": "error too-large",
-    "/bomb/br": "error too-large",
-    "/bomb/zstd": "error too-large",
-    "/bomb/gzip-gzip": "error too-large",
-    "/flood/chunked": "error too-large",
-    "/flood/small-chunks": "error too-large",
-    "/flood/no-length": "error too-large",
-    "/flood/head-of-10-mb": "error too-large",
-    "/flood/header-line": "error protocol",
-    "/flood/10000-header-lines": "error protocol",
-    "/flood/status-line": "error protocol",
-    "/flood/informational": "error protocol",
-    "/length/too-long": "error protocol",
-    "/length/too-short": "stored",
-    "/length/negative": "stored",
-    "/length/two": "error protocol",
-    "/length/huge": "error too-large",
-    "/slow/body": "error timeout",
-    "/slow/chunks": "error timeout",
-    "/slow/head": "error timeout",
-    "/slow/status-line": "error timeout",
-    "/slow/nothing": "error timeout",
-    "/redirect/self": "redirect",
-    "/redirect/loop-a": "redirect",
-    "/redirect/loop-b": "redirect",
-    "/redirect/nowhere": "redirect",
-    "/redirect/escapes": "redirect",
-    "/redirect/body-bomb": "error too-large",  # it has no Location, so it is a good answer
-    "/redirect/two-targets": "redirect",
-    "/redirect/chain/0": "redirect",
-    "/redirect/endless/0": "redirect",
-    **dict.fromkeys(hostile.refused_targets(0), "redirect"),
-    "/type/html": "stored",
-    "/type/png-as-html": "skipped type image/png",
-    "/type/pdf-as-html": "skipped type application/pdf",
-    "/type/zip-as-html": "skipped type application/zip",
-    "/type/gzip-as-html": "skipped type application/gzip",
-    "/type/html-as-octets": "stored",
-    "/type/octets": "skipped type application/octet-stream",
-    "/type/html-without": "stored",
-    "/type/text-without": "skipped type unknown/unknown",
-    "/type/html-as-text": "skipped type text/plain",
-    "/type/html-as-pdf": "skipped type application/pdf",
-    "/type/garbage": "skipped type \x1b[31m",
-    "/type/two": "skipped type text/html, image/png",
-    "/page/leaf": "stored",
-    "/page/nul": "stored",
-    "/page/nested": "stored",
-    "/page/attributes": "stored",
-    "/page/million-links": "error too-large",
-    "/page/title": "stored",
-    "/page/formula": "stored",
-    "/page/links": "stored",
-    "/page/headers": "stored",
-    "/page/empty": "stored",
-    "/page/half-a-tag": "stored",
-    "/page/refresh": "stored",
-    "/page/broken-utf-8": "stored",
-    **{f"/{how}/{label}": "stored" for how in ("header", "meta") for label in hostile.LABELS},
-    "/calendar/2026/11": "stored",
-    "/session?sid=0": "stored",
-    "/deep-a/": "stored",
-    "/deep-xy/": "stored",
-    "/deep-1/": "stored",
-    "/wild-name/0": "stored",
-    "/wild-address/0": "stored",
-    "/status/204": "stored",
-    "/status/204-body": "stored",
-    "/status/205": "stored",
-    "/status/206": "stored",
-    "/status/304": "error protocol",
-    "/status/300": "error protocol",
-    "/status/100": "stored",
-    "/status/103": "stored",
-    "/status/101": "error protocol",
-    "/status/999": "error http-5xx",
-    "/status/600": "error http-5xx",
-    "/status/000": "error protocol",
-    "/status/minus": "error protocol",
-    "/status/20000": "error protocol",
-    "/status/407": "error http-4xx",
-    "/status/418": "error http-4xx",
-    **{f"/retry-after/{name}": f"error http-{5 if n % 2 else 4}xx" for n, name in enumerate(hostile.RETRY_AFTER)},
-    "/behind-robots/endless": "error robots",
-    "/behind-robots/600-kb": "error robots",
-    "/behind-robots/loop": "stored",
-    "/behind-robots/html": "stored",
-    "/behind-robots/bomb": "stored",
-    "/behind-robots/nul": "error robots",
-    "/behind-robots/stars": "stored",
-    "/behind-robots/drip": "error timeout",
-    "/behind-robots/refused": "error blocked-address",
-    "/behind-robots/delay": "stored",
-    "/behind-robots/500": "error http-5xx",
-    "/behind-robots/sitemaps": "stored",
-    "/sitemap/bomb.xml.gz": "skipped sitemap",
-    "/sitemap/coded-bomb.xml": "error too-large",
-    "/sitemap/index/0": "skipped sitemap",
-    "/sitemap/out-of-scope.xml.gz": "skipped sitemap",
-    "/sitemap/entities.xml": "skipped sitemap",
-    "/sitemap/page.html": "skipped sitemap",
-    "/sitemap/loop": "redirect",
-    "/sitemap/deep.xml": "skipped sitemap",
-}
 # Known defects, each with a test of its own below.
 APART = ("/page/far-base", "/behind-robots/10-mb")
 CUT_BY = ("deny", "max_depth", "max_hosts_per_domain", "max_pages_per_host", "max_path_depth", "max_repeats")
@@ -212,7 +110,7 @@ class Crawled:
 def crawl(place: Path, *paths: str, **settings: object) -> Crawled:
     """Crawl the cases, or those named, at `place`/tree."""
     (place / "names").mkdir()
-    (place / "names" / "sitecustomize.py").write_text(hostile.RESOLVER)
+    (place / "names" / "sitecustomize.py").write_text(RESOLVER)
     env = {**os.environ, "PYTHONPATH": str(place / "names")}
     root = place / "tree"
     with Hostile() as web:
@@ -298,8 +196,8 @@ def test_files_are_within_limits(crawled: Crawled) -> None:
 def test_refused_addresses(crawled: Crawled) -> None:
     """What leads to an address that is not permitted, however written, is a failure, and nobody connects to it."""
     port = int(crawled.urls["/type/html"].rpartition(":")[2].partition("/")[0])
-    targets = [urls.normalise(target) for target in hostile.refused_targets(port).values()]
-    targets += [f"http://127.0.0.2:{port}{path}" for path in hostile.TARGETS[1:]]
+    targets = [urls.normalise(target) for target in refused_targets(port).values()]
+    targets += [f"http://127.0.0.2:{port}{path}" for path in TARGETS[1:]]
     found = {url: crawled.errors[url].class_ if url in crawled.errors else "no failure" for url in targets if url}
     assert len(found) == len(targets)
     assert set(found.values()) == {"blocked-address"}, found
@@ -321,7 +219,7 @@ def test_traps_are_left(crawled: Crawled) -> None:
     hosts = {urls.host(url): 0 for url in stored}
     for url in stored:
         hosts[urls.host(url)] += 1
-    assert max(hosts.values()) == hostile.PAGES_PER_HOST
+    assert max(hosts.values()) == PAGES_PER_HOST
     assert sum(".wild.test" in name for name in hosts) == 20
     assert max(page.depth for page in crawled.pages.values()) == 80
     deep = [path for path in map(urls_path, stored) if path.startswith("/deep-")]
@@ -370,7 +268,7 @@ def test_odd_links(crawled: Crawled) -> None:
 def test_encodings(crawled: Crawled, how: str) -> None:
     """A page is read in the encoding that a label of the standard means, told by the header or by the page."""
     found, wanted = {}, {}
-    for label in hostile.LABELS:
+    for label in LABELS:
         page = crawled.pages[crawled.urls[f"/{how}/{label}"]]
         found[label] = page.encoding, page.title
         wanted[label] = expected_encoding(label, how)
@@ -383,7 +281,7 @@ def expected_encoding(label: str, how: str) -> tuple[str, str | None]:
         return name, None
     if how == "meta":  # what could be read is neither
         name = {"x-user-defined": "windows-1252", "utf-16le": "utf-8", "utf-16be": "utf-8"}.get(name, name)
-    return name, hostile.encoded_title(label)
+    return name, encoded_title(label)
 
 
 def test_output_is_clean(crawled: Crawled) -> None:
@@ -421,8 +319,8 @@ def test_chain_of_redirects(tmp_path: Path) -> None:
     found = crawl(tmp_path, "/redirect/chain/0", **{"crawl.max_depth": 2000})
     assert found.done.code == 0, found.done
     records = sorted(found.pages.values(), key=lambda page: page.depth)
-    assert [page.depth for page in records] == list(range(hostile.CHAIN + 1))
-    assert [bool(page.redirect) for page in records] == [True] * hostile.CHAIN + [False]
+    assert [page.depth for page in records] == list(range(CHAIN + 1))
+    assert [bool(page.redirect) for page in records] == [True] * CHAIN + [False]
 
 
 def test_million_links(tmp_path: Path) -> None:

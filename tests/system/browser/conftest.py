@@ -18,6 +18,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+HTML = {"Content-Type": "text/html; charset=utf-8"}
 Open = Callable[..., Any]
 
 
