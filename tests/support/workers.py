@@ -9,10 +9,7 @@ from typing import Any
 from fscrawl import urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
-from fscrawl.handlers.outcome import (
-    Outcome,
-    Stored,
-)
+from fscrawl.handlers.outcome import Outcome, Stored
 from fscrawl.storage.records import PageRecord
 from fscrawl.worker import Worker
 from tests.support.crawling import USER_AGENT

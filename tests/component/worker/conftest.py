@@ -12,11 +12,7 @@ from fscrawl.config.settings import Settings, render
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import CrawlConfig, Worker
-from tests.support.workers import (
-    HOST,
-    SETTINGS,
-    Work,
-)
+from tests.support.workers import HOST, SETTINGS, Work
 
 
 @pytest.fixture

@@ -12,12 +12,7 @@ import pytest
 from fscrawl import store
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import (
-    FailedForGood,
-    FailedForNow,
-    Known,
-    Probed,
-)
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Probed
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
 from tests.support.workers import (

@@ -11,23 +11,10 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.handlers.outcome import (
-    FailedForGood,
-    Known,
-)
+from fscrawl.handlers.outcome import FailedForGood, Known
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
-from tests.support.workers import (
-    HOST,
-    HTML,
-    OTHER,
-    SETTINGS,
-    Work,
-    page,
-    site,
-    task,
-    what,
-)
+from tests.support.workers import HOST, HTML, OTHER, SETTINGS, Work, page, site, task, what
 
 
 def test_page_is_stored_whole(work: Work, root: Path) -> None:

@@ -12,22 +12,11 @@ from fscrawl import store
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, Flags, format_flags
-from fscrawl.handlers.outcome import (
-    Returned,
-)
+from fscrawl.handlers.outcome import Returned
 from fscrawl.storage.records import SITEMAP
 from fscrawl.worker import CrawlConfig, Worker
 from tests.support.web import Web
-from tests.support.workers import (
-    HOST,
-    SETTINGS,
-    Work,
-    page,
-    site,
-    stored_record,
-    task,
-    what,
-)
+from tests.support.workers import HOST, SETTINGS, Work, page, site, stored_record, task, what
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:

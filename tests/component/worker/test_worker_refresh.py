@@ -12,27 +12,11 @@ import pytest
 
 from fscrawl import store
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import (
-    FailedForNow,
-    Known,
-    Outcome,
-    Unchanged,
-)
+from fscrawl.handlers.outcome import FailedForNow, Known, Outcome, Unchanged
 from fscrawl.storage.records import SITEMAP, PageRecord
 from tests.support.crawling import check_tree
 from tests.support.web import Response, Web
-from tests.support.workers import (
-    ETAG,
-    HOST,
-    SETTINGS,
-    Work,
-    dead_url,
-    page,
-    site,
-    stored_record,
-    task,
-    what,
-)
+from tests.support.workers import ETAG, HOST, SETTINGS, Work, dead_url, page, site, stored_record, task, what
 
 
 @dataclass

@@ -8,24 +8,10 @@ from pathlib import Path
 import pytest
 
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import (
-    FailedForGood,
-    FailedForNow,
-    RobotsKnown,
-)
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, RobotsKnown
 from tests.support.crawling import errors
 from tests.support.web import Request, Response, Web
-from tests.support.workers import (
-    HOST,
-    OTHER,
-    SETTINGS,
-    Work,
-    opened,
-    page,
-    site,
-    task,
-    what,
-)
+from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, page, site, task, what
 
 
 def test_robots_disallow(work: Work, root: Path) -> None:

@@ -10,25 +10,11 @@ import pytest
 
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import SITEMAP_PART, Flags
-from fscrawl.handlers.outcome import (
-    FailedForGood,
-    FailedForNow,
-    Known,
-    Outcome,
-)
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome
 from fscrawl.storage.records import SITEMAP
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import (
-    HOST,
-    OTHER,
-    SETTINGS,
-    Work,
-    opened,
-    site,
-    task,
-    what,
-)
+from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, site, task, what
 
 
 def urlset(*locations: str) -> Response:

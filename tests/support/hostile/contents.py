@@ -7,16 +7,7 @@ import itertools
 
 import webencodings
 
-from tests.support.hostile.cases import (
-    HTML,
-    PAGES_PER_HOST,
-    Serve,
-    add,
-    answer,
-    case,
-    made,
-    page,
-)
+from tests.support.hostile.cases import HTML, PAGES_PER_HOST, Serve, add, answer, case, made, page
 
 # -- pages
 

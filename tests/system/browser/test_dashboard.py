@@ -21,7 +21,6 @@ from tests.system.browser.conftest import HTML, Open
 # ruff: noqa: E501 - pages and scripts as they are
 pytestmark = pytest.mark.timeout(180)
 
-
 HOSTS = [f"127.0.21.{n}" for n in range(1, 10)]
 IMAGES = CHECKOUT / "docs" / "images"
 SCREENSHOTS = os.environ.get("FSCRAWL_SCREENSHOTS") == "1"

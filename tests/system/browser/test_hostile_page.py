@@ -17,7 +17,6 @@ from tests.system.browser.conftest import HTML, Open
 
 pytestmark = pytest.mark.timeout(180)
 
-
 _HOSTILE = """<!DOCTYPE html><html manifest="{t}/manifest"><head>
 <meta charset=utf-8><title><img src={t}/title onerror=alert(1)></title>
 <meta http-equiv=refresh content="0;url={t}/refresh">
