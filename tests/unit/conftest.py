@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from fscrawl.fleet import heartbeat
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage import creation, retrying
 from tests.support import effort
+from tests.support.beats import Logs
 from tests.support.frontiers import chosen
 
 _LIMIT_S = 0.25  # a second try comes within it, on a busy machine, too
@@ -45,6 +48,34 @@ def make_frontier() -> Iterator[Callable[..., Frontier]]:
     yield make
     for frontier in made:
         frontier.close()
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Logs:
+    return Logs(tmp_path / "tree")
+
+
+@pytest.fixture
+def fault(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make an `os` function fail from its call number `since` on, for this thread; `within`: only for such paths."""
+
+    def fault(function: str, code: int, *, since: int = 1, within: str = "") -> None:
+        real, thread, calls = getattr(os, function), threading.get_ident(), []
+
+        def faulty(*args: Any, **options: Any) -> Any:
+            paths = [os.fspath(arg) for arg in args if isinstance(arg, str | Path)]
+            if threading.get_ident() != thread or (within and not any(within in path for path in paths)):
+                return real(*args, **options)
+            calls.append(args)
+            if len(calls) < since:
+                return real(*args, **options)
+            if function == "close":
+                real(*args)
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, function, faulty)
+
+    return fault
 
 
 LIMIT_CPU_S = 0.5

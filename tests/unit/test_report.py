@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-import tracemalloc
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -14,20 +12,14 @@ import pytest
 
 from fscrawl import cli, store, urls
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor import report
-from fscrawl.monitor.report import svg, totals
-from fscrawl.monitor.report.timeline import EDGES, timeline_of, values_at
-from fscrawl.monitor.report.totals import Best, Bodies, Fact, Totals
+from fscrawl.monitor.report.timeline import EDGES, timeline_of
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
-from tests.support import effort
 from tests.support.beats import Logs
+from tests.support.documents import HOSTILE, tags
 from tests.support.trees import Grown
-
-HOSTILE = "</title></td></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'><!--\x00\x1b[31m\u202e]]>&amp;"
-FACT = Fact("0" * 24, "http://a.example/", "", "page", 0, 200, "text/html", "", 0, 0, 0.0, 0, "", "")
 
 
 def made(root: Path) -> report.Report:
@@ -44,10 +36,6 @@ def parsed(text: str) -> ET.Element:
     document = parser.parse(text)
     assert parser.errors == []
     return document
-
-
-def tags(document: ET.Element) -> Counter[str]:
-    return Counter(str(element.tag).rpartition("}")[2] for element in document.iter())
 
 
 def told(document: ET.Element) -> str:
@@ -130,57 +118,6 @@ def test_duplicates_are_found_by_their_bodies(grown: Grown) -> None:
     assert (fact.url in grown.records, fact.title) == (True, "Same")
 
 
-def test_the_best_are_kept_in_order() -> None:
-    """Of any number of items the ten highest stay, the highest first, of equals the one that came first."""
-    best = Best()
-    for number in range(100):
-        best.add(number % 7, number)
-    assert best.items() == [(6, number) for number in range(6, 76, 7)]
-
-
-def test_bodies_take_24_bytes_a_page() -> None:
-    """Many pages are kept in 24 bytes each, and the duplicates among them are found."""
-    count = 100_000 if effort.FULL else 40_000
-    tracemalloc.start()
-    bodies = Bodies()
-    for number in range(count):
-        bodies.add(number % (count - 1) + 1, number % 3, f"{number:024x}")
-    used, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert used < count * 32
-    assert bodies.duplicates(["a", "b", "c"]) == (2, 1, [totals.Duplicate(2, "a", "0" * 24)])
-
-
-def test_what_the_web_makes_up_is_counted_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Content types and classes beyond so many different ones are counted together."""
-    monkeypatch.setattr(totals, "_DIFFERENT", 3)
-    sums = Totals(names=["a"])
-    for number in range(10):
-        sums.count("a", 0, FACT._replace(type=f"x/{number}"))
-        sums.count_failure("a", totals.Failure(f"c{number}", "u", "m"))
-    assert sums.types == {"x/0": 1, "x/1": 1, "x/2": 1, totals.OTHER: 7}
-    assert set(sums.examples) == {"c0", "c1", "c2"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"headers": {}}, {"type": "(none)"}),
-        ({"headers": {"content-type": " Text/HTML ; charset=x"}}, {"type": "text/html"}),
-        ({"headers": {"content-type": "x" * 999}}, {"type": "x" * 100}),
-        ({"sha256": "none"}, {"fingerprint": 0}),
-        ({"sha256": "f" * 64}, {"fingerprint": 2**64 - 1}),
-        ({"bytes": -5, "elapsed": -1.0}, {"bytes": 0, "elapsed_s": 0.0}),
-        ({"bytes": 10**40, "elapsed": math.inf}, {"bytes": 1 << 62, "elapsed_s": 1 << 62}),
-    ],
-)
-def test_records_that_somebody_wrote_by_hand(tmp_path: Path, fields: dict, expected: dict) -> None:
-    """Whatever a record says, what counts of it is a number or a short text."""
-    record = Grown(tmp_path / "t").page("http://a.example/", **fields)
-    fact = totals.fact_of(record, "0" * 24)
-    assert {name: getattr(fact, name) for name in expected} == expected
-
-
 def test_torn_records_are_warned_of_and_counted(grown: Grown) -> None:
     """A record or a failure that is torn is warned of, counted as unreadable, and the rest is reported."""
     grown.file("links", "http://b.example/").write_bytes(b'{"url":')
@@ -250,76 +187,6 @@ def test_a_timeline_is_of_all_machines(grown: Grown) -> None:
     assert len(speed) == EDGES - 1
     assert speed[30][1] == pytest.approx(0.2)
     assert sum(point.value for point in speed) / 3 == pytest.approx(11)
-
-
-def test_without_logs_there_is_no_timeline(tmp_path: Path) -> None:
-    """A tree whose machinery was deleted, or whose machines said hello and no more, has no curves."""
-    logs = Logs(tmp_path / "t")
-    logs.write("m", [])
-    timeline = timeline_of(Machinery(logs.tree))
-    assert (timeline.edges, timeline.of("pages"), timeline.speed("pages")) == ([], [], [])
-
-
-def test_long_logs_are_streamed(tmp_path: Path) -> None:
-    """Of a log of many MiB the ends tell the machine, and the timeline has all of it."""
-    logs = Logs(tmp_path / "t")
-    logs.write("m", [logs.beat(n, pages=n, text="x" * 500) for n in range(1, 10_001)])
-    timeline = timeline_of(Machinery(logs.tree))
-    assert timeline.machines[0].last.pages == 10_000
-    assert timeline.machines[0].greeted_at == logs.at(0)
-    assert timeline.of("pages")[90][1] == pytest.approx(5_000)
-
-
-def test_a_clock_that_goes_back_makes_no_curve_go_back() -> None:
-    """Beats of an earlier time than the one before are passed over."""
-    beats = [Beat(pages=pages, at=at) for at, pages in ((10, 0), (20, 10), (5, 11), (15, 12), (30, 20))]
-    assert [values.pages for values in values_at(iter(beats), [10, 15, 20, 25, 30])] == [0, 5, 10, 15, 20]
-
-
-# -- plots
-
-
-def test_ticks_cover_what_there_is() -> None:
-    """Whatever the highest value, there are at most five round ticks, from 0 to it or above."""
-    for highest in (0.001, 0.7, 1, 3, 9.99, 10, 1e3, 123456, 1e12, 2**62):
-        marks = svg.ticks(highest)
-        assert 2 <= len(marks) <= 5
-        assert marks[0] == 0
-        assert marks[-1] >= highest > marks[-2]
-
-
-def test_a_plot_is_named_for_those_who_hear_it() -> None:
-    """A plot is an image with a title and a description, and names them by their ids."""
-    drawn = svg.line_chart(
-        "c",
-        "Pages",
-        [svg.Point(0, 1), svg.Point(10, 5), svg.Point(20, 3)],
-        lambda value: f"{value:g}",
-        lambda at: f"{at:g} s",
-    )
-    image = ET.fromstring(drawn)
-    assert image.get("role") == "img"
-    assert image.get("aria-labelledby") == "c-title c-desc"
-    assert [(each.tag, each.get("id"), each.text) for each in image[:2]] == [
-        ("title", "c-title", "Pages"),
-        ("desc", "c-desc", "From 0 s to 20 s. Highest: 5 at 10 s; at the end: 3."),
-    ]
-
-
-def test_bars_are_as_long_as_their_values() -> None:
-    """A bar's length is its part of the longest; of none there is no plot, and one of 0 can be seen."""
-    image = ET.fromstring(svg.bars("b", "B", [svg.Row(f"r{n}", n, f"{n} x") for n in range(7)]))
-    widths = [float(bar.get("width", 0)) for bar in image.iter("rect")]
-    assert widths == [1, *(180 * n / 6 for n in range(1, 7))]
-    assert image.findtext("desc") == "r0: 0 x; r1: 1 x; r2: 2 x; r3: 3 x; r4: 4 x; and 2 more."
-    assert ET.fromstring(svg.bars("b", "B", [svg.Row("r", 0, "0")])).findtext("desc") == "r: 0."
-    assert svg.bars("b", "B", []) == ""
-
-
-def test_labels_from_the_web_stay_text() -> None:
-    """Labels of a plot are escaped and cut, whatever is in them."""
-    drawn = svg.bars("b", HOSTILE, [svg.Row(HOSTILE, 1, HOSTILE)])
-    assert tags(ET.fromstring(drawn)) == {"svg": 1, "title": 2, "desc": 1, "g": 1, "text": 2, "rect": 1}
 
 
 # -- the file

@@ -1,0 +1,203 @@
+"""What the doctor says of this machine: its mounts, its limits and its resolver."""
+
+import os
+import resource
+import threading
+
+import pytest
+
+from fscrawl import store
+from fscrawl.admin.doctor import directory, mounts, this_machine
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
+from fscrawl.config.settings import FetchSettings
+from fscrawl.errors import TreeError
+from tests.support.checks import levels, says
+
+TABLE = "1 0 8:1 / {point} {mount} shared:1 - {kind} {source} {system}\n"
+
+
+# -- the mount
+
+
+def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mnt"):
+    found = mounts.mount_of(
+        TABLE.format(point=point, mount=mount, kind=kind, source=source, system=system), "/mnt/tree"
+    )
+    assert found is not None
+    return list(mounts.remarks(found))
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "text"),
+    [
+        ("nfs", OK, "up to a minute"),
+        ("nfs4", OK, "up to a minute"),
+        ("fuse.sshfs", OK, "20 s old"),
+        ("fuse.glusterfs", OK, "replicated"),
+        ("ext4", OK, "a local disk"),
+        ("tmpfs", WARNING, "lost at a restart"),
+        ("vfat", PROBLEM, "no hard links"),
+        ("9p", WARNING, "has not been tested"),
+    ],
+)
+def test_a_mount_is_judged_by_its_kind(kind, level, text):
+    """What is known of a file system is told; one that keeps no tree is a problem, an unknown one a warning."""
+    [said] = mounted(kind)
+    assert (said.level, text in str(said)) == (level, True)
+
+
+def test_options_are_looked_at():
+    """A read-only mount is a problem, of the mount or of what is mounted; a soft one of NFS a warning."""
+    assert levels(mounted("ext4", mount="ro,relatime")) == [PROBLEM]
+    assert levels(mounted("ext4", system="ro")) == [PROBLEM]
+    assert levels(mounted("nfs4", system="rw,soft,vers=4.2")) == [OK, WARNING]
+    assert levels(mounted("fuse.sshfs", system="rw,soft")) == [OK]
+
+
+def test_the_innermost_mount_counts():
+    """Of the mounts above a path the innermost is told, of two at one place the later; other lines are skipped."""
+    table = (
+        "22 1 0:20 / / rw - ext4 /dev/sda1 rw\n"
+        r"24 23 0:22 / /mnt/my\040share rw shared:5 - fuse.sshfs host:/x\040y rw" + "\n"
+        "25 23 0:23 / /mnt/shared rw - nfs4 server:/a rw\n"
+        "26 25 0:24 / /mnt/shared rw - vfat /dev/sdb1 rw\n"
+        "a line that is no mount\n27 22 0:25 / - x\n"
+    )
+    assert mounts.mount_of(table, "/mnt/my share/t").source == "host:/x y"
+    assert mounts.mount_of(table, "/mnt/shared").kind == "vfat"
+    assert mounts.mount_of(table, "/mnt/sharedx").kind == "ext4"
+    assert mounts.mount_of("", "/") is None
+
+
+def test_a_mount_that_cannot_be_seen_is_a_warning(tmp_path):
+    """Without /proc, or without a line for the path, that is said."""
+    assert levels(directory.mount(tmp_path, tmp_path / "nothing")) == [WARNING]
+    (tmp_path / "empty").touch()
+    assert levels(directory.mount(tmp_path, tmp_path / "empty")) == [WARNING]
+
+
+def test_a_directory_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
+    """Where no directory or no file can be made that is a problem, and nothing is left behind."""
+    assert levels(directory.try_out(None, tmp_path / "gone")) == [PROBLEM]
+
+    def full(*_):
+        raise TreeError("the disk is full")
+
+    monkeypatch.setattr(store, "create", full)
+    assert list(directory.try_out(None, tmp_path)) == [CheckResult(PROBLEM, "the disk is full")]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_room_is_judged(tmp_path, monkeypatch):
+    """Little room is a warning, none a problem, in bytes and in files; a file system without inodes has enough."""
+
+    class Disk:
+        f_frsize, f_bavail, f_files, f_favail = 4096, 1 << 20, 0, 0
+
+    monkeypatch.setattr(os, "statvfs", lambda path: Disk)
+    assert levels(directory.free_space(tmp_path)) == [OK]
+    Disk.f_files, Disk.f_favail, Disk.f_bavail = 10**6, 5, 10
+    assert levels(directory.free_space(tmp_path)) == [WARNING, WARNING]
+    Disk.f_favail = Disk.f_bavail = 0
+    assert levels(directory.free_space(tmp_path)) == [PROBLEM, PROBLEM]
+    monkeypatch.undo()
+    assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
+
+
+# -- this machine
+
+
+def test_a_newer_python_is_told(monkeypatch):
+    """A Python that is newer than those tested with is told, and no problem."""
+    monkeypatch.setattr(this_machine, "_NEWEST_TESTED", (3, 0))
+    [said] = this_machine.python()
+    assert (said.level, "not been tested" in said.what) == (OK, True)
+
+
+def test_optional_packages_are_named():
+    """Extras that are there are named, and for each other one how to get it."""
+    said = list(this_machine.packages(lambda name: name in this_machine.EXTRAS["merge"]))
+    assert said[0] == CheckResult(OK, "optional packages: merge")
+    assert says(said, OK, "pip install 'fscrawl[dask]'")
+    assert next(this_machine.packages(lambda name: None)).what == "optional packages: none"
+
+
+def test_too_few_open_files_are_a_problem(monkeypatch):
+    """A limit below what a worker or the parent may need is a problem that says which; no limit is none."""
+    limit = [1024]
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit[0], limit[0]))
+    assert levels(this_machine.open_files(4, 8)) == [OK]
+    assert levels(this_machine.open_files(4, 100)) == [PROBLEM]
+    assert levels(this_machine.open_files(4, 8, per_host=4)) == [PROBLEM]
+    [said] = this_machine.open_files(200, 8)
+    assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1664")
+    limit[0] = resource.RLIM_INFINITY
+    assert levels(this_machine.open_files(10**6, 8)) == [OK]
+
+
+def test_memory_is_compared_with_the_workers(tmp_path, monkeypatch):
+    """Less memory than the workers may need is a warning; a container's limit counts; no figure is no warning."""
+    meminfo, group = tmp_path / "meminfo", tmp_path / "group"
+    assert this_machine.available_bytes(meminfo, group) is None
+    meminfo.write_text("MemTotal: 9 kB\n")
+    assert this_machine.available_bytes(meminfo, group) is None
+    meminfo.write_text("MemTotal: 9000000 kB\nMemAvailable: 1000000 kB\n")
+    assert this_machine.available_bytes(meminfo, group) == 1_024_000_000
+    group.mkdir()
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("7\n")
+    assert this_machine.available_bytes(meminfo, group) == 1_024_000_000
+    (group / "memory.max").write_text("1000\n")
+    assert this_machine.available_bytes(meminfo, group) == 993
+    for free, level in ((None, OK), (1 << 20, WARNING), (1 << 40, OK)):
+        monkeypatch.setattr(this_machine, "available_bytes", lambda free=free: free)
+        assert levels(this_machine.memory(4)) == [level]
+    assert (gib(3 << 30), gib(1 << 20)) == ("3.0 GiB", "1 MiB")
+
+
+def lookup(name):
+    if name == "gone.example":
+        raise OSError(-2, "Name or service not known")
+    if name == "odd.example":
+        raise UnicodeError("label too long")
+    return ["127.0.0.1"] if name == "here.example" else ["8.8.8.8"]
+
+
+def test_names_are_resolved():
+    """A host that does not resolve is a problem, one that leads to a private address too; addresses are not asked."""
+    names = [
+        "good.example",
+        "gone.example",
+        "odd.example",
+        "here.example",
+        "[::1]",
+        "127.0.0.1",
+        "good.example",
+    ]
+    said = list(this_machine.names(names, FetchSettings(), 20, lookup))
+    assert says(said, PROBLEM, "gone.example does not resolve: Name or service not known")
+    assert says(said, PROBLEM, "odd.example does not resolve: not a host name")
+    assert says(said, PROBLEM, "here.example has the address 127.0.0.1, which is not public")
+    assert says(said, OK, "2 of 4 host names")
+    assert len(said) == 4
+    assert list(this_machine.names(["127.0.0.1"], FetchSettings(), 20, lookup)) == []
+
+
+def test_behind_a_proxy_names_need_not_resolve():
+    """With proxies, which look names up themselves, it is only a warning; permitted networks are permitted."""
+    fetch = FetchSettings(proxies=("http://p.example:1",), allow_addresses=("127.0.0.0/8",))
+    said = list(this_machine.names(["gone.example", "here.example"], fetch, 20, lookup))
+    assert levels(said) == [WARNING, OK]
+
+
+def test_a_resolver_that_does_not_answer_is_not_waited_for():
+    """A name for which no answer comes before the deadline is a problem, and nobody waits for its thread."""
+    never = threading.Event()
+    said = list(this_machine.names(["slow.example"], FetchSettings(), 0.0, lambda name: [str(never.wait(20))]))
+    never.set()
+    assert says(said, PROBLEM, "slow.example does not resolve within 0 s")
+
+
+def test_the_resolver_is_asked_for_addresses():
+    """An address needs no name server, and is its own address."""
+    assert this_machine.addresses_of("127.0.0.1") == ["127.0.0.1"]

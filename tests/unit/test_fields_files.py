@@ -1,0 +1,220 @@
+"""What is said of files of fields that are wrong, and that the guide to fields is right."""
+
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fscrawl.errors import SettingsError
+from fscrawl.parse import fields
+from fscrawl.parse.fields import Column, Extracted, parse
+from tests.support.field_rules import value
+
+GUIDE = Path(__file__).parent.parent.parent / "docs/how-to/fields.md"
+
+
+def refusal(text: str, **more) -> str:
+    with pytest.raises(SettingsError) as error:
+        parse(text, **more)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# Files that are wrong
+
+SECTION = 'write a section as [hosts."docs.python.org"]'
+PATTERN = "must be a host name or a pattern"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "fields.toml: the file has no fields; write one below"),
+        ("[hosts]", "fields.toml: the file has no fields"),
+        ('[hosts."*"]', "fields.toml: the file has no fields"),
+        ("x", "fields.toml: not valid TOML: "),
+        ("[hosts.*]\nx = 1", 'a host pattern must be in quotes: [hosts."docs.python.org"]'),
+        ("[hosts.x]\na = " + "[" * 9999, "fields.toml: not valid TOML: "),
+        ("[host.x]", f"fields.toml: unknown section host; {SECTION}"),
+        ('["a\\nb"]', f'fields.toml: unknown section "a\\nb"; {SECTION}'),
+        ("hosts = 1", f"fields.toml: hosts: {SECTION}"),
+        ("[hosts]\nx = 1", f"fields.toml: hosts: {SECTION}"),
+    ],
+)
+def test_bad_files(text, said):
+    """What is no TOML or has no sections is refused, with what a section looks like."""
+    assert said in refusal(text)
+
+
+@pytest.mark.parametrize("text", ['\ufeff[hosts.x]\na = { css = "p" }', '[hosts.x.a]\ncss = "p"'])
+def test_other_spellings(text):
+    """A byte order mark is no mistake, and neither is a field as a table of its own."""
+    assert parse(text).columns == (Column("a"),)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["", "a.example:80", "http://a.example", "a/b", "a b", "bü*.example", "bü\\\\x", "ü ü"]
+)
+def test_bad_patterns(pattern):
+    """A pattern is of a host name alone."""
+    said = refusal(f'[hosts."{pattern}"]\nx = {{ css = "p" }}')
+    assert said.startswith(f'fields.toml: [hosts."{pattern}"]: {PATTERN}')
+
+
+def test_a_label_that_is_no_host():
+    """A part in another alphabet that no host can have is refused."""
+    assert PATTERN in refusal('[hosts."ü^"]\nx = { css = "p" }')
+
+
+@pytest.mark.parametrize("section", ["hosts.docs.python.org", "hosts.a.b"])
+def test_patterns_without_quotes(section):
+    """Who leaves the quotes out is told of them, not of keys that make no sense."""
+    host = section.removeprefix("hosts.")
+    said = refusal(f'[{section}]\ntitle = {{ css = "p" }}')
+    assert said == f'fields.toml: [{section}]: a host pattern must be in quotes: [hosts."{host}"]'
+
+
+AT = 'fields.toml: [hosts."*"] x: '
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('"h1::text"', 'must be a table, for example x = { css = "h1::text" }'),
+        ("{}", "must have css or xpath"),
+        ('{ css = "p", xpath = "//p" }', "must have css or xpath, not both"),
+        ('{ ccs = "p" }', "unknown key ccs; did you mean css?"),
+        ('{ foo = "p" }', "unknown key foo; the keys are css, xpath, type, many, regex"),
+        ('{ css = "p", "\\n" = {} }', 'unknown key "\\n"; the keys are css, xpath, type, many, regex'),
+        ('{ css = "p", type = "int" }', 'type: must be one of "string", "integer", "float", "boolean", "timestamp"'),
+        ('{ css = "p", type = [] }', 'type: must be one of "string", "integer", "float", "boolean", "timestamp"'),
+        ('{ css = "p", many = 1 }', "many: must be true or false"),
+        ("{ css = 1 }", 'css: must be a CSS selector in quotes, for example "h1::text"'),
+        ('{ css = "p", regex = 1 }', 'regex: must be a regular expression in quotes, for example "[0-9]+"'),
+        (
+            '{ css = "p", regex = "(" }',
+            'regex = "(": must be a regular expression: missing ), unterminated subpattern at position 0',
+        ),
+    ],
+)
+def test_bad_rules(value, said):
+    """What is wrong with a field is said with the file, the host pattern, the field and what would be right."""
+    assert refusal(f'[hosts."*"]\nx = {value}') == AT + said
+
+
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ("", "the selector cannot be read"),
+        ("h1,,p", "the selector cannot be read"),
+        ("[[", "its brackets or quotes do not match"),
+        ("a)", "its brackets or quotes do not match"),
+        ("a[href='x::text", "its brackets or quotes do not match"),
+        ("a::before", "the only pseudo-elements are ::text and ::attr(name), at the end"),
+        ("a::text b", "the only pseudo-elements are ::text and ::attr(name), at the end"),
+        ("a::attr()", "the only pseudo-elements are ::text and ::attr(name), at the end"),
+        ("a, b::text", "all parts between commas must have the same end: ::text, the same ::attr(name), or neither"),
+    ],
+)
+def test_bad_css(selector, said):
+    """A selector that is none is found before the first page."""
+    said = f'css = "{selector}": must be a CSS selector: {said}'
+    assert refusal(f'[hosts."*"]\nx = {{ css = "{selector}" }}') == AT + said
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("", "Invalid expression"),
+        ("//p[", "Invalid expression"),
+        ("//p[$a]", "variables are not supported"),
+        ("//p[document('x')]", "the function document() does not exist"),
+        ("//p[re:tset(., 'x')]", "the function re:tset() does not exist"),
+        ("contains('x')", "Invalid number of arguments"),
+        ("has-class()", "XPath error: has-class must have at least 1 argument"),
+        ("//@og:title", "the prefix og: is unknown; write @*[name()='og:…'] or *[name()='og:…']"),
+    ],
+)
+def test_bad_xpath(expression, said):
+    """An expression that is none, or asks for what there is not, is found before the first page."""
+    said = f'xpath = "{expression}": must be an XPath 1.0 expression: {said}'
+    assert refusal(f'[hosts."*"]\nx = {{ xpath = "{expression}" }}') == AT + said
+
+
+def test_the_advice_for_a_prefix():
+    """What the refusal of a prefix advises finds the attribute."""
+    assert value("xpath = \"//@*[name()='og:title']\"", "<meta og:title=x>") == "x"
+
+
+def test_xpath_without_parsel(monkeypatch):
+    """Where parsel is not installed, the first expression says what to install."""
+    monkeypatch.setitem(sys.modules, "parsel", None)
+    assert "XPath needs the package parsel: pip install 'fscrawl[merge]'" in refusal(
+        '[hosts.x]\na = { xpath = "//unheard-of" }'
+    )
+
+
+@pytest.mark.parametrize("name", ["url.canonical", "Heading", "_x", "1x", "", "é", "a-b"])
+def test_bad_names(name):
+    """A column's name is of small letters, digits and underscores."""
+    said = refusal(f'[hosts."*"]\n"{name}" = {{ css = "p" }}')
+    assert said == (
+        f'fields.toml: [hosts."*"] {name}: a column\'s name must consist of the letters a to z, digits and _,'
+        " and begin with a letter"
+    )
+
+
+def test_taken_names():
+    """A column that the dataset has already is not for fields; the file's name is the caller's."""
+    said = refusal('[hosts."*"]\nurl = { css = "p" }', where="my.toml", taken=frozenset({"url"}))
+    assert said == 'my.toml: [hosts."*"] url: the dataset already has a column url; choose another name'
+
+
+def test_types_in_conflict():
+    """A column of two types is refused with both places."""
+    said = refusal('[hosts.a]\nx = { css = "p" }\n[hosts.b]\nx = { css = "p", type = "float", many = true }')
+    assert said == (
+        'fields.toml: [hosts."b"] x: the type is a list of float here and string in [hosts."a"];'
+        " a column must have one type"
+    )
+
+
+# The guide
+
+
+def test_the_guide_is_right():
+    """The guide's rules are valid, and find on a page what the guide says."""
+    blocks = re.findall(r"^```toml\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    found = parse(blocks[0])
+    names = ", ".join(f"`{column.name}`" for column in found.columns[:-1]) + f" and `{found.columns[-1].name}`"
+    assert names in " ".join(GUIDE.read_text(encoding="utf-8").split())
+    shop = b"""<div class=product><h2>Lamp</h2><span class=price>EUR <b>only</b> 3.50</span><p class="x sold-out">
+        <a rel=tag>light</a><a rel=tag>room</a></div><h1>Shop</h1><time datetime=2024-05-01T10:00+02:00>"""
+    assert found.extract("http://www.shop.example/lamp", shop) == Extracted(
+        {
+            "heading": "Lamp",
+            "price": 3.5,
+            "sold_out": True,
+            "tags": ["light", "room"],
+            "published": datetime(2024, 5, 1, 8, tzinfo=UTC),
+        },
+        {},
+        (),
+    )
+    docs = b"<title>Tutorial - Python 3.13.1 documentation</title><h1>The Tutorial<a href='#x'>\xc2\xb6</a></h1>"
+    assert found.extract("https://docs.python.org/3/", docs) == Extracted(
+        {"heading": "The Tutorial", "version": "3.13.1", "anchors": 1}, {}, ("published",)
+    )
+
+
+def test_the_guide_names_everything():
+    """The guide has a row for each key and each type, and quotes an error as it is."""
+    text = GUIDE.read_text(encoding="utf-8")
+    for name in (*fields._KEYS, *fields.TYPES):
+        assert f"| `{name}` |" in text
+    quoted = re.search(r"^    fscrawl: (.*)", text, re.MULTILINE)
+    assert quoted is not None
+    assert refusal('[hosts."docs.python.org"]\nheading = { ccs = "h1" }') == quoted[1]

@@ -1,0 +1,150 @@
+"""The command `fscrawl status`: a single look and a watch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from fscrawl.commands import status as command
+from fscrawl.errors import TreeBusyError
+from fscrawl.fleet.heartbeat import hello
+from fscrawl.monitor.snapshot import Observer, Snapshot
+from tests.support.beats import Logs, facts_of
+
+
+def run(logs: Logs, *flags: str) -> int:
+    return cli.main(["status", "--root", str(logs.root), *flags])
+
+
+def test_a_look_by_the_command(logs: Logs, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints a table or one object, and its exit code is 0 though nobody is there."""
+    assert run(logs) == 0
+    assert capsys.readouterr().out.startswith("new: no machine has been here yet")
+    assert run(logs, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "new"
+
+
+def test_no_tree_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no tree the command says so in one line, with exit code 75."""
+    assert cli.main(["status", "--root", str(tmp_path)]) == 75
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+class Passing:
+    """Time that passes when the command sleeps; what happens then is the test's."""
+
+    def __init__(self, *steps) -> None:
+        self.steps = list(steps)
+        self.waits: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.steps.pop(0)()
+
+
+@pytest.fixture
+def watched(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Passing]:
+    """Give what lets time pass: a machine is at work, and leaves at the last step."""
+    path = logs.path("m")
+    path.write_text(json.dumps({**facts_of(hello("m")), "at": "2999-01-01T00:00:00Z"}) + "\n")
+
+    def use(*steps) -> Passing:
+        time = Passing(*steps, lambda: logs.write("m", [logs.bye(1, pages=5, finished=True)]))
+        monkeypatch.setattr(command.time, "sleep", time.sleep)
+        return time
+
+    return use
+
+
+def test_a_watch_ends_when_all_have_left(logs: Logs, watched, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --watch --json there is a line every two seconds, the last one of when no machine is at work."""
+    time = watched(lambda: logs.write("m", [logs.beat(1, pages=3)]))
+    assert run(logs, "--watch", "--json") == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each["state"], each["pages"]) for each in told] == [("running", 0), ("running", 3), ("finished", 5)]
+    assert time.waits == [2.0, 2.0]
+
+
+def test_a_watch_into_a_pipe_is_table_after_table(logs: Logs, watched, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no terminal the tables follow each other, an empty line between."""
+    watched()
+    assert run(logs, "--watch") == 0
+    running, finished = capsys.readouterr().out.split("\n\nfinished")
+    assert running.startswith("running")
+    assert "5 stored" in finished
+
+
+def test_a_watch_on_a_terminal_stays_in_place(
+    logs: Logs, watched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal the table is drawn over the one before."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    watched()
+    assert run(logs, "--watch") == 0
+    out = capsys.readouterr().out
+    assert out.index("running") < out.index("\x1b[1A") < out.index("finished")
+
+
+def test_ctrl_c_is_how_a_watch_ends(logs: Logs, watched) -> None:
+    """Ctrl-C ends a watch with exit code 0, as it does `top` and `watch`."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    watched(interrupt)
+    assert run(logs, "--watch") == 0
+
+
+def test_ctrl_c_in_a_single_look_is_an_interrupt(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single look that is interrupted, on a share that hangs, ends with exit code 130."""
+
+    def hang(*_: object) -> Snapshot:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Observer, "look", hang)
+    assert run(logs) == 130
+
+
+def test_a_passing_fault_does_not_end_a_watch(
+    logs: Logs, watched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look that meets a stale handle is left out, and the watch goes on."""
+    look = Observer.look
+    faults = iter([None, TreeBusyError("stale"), None])
+
+    def faulty(self: Observer) -> Snapshot:
+        fault = next(faults)
+        if fault:
+            raise fault
+        return look(self)
+
+    monkeypatch.setattr(Observer, "look", faulty)
+    watched(lambda: None)
+    assert run(logs, "--watch", "--json") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(logs: Logs, watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe whose reader is gone, as `head`, ends the command without a word."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run(logs, "--watch", "--json") == 0
+
+
+def test_a_crawl_loads_nothing_of_it() -> None:
+    """The parser of all commands does without rich, so that a crawl begins at once."""
+    assert isinstance(cli.parser(), argparse.ArgumentParser)
+    code = "import sys, fscrawl.cli; fscrawl.cli.parser(); sys.exit('rich' in sys.modules)"
+    import subprocess
+
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
