@@ -13,6 +13,7 @@ from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]
+_Family = tuple[str, str, str, _Samples]
 _COUNTERS = {"pages": "Pages that the machine has stored.", "bytes": "Bytes of the bodies that the machine has stored."}
 _GAUGES = {
     "pending": ("pending", "URLs that wait to be fetched."),
@@ -35,7 +36,7 @@ def metrics(snapshot: Snapshot | None) -> str:
     return "".join(f"{line}\n" for family in _families(snapshot) for line in _lines(*family))
 
 
-def _families(snapshot: Snapshot | None) -> Iterator[tuple[str, str, str, _Samples]]:
+def _families(snapshot: Snapshot | None) -> Iterator[_Family]:
     """Give (name, type, help, samples) of each metric."""
     yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, snapshot is not None)]
     if snapshot is None:
@@ -53,6 +54,11 @@ def _families(snapshot: Snapshot | None) -> Iterator[tuple[str, str, str, _Sampl
         "A sign in the root that steers the machines.",
         [({"sign": sign}, 1) for sign in snapshot.signs],
     )
+    yield from _machine_families(snapshot)
+
+
+def _machine_families(snapshot: Snapshot) -> Iterator[_Family]:
+    """Give the metrics that have one sample or more for each machine."""
     yield (
         "machine_up",
         "gauge",
