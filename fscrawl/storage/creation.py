@@ -93,11 +93,25 @@ def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
     number = max(_elections(root), default=0)
     while number == 0 or not _wait_for_tree(root):
         number += 1
-        mine = os.urandom(8).hex().encode()
-        if claim(_election(root, number), mine, machine, retrying=_WITH_OTHERS):
+        if _wins(_election(root, number), machine):
             made.append(_election(root, number))
             return True
     return False
+
+
+def _wins(election: Path, machine: str) -> bool:
+    """Claim an election; tell whether this machine has won it.
+
+    The winner removes the file when its tree is whole. So a file that was there when it was claimed may be gone when it
+    is read back: that is an error only if there is no tree.
+    """
+    mine = os.urandom(8).hex().encode()
+    try:
+        return claim(election, mine, machine, retrying=_WITH_OTHERS)
+    except TreeError:
+        if not _may_be_a_tree(election.parent):
+            raise
+        return False
 
 
 def _elections(root: Path) -> list[int]:

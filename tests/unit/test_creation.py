@@ -11,7 +11,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.errors import TreeError
-from fscrawl.storage import creation, layout
+from fscrawl.storage import atomic, creation, layout
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
@@ -141,3 +141,33 @@ def test_a_file_of_an_election_that_stays(root, monkeypatch):
         create(root, RECORD, "", "")
     assert store.state_of(root) == "tree"
     assert Tree(root, "m").machinery_temporaries() == []  # an audit and the doctor look no further
+
+
+def test_an_election_that_ends_while_it_is_claimed(root, monkeypatch):
+    """The winner completes the tree and removes its election before a late claim reads it: the late one has a tree."""
+    election, read_file, claim = root / ".creation.1", atomic.read_file, atomic.claim
+
+    def claim_after_another(path, data, machine, **options):
+        if path == election and machine == "m-2-bb":
+            election.write_text("another machine")
+        return claim(path, data, machine, **options)
+
+    def winner_is_faster(path):
+        if path == str(election) and election.exists():
+            election.unlink()
+            create(root, RECORD, "# first\n", "", "m-1-aa")
+        return read_file(path)
+
+    monkeypatch.setattr(creation, "claim", claim_after_another)
+    monkeypatch.setattr(atomic, "read_file", winner_is_faster)
+    create(root, RECORD, "# second\n", "", "m-2-bb")
+    assert Tree(root, "m").controls.settings() == "# first\n"
+    assert not list(root.glob(".creation*"))
+
+
+def test_an_election_that_cannot_be_claimed(root, monkeypatch):
+    """Without a tree, an election that cannot be claimed is an error with the reason."""
+    monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EDQUOT, "quota")))
+    with pytest.raises(TreeError, match="quota"):
+        create(root, RECORD, "", "", "m-1-aa")
+    assert not list(root.glob("*"))
