@@ -19,7 +19,7 @@ from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
+from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
         shards=chosen.fleet.shards,
         fanout=chosen.store.fanout,
         partition=chosen.crawl.partition,
+        machinery=new_machinery(),
     )
     seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
     store.create(root, record, settings.render(chosen), seeds, new_machine_id())

@@ -9,7 +9,8 @@ all directories. It may be killed meanwhile: if there is no tree after a while, 
 way. The creator that completes the tree removes the files of all elections.
 
 Promise: `tree.json` is written last, so a directory that has it is a whole tree. A creator that fails removes what it
-has made, unless there is a tree by then.
+has made, unless there is a tree by then. Where pages are stored already, `tree.json` says so (`over_pages`): somebody
+has deleted `.fscrawl`, and machines that worked with it may still be fetching.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, remove, sync_directory
-from fscrawl.storage.layout import CREATION, MACHINERY, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
+from fscrawl.storage.layout import CREATION, MACHINERY, PAGE_ROOMS, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 
@@ -30,10 +33,13 @@ Internal files of a crawl by fscrawl. Deleting this directory loses no page and 
 the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl.toml
 (settings) and ../seeds.txt (one URL a line).
 
-  tree.json   format, crawl id, number of shards; written once
-  machines/   one log per machine, a JSON line each heartbeat
-  leases/     which machine owns which shard; the highest epoch holds
-  feed/       URLs as machines discovered them
+  tree.json   format, crawl id, number of shards, id of this directory
+  machines/   the heartbeats of each machine: a JSON line each
+  leases/     which machine holds which shard; the highest epoch holds
+  log/        what each machine has found, and which pages it has told of
+  snap/       what is known of a shard, and up to which place in every log
+  again/      numbered; each means: all that was told before does not count
+  terms/      the settings by which links were chosen, by their digest
   robots/     robots.txt of each host as fetched
 """
 
@@ -70,7 +76,7 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             (README, _README),
             (SETTINGS, settings),
             (SEEDS, seeds),
-            (TREE_RECORD, record.to_json().decode()),
+            (TREE_RECORD, _told_of_pages(root, record).to_json().decode()),
         ):
             if claim(root / name, text.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
                 made.append(root / name)
@@ -83,6 +89,13 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
     with contextlib.suppress(TreeError):  # the tree is whole, and what is left of elections does no harm
         for number in _elections(root):
             remove(str(_election(root, number)), _WITH_OTHERS)
+
+
+def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
+    """Give the record that also says whether pages are stored."""
+    names = [name for room in PAGE_ROOMS for name in BRIEF(root, partial(os.listdir, root / room))]
+    there = any(not name.startswith(".") for name in names)
+    return replace(record, over_pages=True) if there else record
 
 
 def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:

@@ -29,12 +29,18 @@ PAGE_ROOMS = (HTMLS, LINKS, ERRS)  # read in this order: a page that is stored m
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
 LEASES = f"{MACHINERY}/leases"
-FEED = f"{MACHINERY}/feed"
+LOG = f"{MACHINERY}/log"  # with a directory for each machine
+SNAP = f"{MACHINERY}/snap"
+AGAIN = f"{MACHINERY}/again"
+TERMS = f"{MACHINERY}/terms"
+FEED = f"{MACHINERY}/feed"  # of format 1
 ROBOTS = f"{MACHINERY}/robots"
-MACHINERY_ROOMS = (MACHINERY, MACHINES, LEASES, FEED, ROBOTS)
+MACHINERY_ROOMS = (MACHINERY, MACHINES, LEASES, LOG, SNAP, AGAIN, TERMS, FEED, ROBOTS)
 ROOMS = (*PAGE_ROOMS, *MACHINERY_ROOMS)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
+NEXT_TREE_RECORD = f"{MACHINERY}/tree2.json"  # the record of format 2 that replaces one of format 1
+WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
 README = f"{MACHINERY}/README"
 PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it tries the file system out
 

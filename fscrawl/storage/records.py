@@ -13,6 +13,8 @@ another exception. Unknown fields are ignored, so that an older program reads a 
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from datetime import UTC, datetime
@@ -22,7 +24,8 @@ from fscrawl.errors import RecordError
 
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
-FORMAT = 1  # of the tree; increased when an older program would misread a newer tree
+FORMAT = 2  # of the tree; increased when an older program would misread a newer tree
+_MACHINERY = re.compile(r"[0-9a-f]{32}")
 
 
 def timestamp(seconds: float) -> str:
@@ -32,6 +35,11 @@ def timestamp(seconds: float) -> str:
     '1970-01-01T00:00:00.500Z'
     """
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def new_machinery() -> str:
+    """Give the name of a new `.fscrawl`: 128 random bits, as 32 hex digits."""
+    return os.urandom(16).hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,12 @@ class _Record:
             raise RecordError(f"not JSON: {error}") from error
         if not isinstance(values, dict):
             raise RecordError("not a JSON object")
-        return cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
+        record = cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
+        record.check()
+        return record
+
+    def check(self) -> None:
+        """Raise RecordError if fields of the right types do not go together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +164,17 @@ class ErrorRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord(_Record):
-    """What is fixed when a tree is created. `fanout`: 0, or 1 for <host>/<ab>/<key>. `partition`: "host" | "url"."""
+    """What is fixed when a tree is created.
+
+    format        1: a feed for each machine; 2: a log for each machine
+    crawl         names the crawl: some hex digits
+    created_at    RFC 3339 UTC by the clock of the machine that made it
+    shards        how many parts the URLs are divided into
+    fanout        0, or 1 for <host>/<ab>/<key>
+    partition     "host" | "url": what decides about the shard of a URL
+    machinery     names this `.fscrawl`: 32 hex digits, new whenever one is made; absent in format 1
+    over_pages    this `.fscrawl` was made where pages were stored already; machines of the one before may still run
+    """
 
     format: int
     crawl: str
@@ -159,6 +182,13 @@ class TreeRecord(_Record):
     shards: int
     fanout: int
     partition: str
+    machinery: str | None = None
+    over_pages: bool | None = None
+
+    def check(self) -> None:
+        """Raise RecordError if it is of format 2, and does not name its machinery."""
+        if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery or ""):
+            raise RecordError("field 'machinery' must be 32 hex digits")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from fscrawl import store
 from fscrawl.errors import TreeError
 from fscrawl.storage import atomic, creation, layout
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=16, fanout=0, partition="host")
+RECORD = TreeRecord(FORMAT, "c1", "t", 16, 0, "host", "ab" * 16)
 CREATORS = 8
 
 
@@ -171,3 +172,11 @@ def test_an_election_that_cannot_be_claimed(root, monkeypatch):
     with pytest.raises(TreeError, match="quota"):
         create(root, RECORD, "", "", "m-1-aa")
     assert not list(root.glob("*"))
+
+
+@pytest.mark.parametrize(("path", "told"), [("links/a.example", True), ("errs/b.example", True), ("htmls/.x", None)])
+def test_made_over_pages(root, path, told):
+    """A tree that is made where pages are stored says so: `.fscrawl` was deleted, perhaps under running machines."""
+    (root / path).mkdir(parents=True)
+    create(root, RECORD, "", "")
+    assert Tree(root, "m").record == replace(RECORD, over_pages=told)

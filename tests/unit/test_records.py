@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, timestamp
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, new_machinery, timestamp
 
 PAGE = PageRecord(
     url="http://a.example/",
@@ -158,3 +158,19 @@ def test_links_to_follow():
     assert record.links_to(nofollow=False) == ("http://a.example/1",)
     assert record.links_to(nofollow=True) == ("http://a.example/1", "http://a.example/2")
     assert dataclasses.replace(record, nofollow=None).links_to(nofollow=True) == ("http://a.example/1",)
+
+
+@pytest.mark.parametrize("machinery", [None, "", "ab", "0" * 33, "G" * 32, "0" * 31 + "\n"])
+def test_tree_without_its_machinery(machinery):
+    """A tree of format 2 names its machinery by 32 hex digits; one of format 1 names none."""
+    torn = dataclasses.replace(TREE, format=2, machinery=machinery)
+    with pytest.raises(RecordError, match="'machinery' must be 32 hex digits"):
+        TreeRecord.from_json(torn.to_json())
+    assert TreeRecord.from_json(TREE.to_json()) == TREE
+    whole = dataclasses.replace(torn, machinery=new_machinery())
+    assert TreeRecord.from_json(whole.to_json()) == whole
+
+
+def test_new_machinery():
+    """Each name of a machinery is its own."""
+    assert len({new_machinery() for _ in range(100)}) == 100

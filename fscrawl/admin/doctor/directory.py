@@ -14,7 +14,7 @@ from fscrawl.admin.doctor.mounts import mount_of, remarks
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.storage.records import FORMAT, TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -71,7 +71,7 @@ class _Scratch:
         except OSError as error:
             raise tree_error(error, self._directory) from error
         try:
-            record = TreeRecord(format=FORMAT, crawl="doctor", created_at="", shards=1, fanout=0, partition="host")
+            record = TreeRecord(FORMAT, "doctor", "", 1, 0, "host", new_machinery())
             store.create(self._made / "tree", record, "", "", machine)
         except BaseException:
             self.__exit__()
