@@ -6,6 +6,7 @@
     ├── TreeError             the tree cannot be used; the machine stops             exit 75
     │   ├── NotATreeError     there is no tree, and nothing says to create one       exit 75
     │   └── TreeBusyError     a fault of the file system that may pass               exit 75
+    ├── MemoryGone            `.fscrawl` was deleted or replaced under a machine     exit 75
     └── RecordError           a file of the tree cannot be parsed                    exit 1
 
 `retry`: the same call may succeed later. `stop`: the machine must not go on.
@@ -60,6 +61,16 @@ class TreeBusyError(TreeError):
 
     retry = True
     stop = False
+
+
+class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistake: the run begins anew
+    """What the machines have written into `.fscrawl` is not there any more, or not what this machine wrote.
+
+    The machine ends this run, and joins anew under another id.
+    """
+
+    exit_code = EXIT_TREE
+    stop = True
 
 
 class RecordError(FscrawlError):

@@ -3,18 +3,23 @@
 Vocabulary:
   log         whole lines; the writer adds some with one write and one fsync
   tail        a log's whole lines from an offset
+  same        the file that has a log's name now is the one that its writer has written
 
-Promise: a reader gets a prefix of what the writer wrote, in whole lines.
+Promise: a reader gets a prefix of what the writer wrote, in whole lines. A writer can tell whether its file was
+removed, replaced, or cut.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from typing import Literal
 
 from fscrawl.storage.atomic import close_read, sync_directory, write_all
 from fscrawl.storage.retrying import BRIEF, Retrying
 
+_Sameness = Literal["same", "other", "missing"]
+_MARK_BYTES = 256  # a line of a log has a number, a time or a key, so no other file ends like it
 _READ_BYTES = 4 * 1024 * 1024
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
@@ -30,6 +35,8 @@ class Log:
         self._path = path
         self._retrying = retrying
         self._descriptor: int | None = None
+        self._mark = (0, b"")  # where the last bytes that were certainly written begin, and what they are
+        self._is_other = False
         retrying(path, lambda: self._open(os.O_CREAT))
         retrying(path, lambda: sync_directory(os.path.dirname(path)))  # what is flushed to a file needs its name
 
@@ -49,6 +56,7 @@ class Log:
     def _append_once(self, data: bytes) -> None:
         descriptor = self._descriptor
         if descriptor is None:
+            self._is_other = self._is_other or same_file(self._path, *self._mark) == "other"
             descriptor = self._open(0)
             data = b"\n" + data
         try:
@@ -57,13 +65,44 @@ class Log:
         except OSError:
             self.close()
             raise
+        self._mark = (self.size + max(len(data) - _MARK_BYTES, 0), data[-_MARK_BYTES:])
         self.size += len(data)
+
+    def sameness(self, retrying: Retrying | None = None) -> _Sameness:
+        """Tell whether the file that has this log's name is the one that was written here."""
+        if self._is_other:
+            return "other"
+        return (retrying or self._retrying)(self._path, lambda: same_file(self._path, *self._mark))
 
     def close(self) -> None:
         if self._descriptor is not None:
             with contextlib.suppress(OSError):  # what was appended is on the tree; the rest is written again
                 os.close(self._descriptor)
             self._descriptor = None
+
+
+def same_file(path: str, offset: int, data: bytes) -> _Sameness:
+    """Tell whether the file at `path` holds `data` at `offset`, where its only writer has put it. Raises OSError.
+
+    The bytes tell it, and not the number of the inode: sshfs makes these numbers up, gives a new file the old number
+    if it has the same name, and the same file a new number later. The file is opened by its name each time, since a
+    file system may answer for a handle, or for a name without opening it, from a cache.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return "missing"
+    try:
+        return "same" if _pread(descriptor, len(data), offset) == data else "other"
+    finally:
+        close_read(descriptor)
+
+
+def _pread(descriptor: int, wanted: int, offset: int) -> bytes:
+    data = os.pread(descriptor, wanted, offset)
+    while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
+        data += more
+    return data
 
 
 def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
@@ -80,9 +119,6 @@ def _read_from(path: str, offset: int, most: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         wanted = min(os.fstat(descriptor).st_size - offset, most)
-        data = os.pread(descriptor, wanted, offset) if wanted > 0 else b""
-        while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
-            data += more
-        return data
+        return _pread(descriptor, wanted, offset) if wanted > 0 else b""
     finally:
         close_read(descriptor)

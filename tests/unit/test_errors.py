@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from fscrawl.errors import FscrawlError, TreeBusyError, TreeError, tree_error
         ("TreeError", 75, False, True),
         ("NotATreeError", 75, False, True),
         ("TreeBusyError", 75, True, False),
+        ("MemoryGone", 75, False, True),
         ("RecordError", 1, False, False),
     ],
 )
@@ -31,7 +33,7 @@ def test_meaning(name, exit_code, retry, stop):
 
 def test_drawn_tree():
     """The tree of exceptions in the module's text is the one in the code."""
-    drawn = {word for line in (errors.__doc__ or "").splitlines() for word in line.split() if word.endswith("Error")}
+    drawn = set(re.findall(r"\w+Error|MemoryGone", errors.__doc__ or ""))
     defined = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, FscrawlError)}
     assert drawn == defined
 

@@ -1,0 +1,93 @@
+"""Is `.fscrawl` still the one that this machine joined?
+
+Somebody may delete it, put a backup in its place, or make it anew, while machines run. What a machine writes into its
+own logs is then not what the others read. So a beat extends the permit only if `Anchor.check` says so: `tree.json`
+names the machinery that this machine joined, and the heartbeat log that has this machine's name is the one that it
+writes.
+
+A file that is missed is looked for in two ways, by its name and in a listing: sshfs misses a name for an instant while
+it is being replaced, and any of the two answers may be old.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from fscrawl.errors import MemoryGone, NotATreeError, RecordError
+from fscrawl.storage.layout import LINKS, MACHINERY, TREE_RECORD, heartbeat_path
+from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.retrying import Retrying
+from fscrawl.store import Tree, TreeFiles
+
+_RETRYING = Retrying(1.0)  # there is soon another beat
+_INSTANT_S = 0.02
+
+
+class OwnLog(Protocol):
+    """The part of a log that its writer is asked for (`storage.append_log.Log` has it)."""
+
+    def sameness(self, retrying: Retrying | None = None) -> Literal["same", "other", "missing"]: ...
+
+
+class Anchor:
+    """What this machine found when it joined. Called from the thread that beats."""
+
+    def __init__(self, tree: Tree, log: OwnLog, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`log`: the heartbeat log that this machine writes."""
+        self._files = TreeFiles(tree.root, tree.machine, retrying=_RETRYING)
+        self._machinery = tree.record.machinery
+        self._log = log
+        self._log_path = heartbeat_path(tree.machine)
+        self._sleep = sleep
+
+    def check(self) -> bool:
+        """Tell whether all is as this machine has left it; False if that cannot be told now, and must be asked again.
+
+        MemoryGone if it is not; NotATreeError if the whole tree is missing, as after an unmount, or if tree.json is
+        damaged; another TreeError if the file system fails.
+        """
+        return self._is_machinery_ours() and self._is_log_ours()
+
+    def _is_machinery_ours(self) -> bool:
+        try:
+            record = self._read_record()
+        except RecordError:  # sshfs may return a part of a file
+            self._sleep(_INSTANT_S)
+            try:
+                record = self._read_record()
+            except RecordError as error:
+                path = self._files.absolute(TREE_RECORD)
+                raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
+        if record is None:
+            return self._believe_missing(TREE_RECORD)
+        if record.machinery != self._machinery:
+            raise self._gone(MACHINERY, "it was made anew")
+        return True
+
+    def _read_record(self) -> TreeRecord | None:
+        data = self._files.read(TREE_RECORD)
+        return None if data is None else TreeRecord.from_json(data)
+
+    def _is_log_ours(self) -> bool:
+        match self._log.sameness(_RETRYING):
+            case "same":
+                return True
+            case "missing":
+                return self._believe_missing(self._log_path)
+            case "other":
+                raise self._gone(self._log_path, "it is not what this machine has written")
+
+    def _believe_missing(self, path: str) -> bool:
+        """Raise what it means that a file is missing; False if a second look finds it, by its name or in a listing."""
+        self._sleep(_INSTANT_S)
+        directory, _, name = path.rpartition("/")
+        if self._files.exists(path) or name in self._files.names(directory):
+            return False
+        if not self._files.exists(LINKS):
+            raise NotATreeError(f"{self._files.root}: the crawl is gone (no {path}); is the share mounted?")
+        raise self._gone(path, "it was deleted")
+
+    def _gone(self, path: str, what: str) -> MemoryGone:
+        return MemoryGone(f"{self._files.absolute(path)}: {what} while this machine was running")
