@@ -48,9 +48,11 @@ class Beat:
 
     number        of this beat; None in a goodbye
     idle          the machine has nothing to do and waits for nothing
-    sent          bytes that it has written into its feed
-    consumed      bytes of all feeds that it has taken in, its own among them
-    shards        how many it holds. These three decide when the crawl is over: None if the line does not say
+    log           the flushed end of its log: segment, bytes; None if the line does not say
+    read          a hash of the places up to which it has read all logs, its own among them
+    held          a hash of the leases that it holds, with their epochs
+    term          names the rules by which it judges URLs. These four decide when the crawl is over
+    shards        how many it holds
     pages, bytes  stored by this machine
     errors        failed URLs by error class
     pending, in_flight, hosts    of its frontier
@@ -65,8 +67,10 @@ class Beat:
 
     number: int | None = None
     idle: bool = False
-    sent: int | None = None
-    consumed: int | None = None
+    log: tuple[int, int] | None = None
+    read: str = ""
+    held: str = ""
+    term: str = ""
     shards: int | None = None
     pages: int = 0
     bytes: int = 0
@@ -90,10 +94,6 @@ class Beat:
         """The sum of `errors`."""
         return sum(self.errors.values())
 
-    def is_settled(self, sent: int | None, consumed: int | None, shards: int | None) -> bool:
-        """Tell whether the machine is idle, with exactly these counters."""
-        return self.idle and (self.sent, self.consumed, self.shards) == (sent, consumed, shards)
-
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
@@ -101,13 +101,11 @@ class Goodbye:
 
     counters    the last ones
     finished    the machine left because the crawl was over
-    clean       all that it had found was in its feed when it left
-    is_command  the log is not a machine's: a command, such as `retry`, has put URLs into a feed
+    is_command  the log is not a machine's: a command, such as `retry`, has written URLs into a log of its own
     """
 
     counters: Beat
     finished: bool = False
-    clean: bool = False
     is_command: bool = False
 
 
@@ -145,8 +143,8 @@ def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
     if "hello" in facts:
         return _hello(facts, at)
     if "bye" in facts:
-        finished, clean = facts.get("finished") is True, facts.get("clean") is True
-        return Goodbye(_beat(facts, at, host_tables), finished, clean, is_command="pages" not in facts)
+        finished = facts.get("finished") is True
+        return Goodbye(_beat(facts, at, host_tables), finished, is_command="pages" not in facts)
     return _beat(facts, at, host_tables)
 
 
@@ -160,8 +158,10 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
     return Beat(
         number=_whole_or_none(get("beat")),
         idle=get("idle") is True,
-        sent=_whole_or_none(get("sent")),
-        consumed=_whole_or_none(get("consumed")),
+        log=_place_or_none(get("log")),
+        read=_text(get("read")),
+        held=_text(get("held")),
+        term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
         pages=_whole(get("pages")),
         bytes=_whole(get("bytes")),
@@ -185,6 +185,12 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
 def _is_number(value: Any) -> bool:
     """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+
+
+def _place_or_none(value: Any) -> tuple[int, int] | None:
+    if isinstance(value, list) and len(value) == 2 and all(_is_number(number) for number in value):
+        return int(value[0]), int(value[1])
+    return None
 
 
 def _whole_or_none(value: Any) -> int | None:
@@ -222,7 +228,7 @@ def line_of(line: Line) -> bytes:
     b'{"hello":"m-1-aa","host":"","boot":"","pidns":"","pid":1,"start":""}\\n'
     """
     if isinstance(line, Goodbye):
-        facts = {"bye": True, **_counters(line.counters), "finished": line.finished, "clean": line.clean}
+        facts = {"bye": True, **_counters(line.counters), "finished": line.finished}
         at = line.counters.at
     else:
         facts, at = _identity(line) if isinstance(line, Hello) else _counters(line), line.at
@@ -231,9 +237,9 @@ def line_of(line: Line) -> bytes:
     return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
 
 
-def command_log(hello: Hello, sent: int) -> bytes:
-    """Write the whole log of a command that has put `sent` bytes into a feed, and takes no part in the crawl."""
-    goodbye = {"bye": True, "finished": False, "sent": sent, "consumed": 0}
+def command_log(hello: Hello, log: tuple[int, int]) -> bytes:
+    """Write the whole heartbeat log of a command that has written a log up to `log`, and takes no part in the crawl."""
+    goodbye = {"bye": True, "finished": False, "log": log}
     return "".join(json.dumps(facts) + "\n" for facts in (_identity(hello), goodbye)).encode()
 
 
@@ -246,8 +252,10 @@ def _counters(beat: Beat) -> dict[str, Any]:
     facts = {
         "beat": beat.number,
         "idle": beat.idle,
-        "sent": beat.sent,
-        "consumed": beat.consumed,
+        "log": beat.log,
+        "read": beat.read or None,
+        "held": beat.held or None,
+        "term": beat.term or None,
         "shards": beat.shards,
         "pages": beat.pages,
         "bytes": beat.bytes,

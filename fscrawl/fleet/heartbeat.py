@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from fscrawl.errors import TreeError
+from fscrawl.errors import FscrawlError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.retrying import Retrying
@@ -45,12 +45,12 @@ def hello(machine: str) -> Hello:
     return Hello(machine, os.uname().nodename, boot, pidns, os.getpid(), _start_of(os.getpid()) or "")
 
 
-def sign(log: Log, machine: str, sent: int) -> None:
-    """Write the whole log of a command that has put `sent` bytes into a feed, and takes no part in the crawl.
+def sign(log: Log, machine: str, end: tuple[int, int]) -> None:
+    """Write the whole heartbeat log of a command that has written a log up to `end`, and takes no part in the crawl.
 
     It is written at once: without the goodbye, others would take the command for a machine that is there to work.
     """
-    log.append(command_log(hello(machine), sent))
+    log.append(command_log(hello(machine), end))
     log.close()
 
 
@@ -143,9 +143,15 @@ class Heartbeat:
         beat_s: float,
         lease_s: float,
         permit: Permit,
+        confirm: Callable[[], None] = lambda: None,
     ) -> None:
-        """`lease_s`: for so many seconds after a beat began, the workers may go on."""
+        """`lease_s`: for so many seconds after a beat began, the workers may go on.
+
+        `confirm`: called after each beat; if it raises an error the beat does not count, since it may stand in a file
+        that nobody reads any more.
+        """
         self._log = log
+        self._confirm = confirm
         self._snapshot = snapshot
         self._permit = permit
         self.lease_s = lease_s
@@ -154,7 +160,7 @@ class Heartbeat:
         self._over = False
         self._number = 0
         self.beat_s = beat_s
-        self.trouble: TreeError | None = None
+        self.trouble: FscrawlError | None = None
         self.written: list[Beat] = []  # the last two beats
         self._write(replace(hello(machine), at=time.time()), None)
         self._beaten_at = uptime()
@@ -175,17 +181,17 @@ class Heartbeat:
         """Do not wait for the next beat: something has changed that others wait for."""
         self._wake.set()
 
-    def stop(self, *, finished: bool = False, clean: bool = False) -> None:
+    def stop(self, *, finished: bool = False) -> None:
         """Write the goodbye, unless the file system hangs; TreeError if that could not be done.
 
-        `finished`: the crawl is over; `clean`: all that this machine has found is in its feed.
+        `finished`: the crawl is over.
         """
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
         if not self._thread.is_alive():
             try:
-                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished, clean))
+                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
             finally:
                 self._log.close()
 
@@ -201,7 +207,8 @@ class Heartbeat:
             pause_s = self.beat_s
             try:
                 self._write(beat)
-            except TreeError as error:
+                self._confirm()
+            except FscrawlError as error:
                 self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
                 pause_s = min(pause_s, _AGAIN_S)
             else:
@@ -277,8 +284,3 @@ class Peer:
         if self.bye is not None:
             return self.bye.counters
         return self.beats[-1] if self.beats else _NO_COUNTERS
-
-    @property
-    def sent(self) -> int:
-        """Bytes that it says are in its feed."""
-        return self.last().sent or 0

@@ -6,11 +6,10 @@ Vocabulary:
               clock. A newly seen machine counts as live for `dead_after` seconds, even if it crashed long ago
   proven      this machine has seen it appear or beat. Shards are handed over to proven machines only, because a log
               may be that of a dead machine
-  wanted      the machine that should hold a shard: the live one with the highest hash value (rendezvous hashing)
+  wanted      the machine that should hold a shard (see `assignment`)
   holder      the machine that the highest epoch of a shard's lease names
   free        a shard that no live machine holds
   needed      a shard that has URLs; other shards need no holder
-  clean       the feeds have everything about a shard, because its last holder handed it over or said goodbye
 
 Promise: a machine works on a shard only while it knows no higher epoch than its own, and only one machine can win an
 epoch. A shard is taken only from a machine that has not beaten for `dead_after` seconds. A machine that has not beaten
@@ -19,14 +18,12 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Protocol
 
-from fscrawl.fleet.beat import Beat, Hello
+from fscrawl.fleet.assignment import assign
+from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 
@@ -50,7 +47,7 @@ class Shared(Protocol):
 class Changes:
     """The changes that a look at the leases has found.
 
-    adopted   shards that another machine handed over to this one; they are clean
+    adopted   shards that another machine handed over to this one
     lost      shards that this machine held and another machine holds now
     """
 
@@ -58,33 +55,26 @@ class Changes:
     lost: list[int] = field(default_factory=list)
 
 
-@lru_cache(maxsize=65536)
-def _score(machine: str, shard: int) -> bytes:
-    return hashlib.sha224(f"{machine} {shard}".encode()).digest()
-
-
-def wanted_of(shard: int, machines: Iterable[str]) -> str:
-    """Return the machine that should hold a shard.
-
-    >>> wanted_of(7, ["a", "b"]) == wanted_of(7, ["b", "a"])
-    True
-    """
-    return max(machines, key=lambda machine: _score(machine, shard))
-
-
 class Fleet:
     """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
 
     def __init__(
-        self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[Hello], bool] = is_gone
+        self,
+        shared: Shared,
+        machine: str,
+        dead_after_s: float,
+        shards: int,
+        gone: Callable[[Hello], bool] = is_gone,
     ) -> None:
-        """`gone(hello)`: whether the process that wrote this hello is known to have ended."""
+        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote this hello is known to have ended."""
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
         self.dead_after_s = dead_after_s
         self._shared = shared
+        self._shards = shards
         self._gone = gone
+        self._assigned: dict[frozenset[str], list[str]] = {}  # machines → the holder that each shard should have
         self._newest: dict[int, Lease] = {}
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
@@ -138,10 +128,22 @@ class Fleet:
     def live_peers(self, now: float) -> list[Peer]:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
 
-    def wanted(self, shard: int, now: float) -> str:
-        """Return the machine that should hold a shard. A shard held here can go to proven machines only."""
-        peers = [peer for peer in self.live_peers(now) if peer.proven or shard not in self.held]
-        return wanted_of(shard, [self.machine, *(peer.machine for peer in peers)])
+    def unwanted(self, now: float) -> dict[int, str]:
+        """Give the held shards that another machine should hold, with that machine; only proven ones are given any."""
+        wanted = self._assignment(peer.machine for peer in self.live_peers(now) if peer.proven)
+        return {shard: wanted[shard] for shard in self.held if wanted[shard] != self.machine}
+
+    def claimable(self, needed: Iterable[int], now: float) -> list[int]:
+        """Give those of some shards that this machine should hold, and that nobody seems to hold."""
+        wanted = self._assignment(peer.machine for peer in self.live_peers(now))
+        return [shard for shard in sorted(needed) if wanted[shard] == self.machine and self.is_free(shard, now)]
+
+    def _assignment(self, peers: Iterable[str]) -> list[str]:
+        """Give the machine that should hold each shard; worked out once for a set of machines."""
+        machines = frozenset({self.machine, *peers})
+        if machines not in self._assigned:
+            self._assigned = {**dict(list(self._assigned.items())[-1:]), machines: assign(self._shards, machines)}
+        return self._assigned[machines]
 
     # -- who holds what
 
@@ -188,7 +190,7 @@ class Fleet:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
         for (shard, epoch), since in list(self._superseded.items()):
             if now - since > 2 * self.dead_after_s:
-                if shard in self.held:
+                if shard in self.held and self._shared.has_lease(shard, self.held[shard]):  # it is the same memory still
                     self._shared.drop_lease(shard, epoch)
                 del self._superseded[shard, epoch]
 
@@ -196,22 +198,22 @@ class Fleet:
         lease = self._newest.get(shard)
         return lease.holder if lease else _NOBODY
 
-    def look_at_holder(self, shard: int, now: float) -> None:
-        """Read the log of a shard's holder before a claim, unless it was just read. A dead one's seldom was."""
+    def leases_by_holder(self) -> dict[str, list[tuple[int, int]]]:
+        """Give the newest leases (shard, epoch) of each machine, as far as they were read."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for lease in self._newest.values():
+            found.setdefault(lease.holder, []).append((lease.shard, lease.epoch))
+        return found
+
+    def look_at_holder(self, shard: int, now: float, most_age_s: float) -> None:
+        """Read the log of a shard's holder before a claim, if the last look is older than `most_age_s`."""
         peer = self.peers.get(self.holder(shard))
-        if peer is not None and peer.looked_at < now:
+        if peer is not None and now - peer.looked_at > most_age_s:
             self._observe(peer, now)
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""
         return shard not in self.held and not self.is_live(self.holder(shard), now)
-
-    def was_left_clean(self, shard: int) -> bool | None:
-        """Return whether the last holder of a free shard put all that it found into its feed. None: never held."""
-        if shard not in self._newest:
-            return None
-        peer = self.peers.get(self.holder(shard))
-        return peer is not None and peer.bye is not None and peer.bye.clean
 
     def claim(self, shard: int) -> bool:
         """Claim a free shard with the next epoch. Return whether this machine won it."""
@@ -234,42 +236,13 @@ class Fleet:
 
     # -- the end
 
-    def is_over(
-        self,
-        state: Beat,
-        own: list[Beat],
-        offsets: dict[str, int],
-        needed: Iterable[int],
-        now: float,
-    ) -> bool:
-        """Return whether no work is left on any machine (four-counter termination).
+    def finished_peers(self) -> list[Peer]:
+        """Give the machines that have left because the crawl was over, while this machine was there.
 
-        `state`: this machine's counters now; `own`: its last two beats; `offsets`: how many bytes of each machine's
-        feed it has read; `needed`: the shards that have URLs. The work is over if
-        - live machines hold all needed shards,
-        - of each machine, the last two beats say idle, with the same counters and as many shards as it has leases,
-        - each machine has read as much as this one, and this one has read all that each has sent.
-        A machine without live peers needs no beats. The work is also over if a peer left because it was over, with the
-        same counters: since then nobody holds its shards. A peer that had left before this machine came does not count:
-        that was the end of an earlier run, before new seeds were added.
+        One that had left before does not count: that was the end of an earlier run, before new seeds were added.
         """
-        if not state.idle:
-            return False
-        if any(self._finished(peer, state.consumed) for peer in self.peers.values()):
-            return True
-        if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
-            return False
-        live = self.live_peers(now)
-        held = Counter(lease.holder for lease in self._newest.values())
-        told = [(p.beats, offsets.get(p.machine, 0), held[p.machine]) for p in live]
-        told += [(own, state.sent or 0, len(self.held))] if live else []
-        return all(
-            len(beats) == 2 and all(beat.is_settled(sent, state.consumed, shards) for beat in beats)
-            for beats, sent, shards in told
-        )
-
-    def _finished(self, peer: Peer, consumed: int | None) -> bool:
-        """Return whether a peer has left because the work was over, while this machine was there."""
-        bye = peer.bye
-        over = bye is not None and bye.finished and bye.counters.consumed == consumed
-        return over and peer.machine not in self._over_before
+        return [
+            peer
+            for peer in self.peers.values()
+            if peer.bye is not None and peer.bye.finished and peer.machine not in self._over_before
+        ]

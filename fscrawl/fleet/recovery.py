@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from fscrawl import urls
-from fscrawl.config.watcher import CACHES_LIVE_S
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet

@@ -1,0 +1,76 @@
+"""Which logs are read when: those that have grown by their machines' beats, and from time to time all others.
+
+A machine with work reads a log only if a beat says that it has grown. A machine that has nothing to do looks at the
+files themselves, because a beat may be old; a few at a time, so that a thousand hungry machines do not keep the file
+server busy with questions. Logs of dead machines are looked at more and more seldom.
+"""
+
+from __future__ import annotations
+
+from fscrawl.fleet.heartbeat import Peer, is_worth_a_look
+from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.ownership import Fleet
+
+_LOOKS_A_ROUND = 50
+_LOOKS_A_SECOND = 50
+
+
+class Hearing:
+    """Reads logs for one machine. Only the main loop uses it."""
+
+    def __init__(self, fleet: Fleet, ledger: Ledger, caches_s: float) -> None:
+        self.somebody_is_hungry = False
+        self._fleet = fleet
+        self._ledger = ledger
+        self._caches_s = caches_s
+        self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
+        self._live = 0
+        self._next = 0  # which log a hungry machine looks at first
+
+    @property
+    def least_pause_s(self) -> float:
+        """How long a pass over all heartbeats should take at least, so that passes cost little."""
+        return self._live / _LOOKS_A_SECOND
+
+    def hear_all(self) -> None:
+        """Read the heads of all logs that there are; to begin with."""
+        self._ledger.hear(dict.fromkeys({*self._ledger.machines(), *self._fleet.peers}))
+
+    def hear(self, now: float, *, starved: bool) -> None:
+        """Read what is new."""
+        live = self._fleet.live_peers(now)
+        self._live = len(live)
+        self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
+        ends: dict[str, Place | None] = {peer.machine: _end(peer) for peer in live if peer.last().log}
+        ends |= dict.fromkeys(self._silent_ones(now))
+        if starved:
+            ends |= dict.fromkeys(self._some_of([peer.machine for peer in live]))
+        self._ledger.hear(ends)
+
+    def _silent_ones(self, now: float) -> list[str]:
+        """Give machines that are not live, and whose logs may have lines that were not read yet."""
+        chosen = []
+        for peer in self._fleet.peers.values():
+            if self._fleet.is_live(peer.machine, now):
+                self._looked_at.pop(peer.machine, None)
+                continue
+            looked_at = self._looked_at.get(peer.machine)
+            if looked_at is None or is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
+                self._looked_at[peer.machine] = now
+                chosen.append(peer.machine)
+        return chosen
+
+    def _some_of(self, machines: list[str]) -> list[str]:
+        """Give the machines whose turn it is."""
+        if len(machines) <= _LOOKS_A_ROUND:
+            return machines
+        ordered = sorted(machines)
+        start = self._next % len(ordered)
+        self._next = start + _LOOKS_A_ROUND
+        return (ordered[start:] + ordered[:start])[:_LOOKS_A_ROUND]
+
+
+def _end(peer: Peer) -> Place | None:
+    log = peer.last().log
+    return None if log is None else Place(*log)

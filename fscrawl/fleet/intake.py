@@ -1,0 +1,196 @@
+"""Shards on their way into the frontier. A take, an edit of the settings and a new generation all go this one way.
+
+    arriving     the shard is held, and pages of it from an earlier holding are still in flight: their hosts are asked
+    reading      the frontier has the shard; the newest snapshot and the logs are read (catch up)
+    surveying    what is stored of it and was not told by the present rules is read from the records
+    complete     everything that is known of the shard is in the frontier
+
+While a shard is being read the frontier already hands out its URLs. That is safe: for a while after a take each task is
+checked against the tree first, so a page that is stored is not fetched, but told from its record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from fscrawl.fleet.ledger import BEGINNING, Ledger
+from fscrawl.fleet.lines import Surveyed
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.fleet.survey import Survey
+from fscrawl.frontier.frontier import ShardHolder
+
+_SLICE_S = 0.05  # of reading, before the workers are looked at again
+_STEPS_A_LOOK = 64  # at the clock
+
+
+class Intake:
+    """Takes shards in, a slice at a time. Only the main loop uses it."""
+
+    def __init__(
+        self,
+        frontier: ShardHolder,
+        ledger: Ledger,
+        snapshots: Snapshots,
+        survey: Survey,
+        *,
+        caches_s: float,
+        prepare: Callable[[set[int]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them."""
+        self._frontier = frontier
+        self._ledger = ledger
+        self._snapshots = snapshots
+        self._survey = survey
+        self._caches_s = caches_s
+        self._prepare = prepare
+        self._clock = clock
+        self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
+        self._arriving: set[int] = set()
+        self._reading: set[int] = set()
+        self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
+        self._surveying: set[int] = set()
+        self._chores: deque[Iterator[None]] = deque()
+
+    # -- what others ask
+
+    @property
+    def busy(self) -> bool:
+        """There is something to read."""
+        return bool(self._chores)
+
+    @property
+    def is_done(self) -> bool:
+        """All shards that were begun are complete."""
+        return not (self._arriving or self._reading or self._to_survey or self._surveying)
+
+    def is_complete(self, shard: int) -> bool:
+        """Tell whether all that is known of a shard is in the frontier."""
+        return not any(shard in each for each in (self._arriving, self._reading, self._to_survey, self._surveying))
+
+    # -- in and out
+
+    def begin(self, shards: set[int], taken_at: dict[int, float | None]) -> None:
+        """Take shards in, or take them in anew. `taken_at`: of those that were just taken over or never held."""
+        for shard in shards:
+            self.drop(shard)
+            self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
+            self._arriving.add(shard)
+
+    def drop(self, shard: int) -> None:
+        """Forget a shard, and let the frontier forget it."""
+        for each in (self._arriving, self._reading, self._surveying):
+            each.discard(shard)
+        self._to_survey.pop(shard, None)
+        if self._frontier.holds(shard):
+            self._frontier.let_go(shard)
+
+    def forget(self, shard: int) -> None:
+        """The shard is no longer held."""
+        self.drop(shard)
+        self._taken_at.pop(shard, None)
+
+    # -- work
+
+    def step(self, now: float) -> None:
+        """Go on for a short while."""
+        self._hold_arrived()
+        self._begin_surveys(now)
+        until = self._clock() + _SLICE_S
+        while self._chores and self._clock() < until:
+            self._work_on(self._chores[0], until)
+
+    def _work_on(self, chore: Iterator[None], until: float) -> None:
+        for done, _ in enumerate(chore):
+            if done % _STEPS_A_LOOK == 0 and self._clock() >= until:
+                return
+        self._chores.popleft()
+
+    def _hold_arrived(self) -> None:
+        """Give the frontier the shards of which nothing is in flight any more, and begin to read about them."""
+        shards = {shard for shard in self._arriving if not self._frontier.in_flight_of(shard)}
+        if not shards:
+            return
+        self._arriving -= shards
+        self._ledger.flush()  # what was said of them before is read back with all else
+        deep = self._ledger.rules.max_depth is not None
+        for shard in shards:
+            self._frontier.hold(shard, self._taken_at[shard], check_s=self._caches_s, deep=deep)
+            self._ledger.forget_survey(shard)
+        self._frontier.learn_stored()
+        self._prepare(shards)
+        self._reading |= shards
+        self._chores.append(self._catch_up(frozenset(shards), self._ledger.ends()))
+
+    def _catch_up(self, shards: frozenset[int], ends: dict[str, Place]) -> Iterator[None]:
+        """Fold what snapshots and logs say of `shards`, up to `ends`."""
+        starts = None
+        for shard in sorted(shards & self._reading):
+            at = yield from self._load_snapshot(shard)
+            starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
+        for line in self._ledger.lines_of(shards, starts or {}, ends):
+            if line.shard in self._reading:
+                self._ledger.take_line(line)
+            yield
+        for shard in shards & self._reading:
+            self._reading.discard(shard)
+            self._plan_survey(shard)
+
+    def _load_snapshot(self, shard: int) -> Iterator[None]:
+        """Fold the newest readable snapshot of a shard; return up to where in each log it goes."""
+        snapshot = self._snapshots.newest(shard)
+        if snapshot is None:
+            return {}
+        covers = self._ledger.covers(snapshot.head.term.digest)
+        for fingerprints, known, told in snapshot.told():
+            self._frontier.load(shard, fingerprints, known, told if covers else None)
+            yield
+        for found in snapshot.pending():
+            self._ledger.take_line(found)
+            yield
+        if snapshot.head.surveyed >= 0:
+            self._ledger.take_line(Surveyed(shard, snapshot.head.surveyed))
+        if not covers:
+            self._ledger.uncovered.add(shard)
+        return snapshot.head.at
+
+    # -- surveys
+
+    def _plan_survey(self, shard: int) -> None:
+        """Decide whether the records of a shard must be read, and when its directories may be listed.
+
+        A listing may be old. If nobody has listed the shard in this generation, what its last holder stored must be in
+        the listing. Else the logs know of every page, and the listing only says of which the records may be there.
+        """
+        if self._ledger.is_surveyed(shard):
+            if shard in self._ledger.uncovered:
+                self._to_survey[shard] = 0.0
+            return
+        taken_at = self._taken_at[shard]
+        self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
+
+    def _begin_surveys(self, now: float) -> None:
+        shards = {shard for shard, at in self._to_survey.items() if at <= now}
+        if not shards:
+            return
+        for shard in shards:
+            del self._to_survey[shard]
+        self._surveying |= shards
+        self._chores.append(self._survey_all(frozenset(shards)))
+
+    def _survey_all(self, shards: frozenset[int]) -> Iterator[None]:
+        generation = self._ledger.rules.generation
+        yield from self._survey.run(shards)
+        if generation != self._ledger.rules.generation:
+            return
+        for shard in shards & self._surveying:
+            self._surveying.discard(shard)
+            self._ledger.uncovered.discard(shard)
+            self._ledger.say(Surveyed(shard, generation))
+            self._ledger.take_line(Surveyed(shard, generation))
+
+
+__all__ = ["BEGINNING", "Intake"]

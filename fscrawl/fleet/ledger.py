@@ -1,0 +1,256 @@
+"""What this machine says about URLs, and what it hears: its own log, and the logs of all others.
+
+Vocabulary:
+  say       write a line into the own log; others can read it after the next flush
+  hear      read the lines of another machine's log
+  news      a URL, or a shorter way to one, of which the logs do not tell yet as far as this machine knows
+  hungry    a machine that has nothing to fetch: others should flush soon
+  cut       a log that holds less than it once did, or than another file says (see `log_reader.Cut`)
+
+The state of a shard is a fold over all logs: the least depth of its `u` lines, and its `t` lines. Both only grow, so
+order, repeats, lateness and writer of a line do not matter. A lease decides who fetches, never who may write a line.
+
+Promise: a page's `t` line stands in the own log behind the `u` lines of all its links, unless those were known from
+logs before. So whoever reads the `t` line need not read the page's record again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from fscrawl import urls
+from fscrawl.fleet.lines import Found, Line, Surveyed, Told
+from fscrawl.fleet.log_reader import LogFiles, LogReader
+from fscrawl.fleet.log_writer import LogWriter, Place
+from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.terms import Terms
+from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.seen import RecentDepths
+from fscrawl.frontier.task import PageTask
+
+_SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
+_HUNGRY_FLUSH_S = 0.2
+_BUSY_FLUSH_S = 5.0
+_FLUSH_S_A_MACHINE = 0.06  # with a thousand machines each flush has a line for most of them
+_MOST_UNFLUSHED_BYTES = 1024 * 1024
+BEGINNING = Place(0, 0)
+
+
+class Ledger:
+    """One machine's dealings with the logs. Only the main loop uses it, except `check`."""
+
+    def __init__(
+        self,
+        files: LogFiles,
+        machine: str,
+        frontier: ShardHolder,
+        rules: Rules,
+        terms: Terms,
+        *,
+        caches_s: float,
+        holder_of: Callable[[int], str],
+        warn: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed."""
+        self.rules = rules
+        self.needed: set[int] = set()  # shards that have URLs
+        self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
+        self.uncovered: set[int] = set()  # shards with a page that was told by rules that do not cover the present ones
+        self._machine = machine
+        self._frontier = frontier
+        self._terms = terms
+        self._caches_s = caches_s
+        self._warn = warn
+        self._clock = clock
+        self._writer = LogWriter(files, machine, holder_of=holder_of)
+        self._reader = LogReader(files, machine)
+        self._sent: RecentDepths = RecentDepths(_SENT_MEMORY)
+        self._flushed_at = clock()
+        self._cut_since: dict[str, float] = {}
+
+    # -- beginning and end
+
+    def open(self) -> None:
+        """Make the own log, before there is anything to say: a listing may show a new file late."""
+        self._writer.open()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def check(self) -> None:
+        """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
+        self._writer.check()
+
+    def use(self, rules: Rules) -> None:
+        """Go by other rules from now on. In a new generation all that was sent before must be written again."""
+        if rules.generation != self.rules.generation:
+            self._sent = RecentDepths(_SENT_MEMORY)
+        self.rules = rules
+        self._terms.use(rules.term)
+
+    # -- saying
+
+    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> list[int]:
+        """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
+
+        Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
+        """
+        limit = self.rules.max_depth
+        if limit is not None and depth > limit:
+            self._frontier.cut["max_depth"] += len(tuple(links))
+            return []
+        new_shards = []
+        for url in links:
+            location = self._frontier.location(url)
+            shard, own = location.shard, self._frontier.holds(location.shard)
+            if own:
+                news = self._frontier.add(url, depth, referrer, location, flags) or self._is_known_here_only(url, depth)
+            else:
+                news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
+            if news:
+                self._writer.add(Found(shard, depth, referrer, url, flags), own=own)
+                if shard not in self.needed:
+                    self.needed.add(shard)
+                    new_shards.append(shard)
+        return new_shards
+
+    def _is_known_here_only(self, url: str, depth: int) -> bool:
+        """Tell whether the logs do not have a URL that the frontier did not take as new, and mark it as sent.
+
+        That is so for a seed, which the frontier has from `seeds.txt`, and for a host beyond `max_hosts_per_domain`.
+        """
+        if url not in self.rules.seeds and not self._frontier.refuses_host(url):
+            return False
+        return self._sent.add(int.from_bytes(urls.digest(url)[:8]), depth)
+
+    def told(self, task: PageTask, term: str) -> None:
+        """Say that all links of a stored page stand in the log. `term`: the rules by which they were filtered."""
+        shard = self._frontier.location(task.url).shard
+        self.say(Told(shard, task.key, task.depth, term))
+
+    def failed(self, task: PageTask, failed_at: str) -> None:
+        """Say that a URL has failed for good, and has an error record."""
+        shard = self._frontier.location(task.url).shard
+        self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
+
+    def say(self, line: Told | Surveyed) -> None:
+        self._writer.add(line, own=self._frontier.holds(line.shard))
+
+    def covers(self, term: str) -> bool:
+        """Tell whether links that were filtered by the rules of `term` are all that the present rules ask for."""
+        return self._terms.covers(term)
+
+    @property
+    def place(self) -> Place:
+        """The flushed end of the own log."""
+        return self._writer.place
+
+    @property
+    def is_flushed(self) -> bool:
+        return self._writer.is_empty
+
+    def flush(self) -> None:
+        """Let others read all that was said: one write and one fsync."""
+        self._writer.flush()
+        self._flushed_at = self._clock()
+
+    def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
+        """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""
+        if self._writer.is_empty:
+            return
+        if starved or (somebody_is_hungry and self._writer.has_foreign):
+            pause_s = _HUNGRY_FLUSH_S
+        else:
+            pause_s = max(_BUSY_FLUSH_S, _FLUSH_S_A_MACHINE * machines)
+        if now - self._flushed_at >= pause_s or self._writer.unflushed_bytes >= _MOST_UNFLUSHED_BYTES:
+            self.flush()
+
+    # -- hearing
+
+    def hear(self, ends: Mapping[str, Place | None]) -> None:
+        """Read what logs have grown by. `ends`: how far each log goes, as a beat says; None: look at the file."""
+        for machine, end in ends.items():
+            if machine == self._machine or (end is not None and self.read_to(machine) >= end):
+                continue
+            for line in self._reader.read(machine, self._frontier.shards, until=end):
+                self.take_line(line)
+        self.needed |= self._reader.needed
+
+    def machines(self) -> list[str]:
+        """List the machines that have a log, this one too."""
+        return self._reader.machines()
+
+    def read_to(self, machine: str) -> Place:
+        """Give the place up to which a machine's log was read."""
+        return self._reader.places.get(machine, BEGINNING)
+
+    def take_line(self, line: Line) -> None:
+        """Fold a line of some log into what is known of its shard."""
+        match line:
+            case Found():
+                location = self._frontier.location(line.url)
+                if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
+                    self._frontier.add(line.url, line.depth, line.referrer, location, line.flags)
+            case Told():
+                if line.failed_at or self.covers(line.term):
+                    self._frontier.mark_told(line.shard, urls.fingerprint(line.key), line.depth)
+                else:
+                    self.uncovered.add(line.shard)
+            case Surveyed():
+                self.surveyed[line.shard] = max(self.surveyed.get(line.shard, -1), line.generation)
+
+    def lines_of(
+        self, shards: frozenset[int], starts: Mapping[str, Place], ends: Mapping[str, Place]
+    ) -> Iterator[Line]:
+        """Give the lines of some shards in all logs, from `starts` (the beginning, if a log is not in it) to `ends`."""
+        for machine, end in ends.items():
+            yield from self._reader.read_shards(machine, shards, starts.get(machine, BEGINNING), end)
+
+    def ends(self) -> dict[str, Place]:
+        """Give the place up to which each log was read, and the flushed end of the own one."""
+        return {**self._reader.places, self._machine: self._writer.place}
+
+    def vector_hash(self) -> str:
+        """Give a hash of `ends()`: two machines with the same one have read the same."""
+        text = "".join(f"{machine} {segment} {bytes_}\n" for machine, (segment, bytes_) in sorted(self.ends().items()))
+        return hashlib.sha224(text.encode()).hexdigest()[:16]
+
+    # -- surveys
+
+    def is_surveyed(self, shard: int) -> bool:
+        """Tell whether all that is stored of a shard was said in this generation."""
+        return self.surveyed.get(shard, -1) >= self.rules.generation
+
+    def forget_survey(self, shard: int) -> None:
+        """The logs of a shard are going to be read from the beginning."""
+        self.surveyed.pop(shard, None)
+        self.uncovered.discard(shard)
+
+    # -- cuts
+
+    @property
+    def has_doubts(self) -> bool:
+        """Some log seems to be cut: it may also be an old view of the file, so it is looked at again."""
+        return bool(self._reader.cuts)
+
+    def believed_cut(self, now: float) -> str | None:
+        """Give the machine of a log that has been cut for longer than any cache lives; None if there is none."""
+        for machine in list(self._cut_since):
+            if machine not in self._reader.cuts:
+                del self._cut_since[machine]
+        for machine in self._reader.cuts:
+            if now - self._cut_since.setdefault(machine, now) > self._caches_s:
+                return machine
+        return None
+
+    def accept_cut(self, machine: str) -> None:
+        """Go on from what a cut log still holds; a new generation must have been made before."""
+        cut = self._reader.cuts[machine]
+        self._warn(f"the log of {machine} was cut ({cut.found} in place of {cut.expected}): all records are read again")
+        self._reader.accept(machine)
+        self._cut_since.pop(machine, None)
+

@@ -1,0 +1,41 @@
+"""Hosts that must be left alone for a while: a shard's holder says so in its beats, and the next holder heeds it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+
+from fscrawl import urls
+from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.storage.records import TreeRecord
+
+_LONG_REST_S = 5.0  # shorter rests are over before another machine could begin
+_TOLD_RESTS = 200
+
+
+class Rests:
+    """The long rests of this machine's hosts, in seconds: clocks are never compared."""
+
+    def __init__(self, frontier: ShardHolder, record: TreeRecord) -> None:
+        self._frontier = frontier
+        self._record = record
+
+    def to_tell(self, now: float) -> dict[str, float]:
+        """Give the hosts with a long rest, for their next holder; another thread may call this."""
+        rests = {host: round(s, 1) for host, s in self._frontier.rests(now).items() if s > _LONG_REST_S}
+        return dict(itertools.islice(rests.items(), _TOLD_RESTS))
+
+    def were_told(self, shard: int, told: Mapping[str, float], now: float) -> bool:
+        """Tell whether a beat with the rests `told` has named those of a shard."""
+        rests = self.to_tell(now)
+        return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
+
+    def heed(self, shards: set[int], told: Iterable[Mapping[str, float]], now: float) -> None:
+        """Let the hosts of newly taken shards rest as others said, counted from now: that is on the safe side."""
+        for rests in told:
+            for host, seconds in rests.items():
+                if self._may_be_of(host, shards):
+                    self._frontier.rest(host, now + seconds)
+
+    def _may_be_of(self, host: str, shards: set[int]) -> bool:
+        return self._record.partition == "url" or urls.shard(host, self._record.shards) in shards

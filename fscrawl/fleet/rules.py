@@ -1,0 +1,46 @@
+"""The rules by which a machine judges URLs at one time, made of the settings, the seeds and the generation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fscrawl.config.watcher import EditWatcher
+from fscrawl.fleet.terms import Term
+from fscrawl.frontier.flags import Flags
+from fscrawl.frontier.scope import Scope
+from fscrawl.storage.records import TreeRecord
+
+
+class Rules(NamedTuple):
+    """What is in force.
+
+    scope        which URLs belong to the crawl
+    max_depth    how many links may be followed from a seed; None: any number
+    seeds        normal forms
+    nofollow     whether links that are marked as not to be followed are followed
+    term         names these rules in the logs
+    """
+
+    scope: Scope
+    max_depth: int | None
+    seeds: frozenset[str]
+    nofollow: bool
+    term: Term
+
+    @classmethod
+    def of(cls, watch: EditWatcher, record: TreeRecord, generation: int) -> Rules:
+        """Give the rules that follow from what `watch` has read."""
+        crawl = watch.settings.crawl
+        term = Term.of(crawl, watch.seeds, record, generation)
+        return cls(Scope(crawl, watch.seeds), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term)
+
+    @property
+    def generation(self) -> int:
+        return self.term.generation
+
+    def admit(self, url: str, flags: Flags) -> bool:
+        """Tell whether a URL of a log belongs to the crawl. A sitemap need not match an `allow` expression."""
+        if url in self.seeds:
+            return True
+        rule = self.scope.refuses(url)
+        return rule is None or (rule == "allow" and bool(flags.sitemap))
