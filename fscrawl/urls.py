@@ -21,7 +21,7 @@ import ada_url
 from publicsuffixlist import PublicSuffixList
 
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
-MAX_HOST_BYTES = 200  # leaves space in a 255-byte file name for the prefix of a temporary file
+MAX_HOST_BYTES = 190  # with `PAUSE.` or `.json` it must stay within `layout.LONGEST_NAME_BYTES`
 
 _KEY_DIGITS = 24
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
@@ -141,7 +141,7 @@ def _host_of_origin(url_origin: str) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host directory of a normal form: `[a-z0-9._-]`, never `.` or `..`, at most 200 bytes.
+    """Return the host directory of a normal form: `[a-z0-9._-]`, never `.` or `..`, at most 190 bytes.
 
     `http` and `https` of one name share a directory. A port that is not the default of the scheme has its own.
 

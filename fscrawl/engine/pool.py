@@ -36,9 +36,11 @@ from fscrawl.engine.worker_process import (
 )
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.util.lru import Lru
 from fscrawl.worker import CrawlConfig
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
+_HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
 
@@ -107,7 +109,7 @@ class Pool:
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._slots = [_Slot() for _ in range(workers)]
-        self._slot_of: dict[str, _Slot] = {}  # by host
+        self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = (MAX_THREADS_FACTOR - 1) * setup.threads
         self.replaced = 0
@@ -144,7 +146,8 @@ class Pool:
             open_slots = [each for each in self._slots if each.open]
             idlest = min(open_slots, key=lambda each: each.load)
             if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._setup.threads:
-                slot = self._slot_of[task.host] = idlest
+                slot = idlest
+                self._slot_of.put(task.host, slot)
         name = _name(task)
         slot.in_flight[name] = task
         slot.stalled_from[name] = time.monotonic() + stalls_after_s(task)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from fscrawl import urls
 from fscrawl.storage.caches import CACHES_LIVE_S
@@ -18,7 +19,7 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS
+from fscrawl.util.parallel import READERS, in_turn
 
 _AGAIN_S = 1.0
 _GLANCE_S = 0.02  # how long this waits before the main loop may go on
@@ -38,7 +39,7 @@ def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
 
 
 def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], None]) -> Iterator[PageRecord | None]:
-    """Read those records of a host that belong to `shards`, several at a time.
+    """Read those records of a host that belong to `shards`, several at a time, and few ahead of the caller.
 
     Yields None for a damaged record, after a warning; and from time to time while it waits for records that a listing
     shows but that cannot be found yet.
@@ -60,7 +61,7 @@ def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], No
     if tree.record.partition == "url":
         keys = [key for key in keys if urls.shard(key, tree.record.shards) in shards]
     with ThreadPoolExecutor(READERS, thread_name_prefix="reseed") as readers:
-        yield from readers.map(read, keys)
+        yield from in_turn(readers, (partial(read, key) for key in keys))
     yield from _until_found(missed, read)
     if missed:
         tree.check_there()

@@ -27,6 +27,8 @@ from protego import Protego
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB must be read; the rest is ignored
 VALID_S = 24 * 3600.0  # RFC 9309 2.4: then it must be asked for again
 
+_RULE_BYTES = 240  # measured: a rule without its text, which is there twice
+_SITEMAP_BYTES = 60
 _LONG_S = 10**9  # a hostile file may ask for more seconds than a float can hold
 _TOKEN = re.compile(r"[a-zA-Z_-]*")
 # With the misspellings and the missing colon that Google and Protego understand.
@@ -95,6 +97,12 @@ class Rules:
     def sitemaps(self) -> tuple[str, ...]:
         """The `Sitemap:` lines, as written."""
         return self._sitemaps
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory the lines take; 0 for a file without rules and sitemaps."""
+        rules = sum(_RULE_BYTES + 2 * len(rule.line) for rule in self._rules)
+        return rules + sum(_SITEMAP_BYTES + len(line) for line in self._sitemaps)
 
 
 # Groups: RFC 9309 2.2.1

@@ -16,10 +16,12 @@ from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
 from fscrawl.store import Tree
+from fscrawl.util.lru import Lru
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HOPS = 5  # RFC 9309 2.3.1.2
-_KEPT = 4096  # so many hosts' rules are kept in memory, parsed
+_KEPT_BYTES = 48 * 1024 * 1024  # of rules in memory: 80,000 hosts that forbid nothing, 3,000 of 50 lines, or 4 giants
+_ENTRY_BYTES = 600  # of a host without rules
 
 
 class RobotsLookup(NamedTuple):
@@ -36,7 +38,7 @@ class RobotsCache:
         self._tree = tree
         self._fetcher = fetcher
         self._user_agent = user_agent
-        self._known: dict[str, tuple[Rules, float]] = {}
+        self._known: Lru[str, tuple[Rules, float]] = Lru(_KEPT_BYTES)  # what is forgotten can be read from the tree
 
     def rules_for(self, host: str, url: str) -> RobotsLookup:
         """Return the rules of `host`, a host directory. `url`: any URL of this host."""
@@ -50,13 +52,11 @@ class RobotsCache:
         return RobotsLookup(self._remember(host, self._read(record)), was_asked=True)
 
     def _remembered(self, host: str) -> Rules | None:
-        rules, until = self._known.get(host, (None, 0.0))
+        rules, until = self._known.get(host) or (None, 0.0)
         return rules if time.monotonic() < until else None
 
     def _remember(self, host: str, rules: Rules, for_s: float = VALID_S) -> Rules:
-        if len(self._known) >= _KEPT:
-            self._known = {}  # they can be read from the tree again
-        self._known[host] = rules, time.monotonic() + for_s
+        self._known.put(host, (rules, time.monotonic() + for_s), _ENTRY_BYTES + rules.size_bytes)
         return rules
 
     def _from_tree(self, host: str) -> Rules | None:

@@ -4,7 +4,7 @@ Vocabulary:
   publish     make a file appear whole: write it under a temporary name, check it, (fsync), rename it
   claim       the same with link() in place of rename(): the first machine wins, and the name stays taken
   temporary   `.<name>.<machine>.<pid>-<n>.tmp`, in the directory of the file. It names the machine that was writing it,
-              so that those of dead machines can be removed
+              so that those of dead machines can be removed. A long name is cut; the rest is always whole
 
 Promise: a file that has its final name is whole, even if a process is killed at any moment. An OSError is raised as a
 TreeError with the path and the advice (see `errors.tree_error`), unless a function says otherwise.
@@ -20,6 +20,7 @@ import stat
 from pathlib import Path
 
 from fscrawl.errors import TreeError, tree_error
+from fscrawl.storage.layout import LONGEST_NAME_BYTES
 from fscrawl.storage.retrying import BRIEF, Retrying
 
 _counter = itertools.count()
@@ -136,7 +137,14 @@ def sync_directory(path: str) -> None:
 
 def _temporary(path: str, machine: str) -> str:
     directory, name = os.path.split(path)
-    return f"{directory}/.{name}.{machine}.{os.getpid()}-{next(_counter)}.tmp"
+    end = f".{machine}.{os.getpid()}-{next(_counter)}.tmp"
+    return f"{directory}/.{_cut(name, LONGEST_NAME_BYTES - 1 - len(end))}{end}"
+
+
+def _cut(name: str, most: int) -> str:
+    """Cut a name to `most` bytes. Of a letter of several bytes, all go or none."""
+    data = os.fsencode(name)
+    return name if len(data) <= most else data[:most].decode(errors="ignore")
 
 
 def _write(temporary: str, data: bytes, *, fsync: bool) -> None:

@@ -7,12 +7,15 @@ Vocabulary:
   fan-out     0, or 1 for a directory that is named by the first two digits of the key
   path        where a file is, relative to the tree's root: "links/a.example/0a/0a1b….json"
 
-Promise: nothing else in fscrawl spells these names, or takes such a path apart.
+Promise: nothing else in fscrawl spells these names, or takes such a path apart. No name is longer than 200 bytes,
+whatever hosts and machines are called. Most file systems take 255.
 """
 
 from __future__ import annotations
 
 import re
+
+LONGEST_NAME_BYTES = 200
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"

@@ -15,6 +15,7 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
+from fscrawl.engine import pool as pool_module
 from fscrawl.engine.pool import KilledWorker, Pool
 from fscrawl.engine.worker_process import TreeUnusable, WorkerSetup
 from fscrawl.errors import FscrawlError
@@ -112,6 +113,17 @@ def test_every_task_comes_back_once(start: Start, root: Path) -> None:
         assert served.duplicates() == {}
     assert len(pages(root)) == len(tasks)
     check_tree(root)
+
+
+def test_memory_of_hosts(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker of each host is remembered, for a limited number of hosts."""
+    monkeypatch.setattr(pool_module, "_HOSTS", 10)
+    pool = start(workers=2, threads=2)
+    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
+    for n in range(100):
+        pool.submit(task(f"http://{n}.example/"))
+    assert len(pool._slot_of) == 10
+    assert pool._slot_of.get("99.example") is not None
 
 
 def test_room(start: Start) -> None:

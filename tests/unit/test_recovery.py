@@ -10,6 +10,7 @@ from fscrawl.fleet import recovery
 from fscrawl.fleet.recovery import records_of
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
 KEYS = [f"{n:024x}" for n in range(3)]
@@ -81,6 +82,19 @@ def test_never_found_as_the_share_is_gone(clock):
     shared.gone = True
     with pytest.raises(NotATreeError):
         read(shared)
+
+
+def test_few_records_are_read_ahead(clock, monkeypatch):
+    """However many records a host has, few are read before they are asked for: parsed, they take some 14 kB each."""
+    keys, asked = [f"{n:024x}" for n in range(2000)], []
+    shared = Shared(clock, {})
+    page = shared.page
+    monkeypatch.setattr(shared, "keys", lambda room, host: keys)
+    monkeypatch.setattr(shared, "page", lambda host, key: asked.append(key) or page(host, key))
+    records = records_of(shared, "a.example", set(range(256)), print)
+    first = next(records)
+    assert len(asked) <= 8 * READERS
+    assert [record.key for record in (first, *records)] == keys
 
 
 def test_other_errors(clock, monkeypatch):

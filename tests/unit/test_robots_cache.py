@@ -1,6 +1,7 @@
 """What a host's robots.txt says to this crawler, by RFC 9309; hosts answer from a list."""
 
 import time
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from fscrawl.frontier.task import RobotsTask
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness import robots_cache as module
-from fscrawl.politeness.robots import MAX_BYTES
+from fscrawl.politeness.robots import MAX_BYTES, Rules
 from fscrawl.politeness.robots_cache import RobotsCache, follow
 from fscrawl.storage.records import RobotsRecord, TreeRecord, timestamp
 from fscrawl.store import Tree, create
@@ -222,13 +223,56 @@ def test_stored_failures_are_no_rules(learn, tree, status):
     assert learn(fetched()).asked
 
 
-def test_memory_is_bounded(tree, monkeypatch):
+NOW = timestamp(time.time())
+
+
+def hosts(count):
+    return [TASK._replace(host=f"{n}.example", url=f"http://{n}.example/") for n in range(count)]
+
+
+def test_what_is_forgotten_is_read_from_the_tree(tree, monkeypatch):
     """What is forgotten, because of many hosts, is read from the tree again and not from the host."""
-    monkeypatch.setattr(module, "_KEPT", 2)
+    monkeypatch.setattr(module, "_KEPT_BYTES", 2000)
     host = Host(fetched())
     cache = RobotsCache(tree, host, "fscrawl/1")
-    tasks = [TASK._replace(host=f"{n}.example", url=f"http://{n}.example/") for n in range(5)]
-    for task in tasks * 2:
+    for task in hosts(5) * 2:
         cache.rules_for(task.host, task.url)
     assert len(host.asked) == 5
-    assert len(cache._known) <= 2
+    assert len(cache._known) < 5
+
+
+def test_small_rules_of_many_hosts_are_remembered(tree, monkeypatch):
+    """The rules of 5,000 hosts that forbid nothing take a small part of the memory for rules: none is read twice."""
+    stored = []
+    monkeypatch.setattr(tree, "robots", lambda host: stored.append(host) or RobotsRecord(URL, NOW, 200, ""))
+    cache = RobotsCache(tree, Host(), "fscrawl/1")
+    for task in hosts(5000) * 2:
+        cache.rules_for(task.host, task.url)
+    assert len(stored) == 5000
+    assert cache._known.weight < module._KEPT_BYTES / 10
+
+
+def test_giant_rules_cannot_fill_the_memory(tree, monkeypatch):
+    """A robots.txt of many thousand lines pushes others out, so memory has a limit in bytes."""
+    monkeypatch.setattr(module, "_KEPT_BYTES", 100_000)
+    giant = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(200))
+    monkeypatch.setattr(tree, "robots", lambda host: RobotsRecord(URL, NOW, 200, giant))
+    cache = RobotsCache(tree, Host(), "fscrawl/1")
+    for task in hosts(10):
+        cache.rules_for(task.host, task.url)
+    assert len(cache._known) == 1
+    assert cache._known.weight <= 100_000
+
+
+@pytest.mark.parametrize(
+    "line", ["Disallow: /private/dir/", "Disallow: /*?x=1/a*b", "Allow: /*/1/*/b$", "Sitemap: http://a.example/1"]
+)
+def test_size_of_rules(line):
+    """The size that rules say is right within a third, whatever their lines are like."""
+    text = "User-agent: *\nDisallow: /\n" + "".join(f"{line}{n}\n" for n in range(300))
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    rules = Rules(text, "fscrawl/1")
+    taken = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert 2 / 3 < rules.size_bytes / taken < 4 / 3
