@@ -1,6 +1,6 @@
 """The main loop of one machine: it takes tasks from the frontier, gives them to the workers, and takes in the outcomes.
 
-    tick        heartbeats, leases, feeds and edits are looked at when it is time (`membership`)
+    tick        heartbeats, leases, logs and edits are looked at when it is time (`membership`)
     dispatch    while the workers have room, each task that the frontier hands out is submitted (`pool`)
     take        outcomes come back, and the frontier is brought up to date (`outcomes`)
     leave       when no machine has anything left to do, when a limit is reached, or when a person asks for it
@@ -23,7 +23,7 @@ from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.engine.worker_process import WorkerSetup
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, TreeError
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, TreeError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
@@ -46,7 +46,7 @@ _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
 class Options:
     """How one machine takes part.
 
-    reseed           read all link files again, and do not trust the feeds
+    reseed           read all records again, and do not trust the logs
     follow           stay when all is done, and wait for new seeds
     refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
     """
@@ -92,7 +92,7 @@ class Machine:
         self._options = options
         self._interrupts = 0
         self._interrupted_at = 0.0
-        self._tree_error: TreeError | None = None
+        self._tree_error: FscrawlError | None = None
         self._finished = False
         check_usable(settings)
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
@@ -142,7 +142,7 @@ class Machine:
             except BaseException as error:
                 self._pool.kill()
                 self._membership.abandon()
-                if not isinstance(error, TreeError):
+                if not isinstance(error, FscrawlError):
                     raise
                 self._tree_error = error
             self._pool.close()
@@ -170,6 +170,7 @@ class Machine:
 
     def _crawl(self) -> None:
         self._membership.join()
+        self._pool.reconfigure(self._config())  # the generation is known now
         self._count_stored()
         self._loop()
         if self._finished:
@@ -181,7 +182,7 @@ class Machine:
             self._membership.abandon()
 
     def _config(self) -> CrawlConfig:
-        return CrawlConfig(self._settings, self._edits.seeds)
+        return CrawlConfig(self._settings, self._edits.seeds, self._membership.rules.term.digest)
 
     def _exit_code(self) -> int:
         if self._interrupts:
@@ -285,11 +286,7 @@ class Machine:
             task = self._frontier.take(now)
             if task is None:
                 return
-            if not self._membership.scope_was_edited or self._membership.scope.refuses(task.url) is None:
-                self._pool.submit(task)
-            else:
-                self._counts.cut["scope"] += 1
-                self._frontier.finish(task, None)
+            self._pool.submit(task)
 
     def _probe(self, now: float) -> None:
         """During an outage, ask a host from time to time whether the network is back."""

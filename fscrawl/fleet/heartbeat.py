@@ -143,11 +143,11 @@ class Heartbeat:
         beat_s: float,
         lease_s: float,
         permit: Permit,
-        confirm: Callable[[], None] = lambda: None,
+        confirm: Callable[[], bool] = lambda: True,
     ) -> None:
         """`lease_s`: for so many seconds after a beat began, the workers may go on.
 
-        `confirm`: called after each beat; if it raises an error the beat does not count, since it may stand in a file
+        `confirm`: asked after each beat; if it does not say yes the beat does not count, since it may stand in a file
         that nobody reads any more.
         """
         self._log = log
@@ -207,7 +207,7 @@ class Heartbeat:
             pause_s = self.beat_s
             try:
                 self._write(beat)
-                self._confirm()
+                confirmed = self._confirm()
             except FscrawlError as error:
                 self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
                 pause_s = min(pause_s, _AGAIN_S)
@@ -215,7 +215,8 @@ class Heartbeat:
                 self.trouble = None
                 self._number += 1
                 self.written = [*self.written[-1:], beat]
-                self._beaten(began)
+                if confirmed:
+                    self._beaten(began)
             self._wake.wait(pause_s)
             self._wake.clear()
 

@@ -80,7 +80,7 @@ class Membership:
         self._caches_s = caches_live_s(tree.root)
         self.fleet = Fleet(machinery, tree.machine, watch.settings.fleet.dead_after, tree.record.shards)
         self.permit = Permit()
-        self._anchor = Anchor(tree)
+        self._anchor: Anchor
         self._machinery = machinery
         self._generations = Generations(tree.files)
         self._generation = 0
@@ -124,7 +124,7 @@ class Membership:
     def join(self) -> None:
         """Say hello, and take the shards that this machine should hold."""
         log = self._machinery.heartbeat_log()
-        self._anchor.own(log)
+        self._anchor = Anchor(self._tree, log)
         fleet = self._watch.settings.fleet
         self._heart = Heartbeat(
             log,
@@ -191,10 +191,12 @@ class Membership:
             rests=self._rests.to_tell(time.monotonic()),
         )
 
-    def _confirm(self) -> None:
-        """Raise an error if the memory of the fleet is not the one that this machine joined; after each beat."""
-        self._anchor.check()
-        self.ledger.check()
+    def _confirm(self) -> bool:
+        """Tell whether the memory of the fleet is surely the one that this machine joined; asked after each beat.
+
+        Raises MemoryGone if it is surely another one.
+        """
+        return self._anchor.check() and self.ledger.check()
 
     # -- what the main loop asks
 

@@ -10,16 +10,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from fscrawl import urls
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.storage.layout import LINKS
-from fscrawl.storage.records import PageRecord
+from fscrawl.storage.layout import ERRS, LINKS
+from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
+
+R = TypeVar("R", PageRecord, ErrorRecord)
 
 _AGAIN_S = 1.0
 _GLANCE_S = 0.02  # how long this waits before the main loop may go on
@@ -38,38 +41,58 @@ def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
     return tree.record.partition == "url" or urls.shard(host, tree.record.shards) in shards
 
 
-def records_of(tree: Tree, host: str, shards: set[int], warn: Callable[[str], None]) -> Iterator[PageRecord | None]:
-    """Read those records of a host that belong to `shards`, several at a time, and few ahead of the caller.
+def records_of(
+    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
+) -> Iterator[PageRecord | None]:
+    """Read the records of a host whose keys are `wanted`, several at a time, and few ahead of the caller.
 
     Yields None for a damaged record, after a warning; and from time to time while it waits for records that a listing
     shows but that cannot be found yet.
     """
+    yield from _read_all(tree, LINKS, host, lambda key: tree.page(host, key), wanted, warn)
+
+
+def errors_of(
+    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
+) -> Iterator[ErrorRecord | None]:
+    """Read the error records of a host in the same way."""
+    yield from _read_all(tree, ERRS, host, lambda key: tree.error(host, key), wanted, warn)
+
+
+def _read_all(
+    tree: Tree,
+    room: str,
+    host: str,
+    read_one: Callable[[str], R],
+    wanted: Callable[[str], bool],
+    warn: Callable[[str], None],
+) -> Iterator[R | None]:
     missed: list[str] = []
 
-    def read(key: str) -> PageRecord | None:
+    def read(key: str) -> R | None:
         try:
-            return tree.page(host, key)
+            return read_one(key)
         except RecordError as error:
-            warn(f"{tree.path_of(LINKS, host, key)}: {error}; after `fscrawl audit --repair` it is fetched again")
+            warn(f"{tree.path_of(room, host, key)}: {error}; after `fscrawl audit --repair` it is fetched again")
         except TreeError as error:
             if not error.is_missing:
                 raise
             missed.append(key)
         return None
 
-    keys = tree.keys(LINKS, host)
-    if tree.record.partition == "url":
-        keys = [key for key in keys if urls.shard(key, tree.record.shards) in shards]
-    with ThreadPoolExecutor(READERS, thread_name_prefix="reseed") as readers:
+    keys = [key for key in tree.keys(room, host) if wanted(key)]
+    if not keys:
+        return
+    with ThreadPoolExecutor(READERS, thread_name_prefix="survey") as readers:
         yield from in_turn(readers, (partial(read, key) for key in keys))
     yield from _until_found(missed, read)
-    if missed:
+    if missed and room == LINKS:  # an error record is removed when its page is stored
         tree.check_there()
-        example = tree.path_of(LINKS, host, missed[0])
+        example = tree.path_of(room, host, missed[0])
         warn(f"{len(missed)} records of {host} are listed but missing, for example {example}")
 
 
-def _until_found(missed: list[str], read: Callable[[str], PageRecord | None]) -> Iterator[PageRecord | None]:
+def _until_found(missed: list[str], read: Callable[[str], R | None]) -> Iterator[R | None]:
     """Try missed records again for a minute: so long NFS may remember that a file was missing, though it is listed."""
     until = time.monotonic() + CACHES_LIVE_S
     while missed and time.monotonic() < until:
