@@ -1,7 +1,8 @@
-"""The logs in `.fscrawl`: each machine's heartbeats, and the URLs that it has found.
+"""The logs in `.fscrawl`: each machine's heartbeats, and what it says about URLs.
 
 Vocabulary:
-  log       a file with one writer that only grows (see `storage.append_log`)
+  log       a file with one writer that only grows (see `storage.append_log`); or what a machine says about URLs, in
+            segments (see `blocks`): `log/<machine>/0.log`, `log/<machine>/1.log`, …
   feed      a machine's log of URLs, in segments: `<machine>.log`, `<machine>.1.log`, …
   segment   one file of a feed, of at most 64 MiB and the last flush
 
@@ -10,11 +11,63 @@ Promise: a reader gets a prefix of what the writer wrote, in whole lines.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import FEED, MACHINES, feed_of, feed_path, heartbeat_path, machine_of
 from fscrawl.store import Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+class SegmentEnd(Protocol):
+    """The writing end of one segment. Raises OSError, and makes no call again."""
+
+    size: int  # when it was opened
+
+    def append(self, data: bytes) -> int:
+        """Write and flush to the server; give the size of the file then."""
+
+    def close(self) -> None: ...
+
+
+class SegmentView(Protocol):
+    """One look at a segment."""
+
+    size: int  # when it was opened
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Read a range; less, if the file ends before."""
+
+    def close(self) -> None: ...
+
+
+class LogFiles(Protocol):
+    """The files of machines' logs. Raises TreeError, where nothing else is said. Any answer may be out of date."""
+
+    def log_machines(self) -> list[str]:
+        """List the machines that have a log."""
+
+    def log_segments(self, machine: str) -> list[int]:
+        """List the segments of a log, in order."""
+
+    def segment_size(self, machine: str, segment: int) -> int | None:
+        """Give the size of a segment by its name; None if it is missing."""
+
+    def open_segment(self, machine: str, segment: int) -> SegmentView | None:
+        """Open a segment for reading; None if it is missing."""
+
+    def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
+        """Open a segment for appending; it is made if it is missing, and its name is durable. Raises OSError."""
+
+    def remove_segment(self, machine: str, segment: int) -> None:
+        """Remove a segment; it may be missing."""
+
+    def retry_log(self, machine: str, call: Callable[[], T]) -> T:
+        """Make a call that raises OSError again and again, within the limits of the tree."""
 
 
 class Logs:

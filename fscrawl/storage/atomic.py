@@ -17,12 +17,14 @@ import errno
 import itertools
 import os
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.storage.layout import LONGEST_NAME_BYTES
 from fscrawl.storage.retrying import BRIEF, Retrying
 
+_END_BYTES = 64  # by which a large file is known again: it ends with a digest
 _counter = itertools.count()
 
 
@@ -65,6 +67,43 @@ def publish(path: str | Path, data: bytes, machine: str, *, fsync: bool = False,
     except TreeError:
         _discard(temporary)
         raise
+
+
+def publish_chunks(
+    path: str | Path,
+    make: Callable[[], Iterable[bytes]],
+    machine: str,
+    *,
+    fsync: bool = False,
+    retrying: Retrying = BRIEF,
+) -> int:
+    """Do what `publish` does with data that is too large for memory; return how many bytes it has.
+
+    `make`: gives the data, in chunks. It is called again, and must give the same, if writing has to begin anew.
+    """
+    path = os.fspath(path)
+    temporary = _temporary(path, machine)
+    size, end = 0, b""
+
+    def write_once() -> tuple[int, bytes]:
+        return _write_chunks(temporary, make(), fsync=fsync)
+
+    def rename_once() -> None:
+        try:
+            os.rename(temporary, path)
+        except FileNotFoundError:
+            if not _ends_with(path, size, end):  # a rename that was sent twice does not find its file
+                raise
+
+    try:
+        size, end = retrying(path, write_once)
+        retrying(path, rename_once)
+        if fsync:
+            retrying(path, lambda: sync_directory(os.path.dirname(path)))
+    except BaseException:  # `make` may raise anything
+        _discard(temporary)
+        raise
+    return size
 
 
 def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> bool:
@@ -160,6 +199,33 @@ def _write(temporary: str, data: bytes, *, fsync: bool) -> None:
         raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
 
 
+def _write_chunks(temporary: str, chunks: Iterable[bytes], *, fsync: bool) -> tuple[int, bytes]:
+    """Write a temporary; return its size, and its last bytes."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    size, end = 0, b""
+    try:
+        for chunk in chunks:
+            write_all(descriptor, chunk)
+            size += len(chunk)
+            end = (end + chunk[-_END_BYTES:])[-_END_BYTES:]
+        if fsync:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if os.stat(temporary).st_size != size:
+        raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
+    return size, end
+
+
+def _ends_with(path: str, size: int, end: bytes) -> bool:
+    """Tell whether a file has this size and these last bytes."""
+    try:
+        found = os.stat(path).st_size
+        return found == size and read_range(path, size - len(end), len(end)) == end
+    except FileNotFoundError:
+        return False
+
+
 def _holds(path: str, data: bytes) -> bool:
     try:
         return read_file(path) == data
@@ -187,6 +253,18 @@ def read_file(path: str) -> bytes:
         if len(data) != size:  # it has grown, or the size was an old one
             while more := os.read(descriptor, 1 << 20):
                 data += more
+        return data
+    finally:
+        close_read(descriptor)
+
+
+def read_range(path: str, offset: int, length: int) -> bytes:
+    """Read a part of a file; less than `length` bytes if it ends before. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.pread(descriptor, length, offset)
+        while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+            data += more
         return data
     finally:
         close_read(descriptor)

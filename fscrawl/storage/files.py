@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fscrawl.storage.append_log import Log, tail
@@ -20,7 +20,9 @@ from fscrawl.storage.atomic import (
     claim,
     make_directory,
     publish,
+    publish_chunks,
     read_file,
+    read_range,
     remove,
     sync_directory,
     temporary_owner,
@@ -72,6 +74,11 @@ class TreeFiles:
         path = f"{self._prefix}{path}"
         return self.retrying(path, lambda: read_file(path))
 
+    def read_range(self, path: str, offset: int, length: int) -> bytes | None:
+        """Read a part of a file; less than `length` bytes if it ends before, None if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: read_range(path, offset, length), None)
+
     def tail(self, path: str, offset: int, most: int | None = None) -> bytes:
         """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is missing."""
         return tail(f"{self._prefix}{path}", offset, most, self.retrying)
@@ -110,6 +117,11 @@ class TreeFiles:
     def publish(self, path: str, data: bytes) -> None:
         """Make a file appear whole; an existing one is replaced. Its directory must exist."""
         publish(f"{self._prefix}{path}", data, self.machine, fsync=self.fsync, retrying=self.retrying)
+
+    def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]], *, fsync: bool = True) -> int:
+        """Make a large file appear whole; return its size. `make` gives its data in chunks, again if need be."""
+        fsync = fsync or self.fsync
+        return publish_chunks(f"{self._prefix}{path}", make, self.machine, fsync=fsync, retrying=self.retrying)
 
     def claim(self, path: str, data: bytes) -> bool:
         """Make a file appear if no other machine was first; tell whether it now holds `data`."""

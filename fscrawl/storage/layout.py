@@ -53,9 +53,12 @@ FILE_PATTERNS = {
     MACHINES: re.compile(r"[^.].*\.log\Z"),
     LEASES: re.compile(r"\d+\.\d+\Z"),
     FEED: re.compile(r"[^.].*\.log\Z"),
+    SNAP: re.compile(r"\d+\.\d+\.\d+\Z"),
+    AGAIN: re.compile(r"[1-9]\d*\Z"),
+    TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
     ROBOTS: re.compile(r"[^.].*\.json\Z"),
 }
-_LOG = ".log"
+_LOG_SUFFIX = ".log"
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
@@ -125,16 +128,16 @@ def robots_path(host: str) -> str:
 
 
 def heartbeat_path(machine: str) -> str:
-    return f"{MACHINES}/{machine}{_LOG}"
+    return f"{MACHINES}/{machine}{_LOG_SUFFIX}"
 
 
 def machine_of(name: str) -> str | None:
     """Give the machine of a heartbeat log; None if the file is none."""
-    return name.removesuffix(_LOG) if name.endswith(_LOG) and not name.startswith(".") else None
+    return name.removesuffix(_LOG_SUFFIX) if name.endswith(_LOG_SUFFIX) and not name.startswith(".") else None
 
 
 def feed_path(machine: str, segment: int) -> str:
-    return f"{FEED}/{machine}{f'.{segment}' if segment else ''}{_LOG}"
+    return f"{FEED}/{machine}{f'.{segment}' if segment else ''}{_LOG_SUFFIX}"
 
 
 def feed_of(name: str) -> tuple[str, int] | None:
@@ -143,8 +146,8 @@ def feed_of(name: str) -> tuple[str, int] | None:
     >>> feed_of("host-7-ab12.log"), feed_of("host-7-ab12.3.log"), feed_of("notes.txt")
     (('host-7-ab12', 0), ('host-7-ab12', 3), None)
     """
-    machine, _, number = name.removesuffix(_LOG).partition(".")
-    if not name.endswith(_LOG) or not machine or (number and not number.isdecimal()):
+    machine, _, number = name.removesuffix(_LOG_SUFFIX).partition(".")
+    if not name.endswith(_LOG_SUFFIX) or not machine or (number and not number.isdecimal()):
         return None
     return machine, int(number or 0)
 
@@ -161,6 +164,68 @@ def lease_of(name: str) -> tuple[int, int] | None:
     """
     shard, _, epoch = name.partition(".")
     return (int(shard), int(epoch)) if shard.isdecimal() and epoch.isdecimal() else None
+
+
+def log_directory(machine: str) -> str:
+    """Give the path of the directory that holds the segments of a machine's log."""
+    return f"{LOG}/{machine}"
+
+
+def log_path(machine: str, segment: int) -> str:
+    """Give the path of a segment of a machine's log; the first one is 0.
+
+    >>> log_path("host-7-ab12", 3)
+    '.fscrawl/log/host-7-ab12/3.log'
+    """
+    return f"{LOG}/{machine}/{segment}{_LOG_SUFFIX}"
+
+
+def log_segment_of(name: str) -> int | None:
+    """Give the number of a segment by its name in the log's directory; None if the file is none.
+
+    >>> log_segment_of("3.log"), log_segment_of("notes.log"), log_segment_of("3")
+    (3, None, None)
+    """
+    number = name.removesuffix(_LOG_SUFFIX)
+    return int(number) if number != name and _is_number(number) else None
+
+
+def snapshot_path(shard: int, epoch: int, number: int) -> str:
+    return f"{SNAP}/{shard}.{epoch}.{number}"
+
+
+def snapshot_of(name: str) -> tuple[int, int, int] | None:
+    """Give the shard, the epoch and the number of a snapshot; None if the file is none.
+
+    >>> snapshot_of("12.3.1"), snapshot_of("12.3"), snapshot_of(".12.3.1.host-7-ab12.31-0.tmp")
+    ((12, 3, 1), None, None)
+    """
+    numbers = name.split(".")
+    if len(numbers) != 3 or not all(map(_is_number, numbers)):
+        return None
+    shard, epoch, number = map(int, numbers)
+    return shard, epoch, number
+
+
+def again_path(generation: int) -> str:
+    return f"{AGAIN}/{generation}"
+
+
+def again_of(name: str) -> int | None:
+    """Give the generation of a file in `AGAIN`; None if the file is none. The first one is 1.
+
+    >>> again_of("2"), again_of("0"), again_of("2.tmp")
+    (2, None, None)
+    """
+    return (int(name) or None) if _is_number(name) else None
+
+
+def term_path(digest: str) -> str:
+    return f"{TERMS}/{digest}.json"
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def probe_path(machine: str) -> str:

@@ -1,0 +1,118 @@
+"""The lines of a machine's log, as bytes and as values. Pure.
+
+    u <depth> <referrer or -> <url>[ <flags>]     a URL was found
+    t <key> <depth> <term>[ e<failed_at>]         all links of a page stand before this line, or it failed
+    s <generation>                                all that was stored of the shard has been put in
+
+Vocabulary:
+  line     one fact about one shard. The shard is not in the line: the head of a block has it (see `blocks`)
+  depth    links followed from the nearest seed
+  term     digest of the settings that the links of a page were filtered by, 16 hex digits
+  flags    what is special about a URL (`frontier.flags`)
+
+Promise: what `format_line` writes, `parse_line` reads back equal. Anything else is a ValueError.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
+from fscrawl.storage.layout import is_key
+
+_SCHEMES = ("http://", "https://")
+_NO_REFERRER = "-"
+_FAILED = "e"
+
+
+class Found(NamedTuple):
+    """A URL was found: its shard, its depth, the key of the page that links to it ("" for a seed), its normal form."""
+
+    shard: int
+    depth: int
+    referrer: str
+    url: str
+    flags: Flags = NO_FLAGS
+
+
+class Told(NamedTuple):
+    """All links of a page, as `term` filters them, stand in the log. `failed_at`: when it failed for good."""
+
+    shard: int
+    key: str
+    depth: int
+    term: str
+    failed_at: str = ""
+
+
+class Surveyed(NamedTuple):
+    """All that was stored of a shard when it was listed, in this generation, has been put into logs."""
+
+    shard: int
+    generation: int
+
+
+Line = Found | Told | Surveyed
+
+
+def format_line(line: Line) -> bytes:
+    """Give a line's bytes, with the newline. ValueError if they could not be read back.
+
+    >>> format_line(Found(7, 1, "", "http://a.example/"))
+    b'u 1 - http://a.example/\\n'
+    >>> format_line(Told(7, "599370d5687c3fd078c314ad", 1, "0123456789abcdef", "2026-01-02T03:04:05.678Z"))
+    b't 599370d5687c3fd078c314ad 1 0123456789abcdef e2026-01-02T03:04:05.678Z\\n'
+    """
+    text = _text_of(line)
+    if not (text.isascii() and text.isprintable()) or _value_of(line.shard, text) != line:
+        raise ValueError(f"a log cannot hold {line}")
+    return f"{text}\n".encode("ascii")
+
+
+def _text_of(line: Line) -> str:
+    if isinstance(line, Found):
+        flags = "" if line.flags is NO_FLAGS else f" {format_flags(line.flags)}"
+        return f"u {line.depth} {line.referrer or _NO_REFERRER} {line.url}{flags}"
+    if isinstance(line, Told):
+        failed = f" {_FAILED}{line.failed_at}" if line.failed_at else ""
+        return f"t {line.key} {line.depth} {line.term}{failed}"
+    return f"s {line.generation}"
+
+
+def parse_line(shard: int, line: bytes) -> Line:
+    """Read a line without its newline; ValueError if it is damaged.
+
+    >>> parse_line(7, b"s 2")
+    Surveyed(shard=7, generation=2)
+    """
+    return _value_of(shard, line.decode("ascii"))
+
+
+def parse_lines(shard: int, data: bytes) -> list[Line]:
+    """Read whole lines; ValueError if one of them is damaged, or the last one has no newline.
+
+    >>> parse_lines(7, b"s 1\\ns 2\\n")
+    [Surveyed(shard=7, generation=1), Surveyed(shard=7, generation=2)]
+    """
+    lines = data.decode("ascii").split("\n")
+    if lines.pop():
+        raise ValueError("the last line is not whole")
+    return [_value_of(shard, line) for line in lines]
+
+
+def _value_of(shard: int, text: str) -> Line:
+    kind, *words = text.split(" ")
+    if kind == "u":
+        depth, referrer, url, *flags = words
+        if len(flags) > 1 or not url.startswith(_SCHEMES):
+            raise ValueError(text)
+        found_from = "" if referrer == _NO_REFERRER else referrer
+        return Found(shard, int(depth), found_from, url, parse_flags(flags[0]) if flags else NO_FLAGS)
+    if kind == "t":
+        key, depth, term, *failed = words
+        if len(failed) > 1 or not is_key(key) or not term or (failed and failed[0][:1] != _FAILED):
+            raise ValueError(text)
+        return Told(shard, key, int(depth), term, failed[0][1:] if failed else "")
+    if kind == "s" and len(words) == 1:
+        return Surveyed(shard, int(words[0]))
+    raise ValueError(text)
