@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
-from fscrawl.fleet.log_reader import LogFiles, LogReader
+from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter, Place
+from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.flags import NO_FLAGS, Flags
@@ -60,6 +61,7 @@ class Ledger:
         self.needed: set[int] = set()  # shards that have URLs
         self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
         self.uncovered: set[int] = set()  # shards with a page that was told by rules that do not cover the present ones
+        self._files = files
         self._machine = machine
         self._frontier = frontier
         self._terms = terms
@@ -81,9 +83,10 @@ class Ledger:
     def close(self) -> None:
         self._writer.close()
 
-    def check(self) -> None:
+    def check(self) -> bool:
         """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
         self._writer.check()
+        return True
 
     def use(self, rules: Rules) -> None:
         """Go by other rules from now on. In a new generation all that was sent before must be written again."""
@@ -182,7 +185,7 @@ class Ledger:
 
     def machines(self) -> list[str]:
         """List the machines that have a log, this one too."""
-        return self._reader.machines()
+        return self._files.log_machines()
 
     def read_to(self, machine: str) -> Place:
         """Give the place up to which a machine's log was read."""

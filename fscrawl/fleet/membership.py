@@ -61,12 +61,15 @@ class Membership:
         counters: Callable[[], Beat],
         warn: Callable[[str], None],
         refresh_before: str = "",
+        clock: Callable[[], float] = time.monotonic,
+        caches_s: float | None = None,
     ) -> None:
         """`frontier`: this class only adds and removes shards; the engine alone chooses what to fetch next.
 
         `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: begin a
         new generation, so that all records are read again. `refresh_before`: pages that were last fetched or checked
-        before this time (RFC 3339) are fetched again.
+        before this time (RFC 3339) are fetched again. `caches_s`: how long the share may show old states; None: this
+        is found out by the type of its file system.
         """
         self._tree = tree
         self._frontier = frontier
@@ -77,7 +80,8 @@ class Membership:
         self._reason = {"reason": "refresh", "before": refresh_before} if refresh_before else None
         self._reason = self._reason or ({"reason": "reseed"} if reseed else None)
         machinery = Machinery(tree)
-        self._caches_s = caches_live_s(tree.root)
+        self._clock = clock
+        self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
         self.fleet = Fleet(machinery, tree.machine, watch.settings.fleet.dead_after, tree.record.shards)
         self.permit = Permit()
         self._anchor: Anchor
@@ -95,6 +99,7 @@ class Membership:
             caches_s=self._caches_s,
             holder_of=self.fleet.holder,
             warn=warn,
+            clock=clock,
         )
         self._survey = Survey(
             tree,
@@ -107,7 +112,13 @@ class Membership:
         )
         self._snapshots = Snapshots(machinery, tree.machine)
         self._intake = Intake(
-            frontier, self.ledger, self._snapshots, self._survey, caches_s=self._caches_s, prepare=self._prepare
+            frontier,
+            self.ledger,
+            self._snapshots,
+            self._survey,
+            caches_s=self._caches_s,
+            prepare=self._prepare,
+            clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
         self._rests = Rests(frontier, tree.record)
@@ -136,7 +147,7 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
-        now = time.monotonic()
+        now = self._clock()
         self.ledger.open()
         self.fleet.observe(now)
         self._claims_from = now + must_wait_s(self._tree, self.fleet.dead_after_s, self._caches_s)
@@ -188,7 +199,7 @@ class Membership:
             term=state.term,
             shards=state.shards,
             dead_after=self.fleet.dead_after_s,
-            rests=self._rests.to_tell(time.monotonic()),
+            rests=self._rests.to_tell(self._clock()),
         )
 
     def _confirm(self) -> bool:
@@ -218,7 +229,7 @@ class Membership:
         """Take in URLs of a page, all inside the scope."""
         new_shards = self.ledger.discover(links, depth, referrer, flags)
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
-            self._next_round = min(self._next_round, time.monotonic() + _SOON_S)
+            self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
     def told(self, task: PageTask, term: str) -> None:
         """All links of a stored page were taken in. `term`: the rules by which they were filtered."""
@@ -230,7 +241,7 @@ class Membership:
 
     def is_over(self) -> bool:
         """No work is left on any machine."""
-        now = time.monotonic()
+        now = self._clock()
         if not self._state.idle or not self._seems_over(now):
             return False
         self._changed = self._round(now, starved=True) or self._changed  # look once more, at all of it
@@ -242,7 +253,7 @@ class Membership:
 
     def tick(self, *, starved: bool) -> bool:
         """Do what is due. Return whether settings, seeds or generation have changed. `starved`: nothing to fetch."""
-        now = time.monotonic()
+        now = self._clock()
         if self._fence.may_end(now):
             self._end_fence(now)
         self._intake.step(now)
@@ -321,7 +332,7 @@ class Membership:
 
     def _prepare(self, shards: set[int]) -> None:
         """The frontier has just got some shards: let their hosts rest, and add their seeds."""
-        now = time.monotonic()
+        now = self._clock()
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
         self._add_seeds(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
@@ -359,7 +370,7 @@ class Membership:
         return [shard for shard in self.fleet.claimable(self.ledger.needed, now) if self._claim_one(shard)]
 
     def _claim_one(self, shard: int) -> bool:
-        now = time.monotonic()
+        now = self._clock()
         self.fleet.look_at_holder(shard, now, self._heart.beat_s / 2)
         return self.fleet.is_free(shard, now) and self.fleet.claim(shard)
 
