@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import LogWriter, Place
+from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
 from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
@@ -53,10 +53,14 @@ class Ledger:
         *,
         caches_s: float,
         holder_of: Callable[[int], str],
+        begin_generation: Callable[[str], object],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed."""
+        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed.
+
+        `begin_generation(machine)`: called when the own log is not as it was left: others may count what is gone.
+        """
         self.rules = rules
         self.needed: set[int] = set()  # shards that have URLs
         self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
@@ -66,6 +70,7 @@ class Ledger:
         self._frontier = frontier
         self._terms = terms
         self._caches_s = caches_s
+        self._begin_generation = begin_generation
         self._warn = warn
         self._clock = clock
         self._writer = LogWriter(files, machine, holder_of=holder_of)
@@ -85,8 +90,15 @@ class Ledger:
 
     def check(self) -> bool:
         """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
-        self._writer.check()
+        self._guarded(self._writer.check)
         return True
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except LogChanged:
+            self._begin_generation(self._machine)
+            raise
 
     def use(self, rules: Rules) -> None:
         """Go by other rules from now on. In a new generation all that was sent before must be written again."""
@@ -158,7 +170,7 @@ class Ledger:
 
     def flush(self) -> None:
         """Let others read all that was said: one write and one fsync."""
-        self._writer.flush()
+        self._guarded(self._writer.flush)
         self._flushed_at = self._clock()
 
     def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
@@ -219,7 +231,7 @@ class Ledger:
 
     def vector_hash(self) -> str:
         """Give a hash of `ends()`: two machines with the same one have read the same."""
-        text = "".join(f"{machine} {segment} {bytes_}\n" for machine, (segment, bytes_) in sorted(self.ends().items()))
+        text = "".join(f"{machine} {segment} {bytes_}\n" for machine, (segment, bytes_) in sorted(self.ends().items()) if bytes_ or segment)
         return hashlib.sha224(text.encode()).hexdigest()[:16]
 
     # -- surveys

@@ -98,6 +98,7 @@ class Membership:
             Terms(tree.files, self.rules.term),
             caches_s=self._caches_s,
             holder_of=self.fleet.holder,
+            begin_generation=self._begin_generation_after_cut,
             warn=warn,
             clock=clock,
         )
@@ -391,7 +392,7 @@ class Membership:
         seeds = self._watch.new_seeds()
         cut = self.ledger.believed_cut(now)
         if cut is not None:
-            self._generations.advance({"reason": "cut", "log": cut})
+            self._begin_generation_after_cut(cut)
             self.ledger.accept_cut(cut)
         generation = self._generations.newest()
         if not (edited or seeds or generation != self._generation):
@@ -406,6 +407,9 @@ class Membership:
         else:
             self._add_seeds(seeds)
         return True
+
+    def _begin_generation_after_cut(self, log: str) -> None:
+        self._generations.advance({"reason": "cut", "log": log})
 
     def _use_fleet_settings(self) -> None:
         fleet = self._watch.settings.fleet

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher
+from fscrawl.errors import FscrawlError
 from fscrawl.fleet import membership as module
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
-from fscrawl.fleet.ownership import wanted_of
+from fscrawl.fleet.assignment import assign
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -24,8 +25,9 @@ YEAR_S = 3.2e7
 class Heart:
     """A heart that beats when told to."""
 
-    def __init__(self, log, machine, snapshot, *, beat_s, lease_s, permit):
-        self._log, self._snapshot = log, snapshot
+    def __init__(self, log, machine, snapshot, *, beat_s, lease_s, permit, confirm):
+        self._log, self._snapshot, self._confirm = log, snapshot, confirm
+        self.trouble = None
         self.beat_s, self.lease_s = beat_s, lease_s
         self.suspended, self.age, self.asked, self.readmitted = False, 0.0, 0, 0
         self.written, self.ended = [], None
@@ -38,6 +40,10 @@ class Heart:
     def beat(self):
         self.written = [*self.written[-1:], replace(self._snapshot(), number=1)]
         self._write(self.written[-1])
+        try:
+            self._confirm()
+        except FscrawlError as error:
+            self.trouble = error
 
     def age_s(self):
         return self.age
@@ -62,11 +68,11 @@ class Heart:
 
 def hosts_wanted(by, among, count=1):
     """Give hosts of different shards whose wanted machine is `by`."""
-    found, seen = [], set()
+    found, seen, wanted = [], set(), assign(SHARDS, among)
     for n in range(1000):
         host = f"h{n}.example"
         shard = urls.shard(host, SHARDS)
-        if shard not in seen and wanted_of(shard, among) == by:
+        if shard not in seen and wanted[shard] == by:
             found.append(host)
             seen.add(shard)
     return found[:count]
@@ -92,6 +98,8 @@ class Member:
             counters=lambda: Beat(pages=7),
             warn=self.warnings.append,
             refresh_before=refresh_before,
+            clock=lambda: world.clock.now + world.clock.skew_s,
+            caches_s=world.caches_s,
         )
         world.made.append(self)
         self._turn()
@@ -130,7 +138,8 @@ class Member:
         """Store the page, as a worker does, and take its links in, as the main loop does."""
         self.store(task, links)
         self.membership.discover(links, task.depth + 1, task.key)
-        self.frontier.finish(task, self.now, stored=True)
+        self.membership.told(task, self.membership.rules.term.digest)
+        self.frontier.finish(task, self.now, stored=True, told=True)
 
     def store(self, task, links=()):
         self.world.fetched[task.url] += 1
@@ -160,7 +169,7 @@ class Member:
         if hasattr(self, "heart"):
             self.heart.close()
             if self.heart.ended in (None, ABANDONED):
-                self.membership._writer.close()
+                self.membership.ledger.close()
 
     def leave(self, *, finished=False):
         self._turn()
@@ -177,7 +186,7 @@ class World:
         self.web, self.seeds, self.members, self.made, self.fetched = {}, [], [], [], Counter()
         self.assignments = ["politeness.robots=false", "crawl.scope=any", f"fleet.shards={SHARDS}"]
         self.clock = SimpleNamespace(now=1000.0, skew_s=0.0)
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.clock.now + self.clock.skew_s))
+        self.caches_s = 60.0
         monkeypatch.setattr(module, "Heartbeat", Heart)
 
     def settings(self):
@@ -187,7 +196,7 @@ class World:
         if partition != "host":
             self.assignments.append(f"crawl.partition={partition}")
         self.seeds = list(seeds)
-        record = TreeRecord(format=1, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition)
+        record = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition)
         create(self.root, record, render(self.settings()), "".join(f"{seed}\n" for seed in seeds))
 
     def join(self, name, **options):
