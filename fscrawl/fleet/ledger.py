@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fscrawl import urls
@@ -65,6 +66,7 @@ class Ledger:
         self.needed: set[int] = set()  # shards that have URLs
         self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
         self.uncovered: set[int] = set()  # shards with a page that was told by rules that do not cover the present ones
+        self.lines_since: Counter[int] = Counter()  # shard → lines since its last snapshot was begun
         self._files = files
         self._machine = machine
         self._frontier = frontier
@@ -128,6 +130,7 @@ class Ledger:
                 news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
             if news:
                 self._writer.add(Found(shard, depth, referrer, url, flags), own=own)
+                self.lines_since[shard] += 1
                 if shard not in self.needed:
                     self.needed.add(shard)
                     new_shards.append(shard)
@@ -205,6 +208,7 @@ class Ledger:
 
     def take_line(self, line: Line) -> None:
         """Fold a line of some log into what is known of its shard."""
+        self.lines_since[line.shard] += 1
         match line:
             case Found():
                 location = self._frontier.location(line.url)

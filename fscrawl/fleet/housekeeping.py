@@ -1,0 +1,93 @@
+"""Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed.
+
+A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
+be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
+makes after it has lost the shard is harmless, because it is true.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from fscrawl.errors import FscrawlError
+from fscrawl.fleet.intake import Intake
+from fscrawl.fleet.ledger import Ledger
+
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.snapshots import Snapshots
+
+_FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
+_PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
+_PAUSE_S = 1.0
+_REMOVAL_PAUSE_S = 3600.0
+_REMOVING_SHARD = 0  # its holder removes segments
+
+
+class Housekeeping:
+    """Makes snapshots for one machine, one at a time. Only the main loop uses it."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        ledger: Ledger,
+        intake: Intake,
+        snapshots: Snapshots,
+        warn: Callable[[str], None],
+        *,
+        caches_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fleet = fleet
+        self._ledger = ledger
+        self._intake = intake
+        self._snapshots = snapshots
+        self._warn = warn
+        self._caches_s = caches_s
+        self._clock = clock
+        self._thread: threading.Thread | None = None
+        self._next_look = 0.0
+        self._next_removal = clock() + _REMOVAL_PAUSE_S
+
+    def step(self, now: float) -> None:
+        """Begin a snapshot if one is due and none is being made."""
+        if now < self._next_look or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._next_look = now + _PAUSE_S
+        shard = self._most_worthwhile()
+        if shard is not None:
+            ends = self._ledger.ends()
+            self._ledger.lines_since[shard] = 0
+            self._start(lambda: self._snapshots.make(shard, self._fleet.held.get(shard, 0), ends, self._ledger.rules.term))
+        elif now >= self._next_removal:
+            self._next_removal = now + _REMOVAL_PAUSE_S
+            if _REMOVING_SHARD in self._fleet.held:
+                self._start(lambda: self._snapshots.remove_old(2 * self._caches_s))
+
+    def _most_worthwhile(self) -> int | None:
+        """Give the shard with the most new lines, if they are many beside what its snapshot has."""
+        held = [shard for shard in self._fleet.held if self._intake.is_complete(shard)]
+        shard = max(held, key=lambda each: self._ledger.lines_since[each], default=None)
+        if shard is None:
+            return None
+        lines = self._ledger.lines_since[shard]
+        return shard if lines > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)) else None
+
+    def _start(self, work: Callable[[], object]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except FscrawlError as error:
+                self._warn(f"{error}; the next try is made later")
+
+        self._thread = threading.Thread(target=run, name="housekeeping", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait a moment for a snapshot that is being made; an unfinished one does no harm."""
+        if self._thread is not None:
+            self._thread.join(_PAUSE_S)
+
+
+
