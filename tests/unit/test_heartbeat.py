@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from fscrawl.errors import TreeError
+from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
@@ -22,7 +22,7 @@ class Log:
 
     def __init__(self):
         self.lines = []
-        self.fails = self.closed = False
+        self.fails = self.closed = False  # `fails`: True, or what an append raises
         self.begun, self.tried = threading.Semaphore(0), threading.Semaphore(0)
         self.hangs = threading.Event()
         self.hangs.set()
@@ -32,7 +32,7 @@ class Log:
         self.hangs.wait(10)
         try:
             if self.fails:
-                raise TreeError("the disk is full")
+                raise self.fails if isinstance(self.fails, TreeError) else TreeError("the disk is full")
             self.lines.append(json.loads(data))
             assert data.endswith(b"\n")
         finally:
@@ -62,8 +62,22 @@ class Body:
 
     def __init__(self, lease_s=30.0):
         self.log, self.permit, self.counters = Log(), Permit(), Beat(sent=0)
-        self.heart = Heartbeat(self.log, "m", lambda: self.counters, beat_s=3600, lease_s=lease_s, permit=self.permit)
+        self.confirmed = True  # or what is raised instead
+        self.heart = Heartbeat(
+            self.log,
+            "m",
+            lambda: self.counters,
+            beat_s=3600,
+            lease_s=lease_s,
+            permit=self.permit,
+            confirm=self.confirm,
+        )
         self.await_beats(2)  # the hello and the first beat
+
+    def confirm(self):
+        if isinstance(self.confirmed, Exception):
+            raise self.confirmed
+        return self.confirmed
 
     def await_beats(self, count=1):
         for _ in range(count):
@@ -145,6 +159,33 @@ def test_failing_log(body, clock):
     body.beat()
     assert (body.heart.age_s(), body.heart.trouble) == (0, None)
     assert body.log.lines[-1]["beat"] == 1
+
+
+def test_a_beat_that_does_not_count(body, clock):
+    """As long as nobody can tell whether others read what is written, the permit ends, and the beating goes on."""
+    body.confirmed = False
+    clock.now += 31
+    body.beat()
+    assert not body.permit.holds()
+    assert body.heart.age_s() == 31
+    body.confirmed = MemoryGone("deleted")
+    body.beat()
+    assert body.heart.trouble is body.confirmed
+    body.confirmed = True
+    body.beat()
+    assert (body.heart.age_s(), body.heart.trouble) == (0, None)
+
+
+def test_log_that_is_gone(body):
+    """Where a beat cannot be written since the file is not there, it is asked if all of the memory is gone."""
+    missing = TreeError("it is not there")
+    missing.__cause__ = FileNotFoundError()
+    body.log.fails = missing
+    body.beat()
+    assert body.heart.trouble is missing
+    body.confirmed = MemoryGone("deleted")
+    body.beat()
+    assert body.heart.trouble is body.confirmed
 
 
 def test_first_line_fails(clock):
