@@ -61,7 +61,7 @@ class Body:
     """A heart that beats only when told to."""
 
     def __init__(self, lease_s=30.0):
-        self.log, self.permit, self.counters = Log(), Permit(), Beat(sent=0)
+        self.log, self.permit, self.counters = Log(), Permit(), Beat(shards=0)
         self.confirmed = True  # or what is raised instead
         self.heart = Heartbeat(
             self.log,
@@ -117,14 +117,14 @@ def body(clock):
 
 def test_lines(body):
     """A log is a hello, beats with a number and the counters of the moment, and a goodbye with facts."""
-    body.counters = Beat(sent=5)
+    body.counters = Beat(shards=5)
     body.beat()
     body.heart.stop(finished=True)
     first, *beats, last = [{n: v for n, v in line.items() if n != "at"} for line in body.log.lines]
     assert all(datetime.fromisoformat(line["at"]) for line in body.log.lines)
     assert first == facts_of(hello("m"))
-    assert [(line["beat"], line["sent"]) for line in beats] == [(0, 0), (1, 5)]
-    assert (last["bye"], last["sent"], last["finished"], last["clean"]) == (True, 5, True, False)
+    assert [(line["beat"], line["shards"]) for line in beats] == [(0, 0), (1, 5)]
+    assert (last["bye"], last["shards"], last["finished"]) == (True, 5, True)
     assert "beat" not in last
     assert body.log.closed
     assert not body.heart._thread.is_alive()
@@ -142,10 +142,10 @@ def test_beats_by_itself(monkeypatch):
 
 def test_written(body):
     """The last two beats that were surely written are kept."""
-    for sent in (1, 2):
-        body.counters = Beat(sent=sent)
+    for shards in (1, 2):
+        body.counters = Beat(shards=shards)
         body.beat()
-    assert [beat.sent for beat in body.heart.written] == [1, 2]
+    assert [beat.shards for beat in body.heart.written] == [1, 2]
 
 
 def test_failing_log(body, clock):
@@ -154,7 +154,7 @@ def test_failing_log(body, clock):
     body.log.fails = True
     body.beat()
     assert (body.heart.age_s(), str(body.heart.trouble)) == (5, "the disk is full")
-    assert [(beat.number, beat.sent) for beat in body.heart.written] == [(0, 0)]
+    assert [(beat.number, beat.shards) for beat in body.heart.written] == [(0, 0)]
     body.log.fails = False
     body.beat()
     assert (body.heart.age_s(), body.heart.trouble) == (0, None)
@@ -394,9 +394,9 @@ def test_peer():
     assert peer.greeting == Hello("m", pid=1)
     assert peer.beats == [Beat(number=2), Beat(number=3)]
     assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, Beat(number=3))
-    peer.take(lines({"bye": True, "sent": 3}), 6.0)
+    peer.take(lines({"bye": True, "log": [0, 3]}), 6.0)
     assert peer.left
-    assert (peer.last().sent, peer.sent) == (3, 3)
+    assert peer.last().log == (0, 3)
 
 
 def test_peer_that_does_not_grow():
