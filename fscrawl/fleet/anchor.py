@@ -5,6 +5,10 @@ own logs is then not what the others read. So a beat extends the permit only if 
 names the machinery that this machine joined, and the heartbeat log that has this machine's name is the one that it
 writes.
 
+Whoever makes a `.fscrawl` where pages are stored already knows nothing of the leases of the one before. Machines that
+worked with it fetch on until their permits end. So a machine of the new one waits that long before its first claim
+(`must_wait_s`), unless another one has done so (`note_waited`).
+
 A file that is missed is looked for in two ways, by its name and in a listing: sshfs misses a name for an instant while
 it is being replaced, and any of the two answers may be old.
 """
@@ -16,7 +20,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from fscrawl.errors import MemoryGone, NotATreeError, RecordError
-from fscrawl.storage.layout import LINKS, MACHINERY, TREE_RECORD, heartbeat_path
+from fscrawl.storage.layout import LINKS, MACHINERY, TREE_RECORD, WAITED, heartbeat_path
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree, TreeFiles
@@ -29,6 +33,26 @@ class OwnLog(Protocol):
     """The part of a log that its writer is asked for (`storage.append_log.Log` has it)."""
 
     def sameness(self, retrying: Retrying | None = None) -> Literal["same", "other", "missing"]: ...
+
+
+def must_wait_s(tree: Tree, dead_after_s: float, caches_s: float) -> float:
+    """Give for how many seconds this machine must not claim a shard, counted from now by its own clock.
+
+    `caches_s`: how long a machine of the `.fscrawl` before may have seen an old tree.json.
+    """
+    record = tree.record
+    if not record.over_pages or tree.files.read(WAITED) == _name_of(record):
+        return 0.0
+    return max(dead_after_s, caches_s)
+
+
+def note_waited(tree: Tree) -> None:
+    """Tell the machines that join later that the time of `must_wait_s` has passed for all."""
+    tree.files.publish(WAITED, _name_of(tree.record))
+
+
+def _name_of(record: TreeRecord) -> bytes:
+    return f"{record.machinery}\n".encode()
 
 
 class Anchor:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from fscrawl.errors import FscrawlError
+from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.retrying import Retrying
@@ -209,7 +209,7 @@ class Heartbeat:
                 self._write(beat)
                 confirmed = self._confirm()
             except FscrawlError as error:
-                self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
+                self.trouble = self._cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
                 pause_s = min(pause_s, _AGAIN_S)
             else:
                 self.trouble = None
@@ -219,6 +219,15 @@ class Heartbeat:
                     self._beaten(began)
             self._wake.wait(pause_s)
             self._wake.clear()
+
+    def _cause_of(self, error: FscrawlError) -> FscrawlError:
+        """Give the reason of an error: a log that is missing may be missing with all of `.fscrawl`."""
+        if isinstance(error, TreeError) and error.is_missing:
+            try:
+                self._confirm()
+            except FscrawlError as cause:
+                return cause
+        return error
 
     def _beaten(self, began: float) -> None:
         if uptime() - self._beaten_at > self.lease_s:

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.anchor import Anchor, must_wait_s
+from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
@@ -125,6 +125,7 @@ class Membership:
         self._rests = Rests(frontier, tree.record)
         self._releasing: set[int] = set()
         self._claims_from = 0.0
+        self._must_note = False  # that the time until then has passed
         self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
@@ -151,7 +152,7 @@ class Membership:
         now = self._clock()
         self.ledger.open()
         self.fleet.observe(now)
-        self._claims_from = now + must_wait_s(self._tree, self.fleet.dead_after_s, self._caches_s)
+        self._wait_for_old_permits(now)
         self._begin_generation()
         self._tidy_up(self._tree.machinery_temporaries())
         self._stored.list_hosts()
@@ -159,6 +160,14 @@ class Membership:
         self.ledger.needed |= needed | shards_of(self._tree, self._stored.hosts)
         self._hearing.hear_all()
         self._round(now, starved=True)
+
+    def _wait_for_old_permits(self, now: float) -> None:
+        """Claim nothing as long as machines of a `.fscrawl` that was deleted may still be fetching."""
+        wait_s = must_wait_s(self._tree, self.fleet.dead_after_s, self._caches_s)
+        if wait_s:
+            self._must_note = True
+            self._claims_from = now + wait_s
+            self._warn(f".fscrawl is new, and pages are stored: waiting {wait_s:.0f} s for machines of the old one")
 
     def _begin_generation(self) -> None:
         """Find the generation; begin a new one if a user asked for it."""
@@ -368,6 +377,9 @@ class Membership:
         """Claim free shards that this machine should hold; return those it won."""
         if now < self._claims_from:
             return []
+        if self._must_note:
+            note_waited(self._tree)
+            self._must_note = False
         return [shard for shard in self.fleet.claimable(self.ledger.needed, now) if self._claim_one(shard)]
 
     def _claim_one(self, shard: int) -> bool:

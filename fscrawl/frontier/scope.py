@@ -8,6 +8,7 @@ Vocabulary:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Protocol
 
 from fscrawl.urls import hostname, site
@@ -31,14 +32,25 @@ class Limits(Protocol):
 _REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
 
 
+def members_of(mode: str, seeds: Iterable[str]) -> frozenset[str]:
+    """Give what decides whether a URL is near to a seed: hosts, registrable domains, or nothing. `seeds`: normal forms.
+
+    >>> members_of("domain", ["http://a.example/", "http://a.example:8/b"]), members_of("any", ["http://a.example/"])
+    (frozenset({'a.example'}), frozenset())
+    """
+    if mode == "any":
+        return frozenset()
+    names = {hostname(seed) for seed in seeds}
+    return frozenset(names if mode == "host" else map(site, names))
+
+
 class Scope:
     """The rules by which a URL belongs to the crawl or not."""
 
     def __init__(self, crawl: Limits, seeds: frozenset[str]) -> None:
         """`seeds`: normal forms."""
         self.mode = crawl.scope
-        names = {hostname(seed) for seed in seeds}
-        self._members = frozenset(names if self.mode == "host" else {site(name) for name in names})
+        self._members = members_of(self.mode, seeds)
         self._allow = tuple(re.compile(pattern) for pattern in crawl.allow)
         self._deny = tuple(re.compile(pattern) for pattern in crawl.deny)
         self._max_slashes = crawl.max_path_depth + 2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fscrawl.errors import MemoryGone, NotATreeError
-from fscrawl.fleet.anchor import Anchor
+from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
 from fscrawl.storage.layout import heartbeat_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, TreeFiles, create
@@ -210,3 +210,51 @@ def test_a_damaged_record(moored):
     moored.anchor._sleep = moored.slept.append
     with pytest.raises(NotATreeError, match=r"tree\.json: not JSON"):
         moored.anchor.check()
+
+
+# -- a new `.fscrawl` over the pages of an old one
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Give the root of a tree with a page, whose `.fscrawl` was deleted."""
+    root = tmp_path / "root"
+    create(root, TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery()), "", "")
+    (root / "links/a.example").mkdir()
+    shutil.rmtree(root / ".fscrawl")
+    return root
+
+
+def make(root):
+    create(root, TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery()), "", "")
+
+
+def test_a_new_tree_need_not_wait(tmp_path):
+    """Where nothing is stored, no machine can have been at work."""
+    make(tmp_path / "root")
+    assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
+
+
+@pytest.mark.parametrize(("dead_after_s", "caches_s"), [(30, 60), (60, 30), (60, 0)])
+def test_wait_for_machines_of_the_one_before(root, dead_after_s, caches_s):
+    """Each machine waits, until one has waited: that was long enough for all."""
+    make(root)
+    for name in (ME, "m-2-bb", ME):
+        assert must_wait_s(Tree(root, name), dead_after_s, caches_s) == 60
+    note_waited(Tree(root, "m-2-bb"))
+    assert must_wait_s(Tree(root, ME), dead_after_s, caches_s) == 0
+
+
+def test_a_note_of_the_one_before(root):
+    """If only a part of `.fscrawl` was deleted, what says there that somebody has waited does not count."""
+    make(root)
+    note_waited(Tree(root, ME))
+    (root / ".fscrawl/tree.json").unlink()
+    make(root)
+    assert must_wait_s(Tree(root, ME), 60, 0) == 60
+
+
+def test_a_tree_of_format_1_need_not_wait(tmp_path):
+    """Its leases are still there."""
+    create(tmp_path / "root", TreeRecord(1, "c", "t", 16, 0, "host"), "", "")
+    assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0

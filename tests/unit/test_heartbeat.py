@@ -10,7 +10,7 @@ from datetime import datetime
 
 import pytest
 
-from fscrawl.errors import TreeError
+from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
@@ -22,7 +22,7 @@ class Log:
 
     def __init__(self):
         self.lines = []
-        self.fails = self.closed = False
+        self.fails = self.closed = False  # `fails`: True, or what an append raises
         self.begun, self.tried = threading.Semaphore(0), threading.Semaphore(0)
         self.hangs = threading.Event()
         self.hangs.set()
@@ -32,7 +32,7 @@ class Log:
         self.hangs.wait(10)
         try:
             if self.fails:
-                raise TreeError("the disk is full")
+                raise self.fails if isinstance(self.fails, TreeError) else TreeError("the disk is full")
             self.lines.append(json.loads(data))
             assert data.endswith(b"\n")
         finally:
@@ -61,9 +61,23 @@ class Body:
     """A heart that beats only when told to."""
 
     def __init__(self, lease_s=30.0):
-        self.log, self.permit, self.counters = Log(), Permit(), Beat(sent=0)
-        self.heart = Heartbeat(self.log, "m", lambda: self.counters, beat_s=3600, lease_s=lease_s, permit=self.permit)
+        self.log, self.permit, self.counters = Log(), Permit(), Beat(shards=0)
+        self.confirmed = True  # or what is raised instead
+        self.heart = Heartbeat(
+            self.log,
+            "m",
+            lambda: self.counters,
+            beat_s=3600,
+            lease_s=lease_s,
+            permit=self.permit,
+            confirm=self.confirm,
+        )
         self.await_beats(2)  # the hello and the first beat
+
+    def confirm(self):
+        if isinstance(self.confirmed, Exception):
+            raise self.confirmed
+        return self.confirmed
 
     def await_beats(self, count=1):
         for _ in range(count):
@@ -103,14 +117,14 @@ def body(clock):
 
 def test_lines(body):
     """A log is a hello, beats with a number and the counters of the moment, and a goodbye with facts."""
-    body.counters = Beat(sent=5)
+    body.counters = Beat(shards=5)
     body.beat()
     body.heart.stop(finished=True)
     first, *beats, last = [{n: v for n, v in line.items() if n != "at"} for line in body.log.lines]
     assert all(datetime.fromisoformat(line["at"]) for line in body.log.lines)
     assert first == facts_of(hello("m"))
-    assert [(line["beat"], line["sent"]) for line in beats] == [(0, 0), (1, 5)]
-    assert (last["bye"], last["sent"], last["finished"], last["clean"]) == (True, 5, True, False)
+    assert [(line["beat"], line["shards"]) for line in beats] == [(0, 0), (1, 5)]
+    assert (last["bye"], last["shards"], last["finished"]) == (True, 5, True)
     assert "beat" not in last
     assert body.log.closed
     assert not body.heart._thread.is_alive()
@@ -128,10 +142,10 @@ def test_beats_by_itself(monkeypatch):
 
 def test_written(body):
     """The last two beats that were surely written are kept."""
-    for sent in (1, 2):
-        body.counters = Beat(sent=sent)
+    for shards in (1, 2):
+        body.counters = Beat(shards=shards)
         body.beat()
-    assert [beat.sent for beat in body.heart.written] == [1, 2]
+    assert [beat.shards for beat in body.heart.written] == [1, 2]
 
 
 def test_failing_log(body, clock):
@@ -140,11 +154,38 @@ def test_failing_log(body, clock):
     body.log.fails = True
     body.beat()
     assert (body.heart.age_s(), str(body.heart.trouble)) == (5, "the disk is full")
-    assert [(beat.number, beat.sent) for beat in body.heart.written] == [(0, 0)]
+    assert [(beat.number, beat.shards) for beat in body.heart.written] == [(0, 0)]
     body.log.fails = False
     body.beat()
     assert (body.heart.age_s(), body.heart.trouble) == (0, None)
     assert body.log.lines[-1]["beat"] == 1
+
+
+def test_a_beat_that_does_not_count(body, clock):
+    """As long as nobody can tell whether others read what is written, the permit ends, and the beating goes on."""
+    body.confirmed = False
+    clock.now += 31
+    body.beat()
+    assert not body.permit.holds()
+    assert body.heart.age_s() == 31
+    body.confirmed = MemoryGone("deleted")
+    body.beat()
+    assert body.heart.trouble is body.confirmed
+    body.confirmed = True
+    body.beat()
+    assert (body.heart.age_s(), body.heart.trouble) == (0, None)
+
+
+def test_log_that_is_gone(body):
+    """Where a beat cannot be written since the file is not there, it is asked if all of the memory is gone."""
+    missing = TreeError("it is not there")
+    missing.__cause__ = FileNotFoundError()
+    body.log.fails = missing
+    body.beat()
+    assert body.heart.trouble is missing
+    body.confirmed = MemoryGone("deleted")
+    body.beat()
+    assert body.heart.trouble is body.confirmed
 
 
 def test_first_line_fails(clock):
@@ -353,9 +394,9 @@ def test_peer():
     assert peer.greeting == Hello("m", pid=1)
     assert peer.beats == [Beat(number=2), Beat(number=3)]
     assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, Beat(number=3))
-    peer.take(lines({"bye": True, "sent": 3}), 6.0)
+    peer.take(lines({"bye": True, "log": [0, 3]}), 6.0)
     assert peer.left
-    assert (peer.last().sent, peer.sent) == (3, 3)
+    assert peer.last().log == (0, 3)
 
 
 def test_peer_that_does_not_grow():

@@ -1,0 +1,92 @@
+"""Generations: each says that what was told before does not count.
+
+Vocabulary:
+  generation  a number from 1 on, and the file of that name in `.fscrawl/again`; 0 is before the first
+  reason      why it was made, as JSON in the file: {"reason": "cut", "log": …}, {"reason": "reseed"},
+              {"reason": "refresh", "before": …}
+  told        a told mark says that the links of a page stand in a log; it names a term, and that its generation
+
+A machine makes a generation when something told may be lost for others: a log was cut, or a user asks for it. Then
+every page is told once more, from its record. No fetch is made for that.
+
+Promise: generations are only added. `newest` never goes back. When `advance` returns a number, its file is there, and
+it was made after the call began, by whichever machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from fscrawl.storage.layout import AGAIN, again_of, again_path
+
+
+class Files(Protocol):
+    """The part of `TreeFiles` that is used here."""
+
+    @property
+    def machine(self) -> str: ...
+    def names(self, path: str) -> list[str]: ...
+    def exists(self, path: str) -> bool: ...
+    def read(self, path: str) -> bytes | None: ...
+    def claim(self, path: str, data: bytes) -> bool: ...
+
+
+_OWN = ("by", "nonce")  # what is not part of the reason
+
+
+class Generations:
+    """One process's view of the generations of a tree."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._newest = 0
+        self._reasons: dict[int, dict[str, Any]] = {}
+
+    def newest(self) -> int:
+        """Look for the newest generation; 0 if there is none. A listing may be old, and so may be a look by name."""
+        listed = [number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None]
+        self._newest = max(self._newest, *listed, 0)
+        while self._files.exists(again_path(self._newest + 1)):
+            self._newest += 1
+        return self._newest
+
+    def advance(self, reason: Mapping[str, Any]) -> int:
+        """Make the generation after the newest; return its number. One that another machine makes now is as good."""
+        return self._claim_next(reason)[0]
+
+    def _claim_next(self, reason: Mapping[str, Any]) -> tuple[int, bool]:
+        """Make the next generation; give its number, and whether it is this machine's."""
+        number = self.newest() + 1
+        claim = {**reason, "by": self._files.machine, "nonce": os.urandom(8).hex()}
+        won = self._files.claim(again_path(number), json.dumps(claim).encode() + b"\n")
+        self._newest = max(self._newest, number)
+        return number, won
+
+    def ensure(self, reason: Mapping[str, Any]) -> int:
+        """Give the newest generation with this reason; make one if there is none.
+
+        So machines that are told the same, each on its command line, make one generation and not one each.
+        """
+        while True:
+            newest = self.newest()
+            for number in range(newest, 0, -1):
+                if self.reason(number) == reason:
+                    return number
+            made, won = self._claim_next(reason)
+            if won:
+                return made
+
+    def reason(self, generation: int) -> dict[str, Any]:
+        """Read why a generation was made; empty if that cannot be read."""
+        if generation not in self._reasons:
+            try:
+                found = json.loads(self._files.read(again_path(generation)) or b"")
+            except (ValueError, RecursionError):
+                return {}
+            if not isinstance(found, dict):
+                return {}
+            self._reasons[generation] = {name: value for name, value in found.items() if name not in _OWN}
+        return self._reasons[generation]

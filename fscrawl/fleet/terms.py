@@ -1,0 +1,238 @@
+"""Terms: the settings that decide which links of a page are put into logs, and by how many links a page is reached.
+
+A machine that has put the links of a page into its log says so with a told mark, and names the term by which it chose
+them. The mark counts for another machine, or after an edit of the settings, if its term covers the present one.
+
+Vocabulary:
+  term        scope, follow rules, limit of depth, shards and generation, in one value
+  digest      the first 16 hex digits of SHA-224 of a term's canonical JSON; told marks name a term by it
+  covers      term a covers b: of each page, a puts all links into logs that b would, and no later in depth
+  generation  a number; what was told in an earlier one does not count (see `generations`)
+
+Promise: `covers` is False wherever it is not certain. Then a page is told once more, from its record; no fetch is made.
+
+What is not part of a term: settings that decide what is stored in a record (`drop_query`, the parser), because links
+are told from records; `sitemaps`, because the sitemaps in robots.txt are no links of a page; the limits of pages and
+hosts, because who holds a shard applies them when URLs come in and when they are handed out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.scope import members_of
+from fscrawl.storage.layout import term_path
+from fscrawl.storage.records import TreeRecord
+from fscrawl.urls import site
+
+_DIGITS = 16
+_DIGEST = re.compile(rf"[0-9a-f]{{{_DIGITS}}}\Z")
+_AGAIN_S = 10.0  # after which a file that was missing is looked for again
+_MOST_MISSING = 10_000  # digests that are remembered as missing: damaged logs may name any number
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """The settings by which links are chosen.
+
+    generation       the number of the newest generation; 0 before the first
+    mode, members    how near to a seed a URL must be (`crawl.scope`): the hosts or domains; no members for "any"
+    allow, deny      the user's expressions
+    max_path_depth, max_repeats, follow_nofollow, max_depth      as in the settings
+    partition, shards      of the tree
+    """
+
+    generation: int
+    mode: str
+    members: frozenset[str]
+    allow: frozenset[str]
+    deny: frozenset[str]
+    max_path_depth: int
+    max_repeats: int
+    follow_nofollow: bool
+    max_depth: int | None
+    partition: str
+    shards: int
+    digest: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "digest", hashlib.sha224(self._canonical()).hexdigest()[:_DIGITS])
+
+    @classmethod
+    def of(cls, crawl: CrawlSettings, seeds: Iterable[str], tree: TreeRecord, generation: int) -> Term:
+        """Give the term of some settings. `seeds`: normal forms."""
+        return cls(
+            generation=generation,
+            mode=crawl.scope,
+            members=members_of(crawl.scope, seeds),
+            allow=frozenset(crawl.allow),
+            deny=frozenset(crawl.deny),
+            max_path_depth=crawl.max_path_depth,
+            max_repeats=crawl.max_repeats,
+            follow_nofollow=crawl.follow_nofollow,
+            max_depth=crawl.max_depth,
+            partition=tree.partition,
+            shards=tree.shards,
+        )
+
+    @property
+    def is_deep(self) -> bool:
+        """Depths matter: there is a limit, so a shorter way to a page may lead to more pages."""
+        return self.max_depth is not None
+
+    def covers(self, other: Term) -> bool:
+        """Tell whether a page that was told under this term is certainly told under `other`, at the same depth."""
+        mine = (self.generation, self.follow_nofollow, self.partition, self.shards)
+        if mine != (other.generation, other.follow_nofollow, other.partition, other.shards):
+            return False
+        return self._goes_as_deep_as(other) and self._is_as_wide_as(other)
+
+    def _goes_as_deep_as(self, other: Term) -> bool:
+        """Tell whether no link was left out for its depth. Without a limit, shorter ways are not kept at all."""
+        if self.max_depth is None or other.max_depth is None:
+            return self.max_depth is other.max_depth
+        return self.max_depth >= other.max_depth
+
+    def _is_as_wide_as(self, other: Term) -> bool:
+        """Tell whether every URL in the scope of `other` is certainly in this one, too."""
+        return (
+            self._is_near_where(other)
+            and (not self.allow or (bool(other.allow) and other.allow <= self.allow))
+            and self.deny <= other.deny
+            and self.max_path_depth >= other.max_path_depth
+            and self.max_repeats >= other.max_repeats
+        )
+
+    def _is_near_where(self, other: Term) -> bool:
+        if self.mode == "any":
+            return True
+        if self.mode == other.mode:
+            return other.members <= self.members
+        return self.mode == "domain" and other.mode == "host" and {site(name) for name in other.members} <= self.members
+
+    def to_json(self) -> bytes:
+        """Give the bytes of the term's file."""
+        return self._canonical() + b"\n"
+
+    def _canonical(self) -> bytes:
+        values = {
+            "generation": self.generation,
+            "mode": self.mode,
+            "members": sorted(self.members),
+            "allow": sorted(self.allow),
+            "deny": sorted(self.deny),
+            "max_path_depth": self.max_path_depth,
+            "max_repeats": self.max_repeats,
+            "follow_nofollow": self.follow_nofollow,
+            "max_depth": self.max_depth,
+            "partition": self.partition,
+            "shards": self.shards,
+        }
+        return json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Term:
+        """Read what `to_json` wrote; ValueError for anything else, also for what a newer program wrote."""
+        try:
+            values = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"not a term: {error}") from error
+        if not isinstance(values, dict) or values.keys() != _FITS.keys():
+            raise ValueError("not a term: other fields")
+        for name, fits in _FITS.items():
+            if not fits(values[name]):
+                raise ValueError(f"not a term: field {name}")
+        fields: dict[str, Any] = {
+            name: frozenset(value) if type(value) is list else value for name, value in values.items()
+        }
+        term = cls(**fields)
+        if term.to_json() != data:
+            raise ValueError("not a term: not as this program writes it")
+        return term
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _are_texts(value: Any) -> bool:
+    return type(value) is list and all(map(_is_text, value))
+
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("generation", "max_path_depth", "max_repeats", "shards"), _is_number),
+    **dict.fromkeys(("mode", "partition"), _is_text),
+    **dict.fromkeys(("members", "allow", "deny"), _are_texts),
+    "follow_nofollow": lambda value: type(value) is bool,
+    "max_depth": lambda value: value is None or _is_number(value),
+}
+
+
+class Files(Protocol):
+    """The part of `TreeFiles` that is used here."""
+
+    def read(self, path: str) -> bytes | None: ...
+    def publish(self, path: str, data: bytes) -> None: ...
+
+
+class Terms:
+    """The present term of this machine, and which others cover it.
+
+    current    the present term
+    """
+
+    def __init__(self, files: Files, current: Term, clock: Callable[[], float] = time.monotonic) -> None:
+        self._files = files
+        self._clock = clock
+        self._answers: dict[str, bool] = {}
+        self._ask_again_at: dict[str, float] = {}
+        self.use(current)
+
+    def use(self, term: Term) -> None:
+        """Make a term the present one. Its file is there when this returns, so that others can read what it covers."""
+        path, data = term_path(term.digest), term.to_json()
+        if self._files.read(path) != data:  # missing, or torn
+            self._files.publish(path, data)
+        self.current = term
+        self._answers = {term.digest: True}
+        self._ask_again_at = {}
+
+    def covers(self, digest: str) -> bool:
+        """Tell whether the term of a told mark covers the present one; False if its file is missing or damaged.
+
+        A file that was missing is looked for again after some seconds: it may have come meanwhile.
+        """
+        answer = self._answers.get(digest)
+        if answer is None:
+            return self._ask(digest)
+        return answer
+
+    def _ask(self, digest: str) -> bool:
+        if self._ask_again_at.get(digest, 0.0) > self._clock() or not _DIGEST.match(digest):
+            return False
+        term = self._read(digest)
+        if term is None:
+            if len(self._ask_again_at) >= _MOST_MISSING:
+                self._ask_again_at.clear()
+            self._ask_again_at[digest] = self._clock() + _AGAIN_S
+            return False
+        self._answers[digest] = term.covers(self.current)
+        return self._answers[digest]
+
+    def _read(self, digest: str) -> Term | None:
+        try:
+            term = Term.from_json(self._files.read(term_path(digest)) or b"")
+        except ValueError:
+            return None
+        return term if term.digest == digest else None

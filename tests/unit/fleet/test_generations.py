@@ -1,0 +1,124 @@
+"""Generations are only added, and each machine may make the next."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from fscrawl.fleet.generations import Generations
+from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.layout import AGAIN, again_path
+
+CUT = {"reason": "cut", "log": "m-1"}
+REFRESH = {"reason": "refresh", "before": "2026-01-01T00:00:00.000Z"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / AGAIN).mkdir(parents=True)
+    return tmp_path
+
+
+def generations(tree: Path, machine: str = "m") -> Generations:
+    return Generations(TreeFiles(tree, machine))
+
+
+def test_none(tree):
+    """Before the first there is generation 0, which has no reason."""
+    assert (generations(tree).newest(), generations(tree).reason(0)) == (0, {})
+
+
+def test_advance(tree):
+    """The next generation has the next number, and says why it was made."""
+    one, other = generations(tree), generations(tree, "n")
+    assert [one.advance(CUT), other.advance({"reason": "reseed"}), one.newest()] == [1, 2, 2]
+    assert [generations(tree).reason(number) for number in (1, 2)] == [CUT, {"reason": "reseed"}]
+
+
+def test_another_machine_is_first(tree, monkeypatch):
+    """A generation that another machine makes at the same time is as good as the own one."""
+    one, other = generations(tree), generations(tree, "n")
+    real = one._files.claim
+
+    def claim(path, data):
+        other.advance(CUT)
+        return real(path, data)
+
+    monkeypatch.setattr(one._files, "claim", claim)
+    assert one.advance({"reason": "reseed"}) == 1
+    assert (one.newest(), one.reason(1)) == (1, CUT)
+
+
+def test_stale_listing(tree, monkeypatch):
+    """A generation that the listing does not show yet is found by name, one after another."""
+    one, other = generations(tree), generations(tree, "n")
+    monkeypatch.setattr(one._files, "names", lambda path: [])
+    for _ in range(3):
+        other.advance(CUT)
+    assert one.newest() == 3
+    assert one.advance(CUT) == 4
+
+
+def test_stale_look_by_name(tree, monkeypatch):
+    """A generation that cannot be found by name yet is found by the listing."""
+    one = generations(tree)
+    generations(tree, "n").advance(CUT)
+    monkeypatch.setattr(one._files, "exists", lambda path: False)
+    assert one.newest() == 1
+
+
+def test_never_back(tree):
+    """What was known is not forgotten if the files are gone."""
+    one = generations(tree)
+    one.advance(CUT)
+    (tree / again_path(1)).unlink()
+    assert one.newest() == 1
+
+
+def test_other_names(tree):
+    """Temporaries and files of others are no generations."""
+    for name in (".3.m.1-0.tmp", "x", "0", "07", "5.old"):
+        (tree / AGAIN / name).touch()
+    assert generations(tree).newest() in {0, 7}
+
+
+def test_ensure(tree):
+    """Machines that are told the same make one generation, even if others are made between."""
+    one, other = generations(tree), generations(tree, "n")
+    assert [one.ensure(REFRESH), one.advance(CUT), other.ensure(REFRESH), one.ensure(REFRESH)] == [1, 2, 1, 1]
+    assert other.ensure({**REFRESH, "before": "2026-02-01T00:00:00.000Z"}) == 3
+
+
+def test_ensure_when_another_machine_is_first(tree, monkeypatch):
+    """If the next generation was lost to another machine, it counts if it has the same reason."""
+    for reason, number in ((CUT, 2), (REFRESH, 3)):
+        one, other = generations(tree), generations(tree, "n")
+        real, firsts = one._files.claim, [reason]
+
+        def claim(path, data, real=real, firsts=firsts, other=other):
+            if firsts:
+                other.advance(firsts.pop())
+            return real(path, data)
+
+        monkeypatch.setattr(one._files, "claim", claim)
+        wanted = {**REFRESH, "before": str(number)} if reason is CUT else REFRESH
+        assert one.ensure(wanted) == number
+        assert one.reason(number) == wanted
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"3", b"[" * 100_000])
+def test_damaged(tree, data):
+    """The number counts, whatever is in the file."""
+    (tree / again_path(1)).write_bytes(data)
+    assert (generations(tree).newest(), generations(tree).reason(1)) == (1, {})
+    assert generations(tree).ensure(CUT) == 2
+
+
+def test_lost_reply(tree, fault):
+    """A link that was made although it reported an error is no second generation."""
+    one = generations(tree)
+    real = one._files.claim
+    one._files.claim = lambda path, data: real(path, data) and real(path, data)
+    assert [one.advance(CUT), one.newest()] == [1, 1]
+    fault("link", errno.EPERM)
+    assert generations(tree, "n").newest() == 1
