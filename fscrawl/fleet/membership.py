@@ -77,8 +77,7 @@ class Membership:
         self._watch = watch
         self._counters = counters
         self._warn = warn
-        self._reason = {"reason": "refresh", "before": refresh_before} if refresh_before else None
-        self._reason = self._reason or ({"reason": "reseed"} if reseed else None)
+        self._reseed = reseed
         machinery = Machinery(tree)
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
@@ -88,7 +87,7 @@ class Membership:
         self._machinery = machinery
         self._generations = Generations(tree.files)
         self._generation = 0
-        self._refresh_before = ""
+        self._refresh_before = refresh_before
         self.rules = Rules.of(watch, tree.record, 0)
         self.ledger = Ledger(
             machinery,
@@ -170,10 +169,13 @@ class Membership:
             self._warn(f".fscrawl is new, and pages are stored: waiting {wait_s:.0f} s for machines of the old one")
 
     def _begin_generation(self) -> None:
-        """Find the generation; begin a new one if a user asked for it."""
+        """Begin a new generation if a user asked for it; find the newest."""
+        if self._refresh_before:  # all machines that are told the same time make one generation together
+            self._generations.ensure({"reason": "refresh", "before": self._refresh_before})
+        if self._reseed:
+            self._generations.advance({"reason": "reseed"})
         self._use_generation(self._generations.newest())
-        if self._reason is not None and self._generations.reason(self._generation) != self._reason:
-            self._use_generation(self._generations.advance(self._reason))
+        self.ledger.use(self.rules)
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
@@ -431,8 +433,10 @@ class Membership:
         self.fleet.dead_after_s = max(self.fleet.dead_after_s, fleet.dead_after)
 
     def _use_generation(self, generation: int) -> None:
-        if generation != self._generation:
-            self._refresh_before = str(self._generations.reason(generation).get("before", ""))
+        """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
+        for number in range(self._generation + 1, generation + 1):
+            before = str(self._generations.reason(number).get("before", ""))
+            self._refresh_before = max(self._refresh_before, before)
         self._generation = generation
         self.rules = Rules.of(self._watch, self._tree.record, generation)
 
