@@ -65,8 +65,8 @@ class ShardHolder(Protocol):
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
     ) -> None: ...
-    def mark_told(self, shard: int, key: str, depth: int) -> None: ...
-    def is_settled(self, shard: int, key: str, depth: int | None = None) -> bool: ...
+    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None: ...
+    def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
     def drop_settled(self) -> None: ...
     def let_go(self, shard: int) -> None: ...
     def in_flight_of(self, shard: int) -> int: ...
@@ -201,16 +201,15 @@ class Frontier:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
 
-    def mark_told(self, shard: int, key: str, depth: int) -> None:
+    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None:
         """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored."""
         held = self._held.get(shard)
         if held is not None:
-            held.table.told(urls.fingerprint(key), depth)
+            held.table.told(fingerprint, depth)
 
-    def is_settled(self, shard: int, key: str, depth: int | None = None) -> bool:
-        """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that depth."""
+    def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool:
+        """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that depth, too."""
         table = self._held[shard].table
-        fingerprint = urls.fingerprint(key)
         return table.settled(fingerprint) if depth is None else table.settled(fingerprint, depth)
 
     def drop_settled(self) -> None:

@@ -31,9 +31,9 @@ _KNOWN, _TOLD, _THERE = 1, 2, 4
 _ALL_STATES = (1 << _STATE_BITS) - 1
 _REST_OF_FINGERPRINT = (1 << (64 - _STATE_BITS)) - 1
 
-# In a deep table each entry has a number of 32 bits: the known depth, then the told depth.
-_NEVER = 0xFFFF
-DEEPEST = _NEVER - 1  # greater depths count as this one
+# In a deep table each entry has a number of 32 bits: the known depth, then the told depth. Greater depths count as
+# _DEEPEST; it also stands where there is no depth yet.
+_DEEPEST = 0xFFFF
 
 
 class UrlState(NamedTuple):
@@ -42,6 +42,11 @@ class UrlState(NamedTuple):
     known: int | None
     told: int | None
     there: bool
+
+
+def _pair(known: int, told: int) -> int:
+    """Give the number that holds two depths."""
+    return min(known, _DEEPEST) << 16 | min(told, _DEEPEST)
 
 
 class UrlTable:
@@ -76,17 +81,18 @@ class UrlTable:
 
     def known(self, fingerprint: int, depth: int) -> bool:
         """Take in that a URL is known at `depth`; tell whether that is news: it was not, or in a deep table deeper."""
-        return self._mark(fingerprint, _KNOWN, min(depth, DEEPEST) << 16 | _NEVER)
+        return self._mark(fingerprint, _KNOWN, depth, _DEEPEST)
 
     def told(self, fingerprint: int, depth: int) -> None:
         """Take in that a URL was told at `depth`."""
-        self._mark(fingerprint, _TOLD, _NEVER << 16 | min(depth, DEEPEST))
+        self._mark(fingerprint, _TOLD, _DEEPEST, depth)
 
     def mark_there(self, fingerprint: int) -> None:
         """Take in that the tree has a record of a URL."""
-        self._mark(fingerprint, _THERE, _NEVER << 16 | _NEVER)
+        self._mark(fingerprint, _THERE, _DEEPEST, _DEEPEST)
 
-    def _mark(self, fingerprint: int, state: int, depths: int) -> bool:
+    def _mark(self, fingerprint: int, state: int, known: int, told: int) -> bool:
+        """Set a bit of state, and lower the depths; tell whether anything changed."""
         number = fingerprint >> self._shift
         bucket = self._buckets[number]
         entry = (fingerprint & _REST_OF_FINGERPRINT) << _STATE_BITS
@@ -94,22 +100,23 @@ class UrlTable:
         if index < len(bucket):
             found = bucket[index]
             if found - entry <= _ALL_STATES:
-                news = not found & state
-                if news:
-                    bucket[index] = found | state
-                return self._lower(number, index, depths) or news if self.deep else news
+                lower = self.deep and self._lower(number, index, known, told)
+                if found & state:
+                    return lower
+                bucket[index] = found | state
+                return True
         bucket.insert(index, entry | state)
         if self.deep:
-            self._depths[number].insert(index, depths)
+            self._depths[number].insert(index, _pair(known, told))
         self._size += 1
         if self._size > self._limit:
             self._cut()
         return True
 
-    def _lower(self, number: int, index: int, depths: int) -> bool:
+    def _lower(self, number: int, index: int, known: int, told: int) -> bool:
         """Keep the lesser of the depths; tell whether one fell."""
         before = self._depths[number][index]
-        after = min(before >> 16, depths >> 16) << 16 | min(before & _NEVER, depths & _NEVER)
+        after = _pair(min(before >> 16, known), min(before & _DEEPEST, told))
         self._depths[number][index] = after
         return after != before
 
@@ -135,14 +142,14 @@ class UrlTable:
         state, depths = self._look_up(fingerprint)
         return UrlState(
             depths >> 16 if state & _KNOWN else None,
-            depths & _NEVER if state & _TOLD else None,
+            depths & _DEEPEST if state & _TOLD else None,
             bool(state & _THERE),
         )
 
-    def settled(self, fingerprint: int, depth: int = _NEVER) -> bool:
+    def settled(self, fingerprint: int, depth: int = _DEEPEST) -> bool:
         """Tell whether nothing is left to do for a URL. `depth`: ask as if it were known at that depth, too."""
         state, depths = self._look_up(fingerprint)
-        return bool(state & _TOLD) and (depths & _NEVER) <= min(depths >> 16, depth)
+        return bool(state & _TOLD) and (depths & _DEEPEST) <= min(depths >> 16, depth)
 
     def _look_up(self, fingerprint: int) -> tuple[int, int]:
         """Give the state bits of a URL and its depths, 0 and 0 if nothing is known of it."""
@@ -169,7 +176,7 @@ class UrlTable:
         if self.deep:
             assert known is not None
             assert told is not None
-            depths = [min(k, DEEPEST) << 16 | min(t, DEEPEST) for k, t in zip(known, told, strict=True)]
+            depths = list(map(_pair, known, told, strict=True))
         start = 0
         while start < len(fingerprints):
             number = fingerprints[start] >> self._shift
@@ -183,8 +190,8 @@ class UrlTable:
         entries = [(each & _REST_OF_FINGERPRINT) << _STATE_BITS | _KNOWN | _TOLD for each in fingerprints]
         if bucket and bucket[-1] | _ALL_STATES >= entries[0]:
             for fingerprint, pair in zip(fingerprints, depths, strict=True):
-                self._mark(fingerprint, _KNOWN, pair | _NEVER)
-                self._mark(fingerprint, _TOLD, pair | _NEVER << 16)
+                self.known(fingerprint, pair >> 16)
+                self.told(fingerprint, pair & _DEEPEST)
             return
         bucket.extend(entries)
         if self.deep:
