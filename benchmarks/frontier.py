@@ -109,7 +109,7 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
         "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before,
         "added": count / added_s,
     }
-    assert frontier.seen == frontier.pending == count
+    assert frontier.known == frontier.pending == count
     again = min(count, 500_000)
     figures["seen"] = again / _add(frontier, links(0, again, hosts), new=False)
     fetches = min(_FETCHES, count)

@@ -131,7 +131,7 @@ def _store(tasks: list[PageTask], answers: list[Fetched], found: list[links.Pars
 
 
 def _worker(tasks: list[PageTask], site: corpus.Site, root: Path) -> float:
-    config = worker.CrawlConfig(_SETTINGS, frozenset({site.url}))
+    config = worker.CrawlConfig(_SETTINGS, frozenset({site.url}), "0" * 16)
     whole = worker.Worker(_tree(root), config, THREADS)
     whole.do(RobotsTask(tasks[0].url, site.host, 1))
     seconds, outcomes = _timed(whole.do, tasks)

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from fscrawl.errors import NotATreeError, RecordError, TreeError
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
-from fscrawl.storage.creation import create, state_of
+from fscrawl.storage.creation import create, state_of, wait_for_deletion
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import (
     ERRS,
@@ -59,6 +59,7 @@ __all__ = [
     "kept_seeds",
     "kept_settings",
     "state_of",
+    "wait_for_deletion",
 ]
 
 

@@ -29,10 +29,14 @@ from fscrawl.store import Tree
 
 @dataclass(frozen=True, slots=True)
 class CrawlConfig:
-    """What a worker must know of the crawl. It is sent to the worker processes, again after each edit."""
+    """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
+
+    term       digest of all that decides which links are followed; outcomes carry it. Another term makes other workers
+    """
 
     settings: Settings
     seeds: frozenset[str]
+    term: str
 
     def scope(self) -> Scope:
         return Scope(self.settings.crawl, self.seeds)
@@ -53,7 +57,7 @@ class Worker:
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
         """
-        self._context = Context(tree, config.settings, config.scope(), threads, permit, on_answer)
+        self._context = Context(tree, config.settings, config.scope(), config.term, threads, permit, on_answer)
         writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._refreshes = RefreshHandler(self._context, writer, self._pages)
@@ -81,9 +85,10 @@ class Worker:
     def _page(self, task: PageTask, begun_at: float) -> Outcome:
         if class_ := task.flags.given_up:
             return self._pages.give_up(task, class_, begun_at)
-        if task.check and self._pages.is_settled(task):
-            return self._pages.report_known(task)
         if task.flags.refresh:
             return self._refreshes.fetch(task, begun_at)
+        known = self._pages.look_up(task) if task.check else None
+        if known is not None:
+            return known
         handler = self._sitemaps if task.flags.sitemap else self._pages
         return handler.fetch(task, begun_at)

@@ -6,6 +6,7 @@ import argparse
 import gc
 import multiprocessing
 import time
+from dataclasses import replace
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,27 +69,40 @@ def _warm_up() -> None:
 def run(options: argparse.Namespace) -> int:
     _warm_up()
     from fscrawl.engine.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
+    from fscrawl.engine.rejoin import run_until_over  # noqa: PLC0415
 
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
     progress = Progress(mode, verbose=options.verbose)
-    given = _given_seeds(options, progress)
-    tree, chosen = _open_or_create(options, given, progress)
-    probe(tree, progress.warn)
-    seeds = _seeds_of(tree, given, progress)
-    if chosen.politeness.user_agent == settings.USER_AGENT:
-        progress.warn(f"politeness.user_agent has no contact address; please add yours in {tree.root}/crawl.toml")
-    machine_options = Options(
+    how = Options(
         options.workers,
         options.threads,
         reseed=options.reseed,
         follow=options.follow,
         refresh_before=_refresh_before(options.refresh),
     )
+    given = _given_seeds(options, progress)
+    tree, chosen, seeds = _prepare(options.root, options.set, given, progress)
+    if chosen.politeness.user_agent == settings.USER_AGENT:
+        progress.warn(f"politeness.user_agent has no contact address; please add yours in {tree.root}/crawl.toml")
     gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
-    result = Machine(tree, chosen, seeds, progress, machine_options).run()
+
+    def rejoin() -> Machine:
+        store.wait_for_deletion(options.root)
+        return Machine(*_prepare(options.root, [], [], progress), progress, replace(how, reseed=False))
+
+    result = run_until_over(Machine(tree, chosen, seeds, progress, how), rejoin, progress)
     print(_summary(tree.root, result))
     return result.exit_code
+
+
+def _prepare(
+    root: Path, assignments: list[str], given: list[str], progress: Progress
+) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
+    """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
+    tree, chosen = _open_or_create(root, assignments, given, progress)
+    probe(tree, progress.warn)
+    return tree, chosen, _seeds_of(tree, given, progress)
 
 
 def _refresh_before(age: str | None) -> str:
@@ -121,21 +135,20 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
 
 
 def _open_or_create(
-    options: argparse.Namespace, given: list[str], progress: Progress
+    root: Path, assignments: list[str], given: list[str], progress: Progress
 ) -> tuple[store.Tree, settings.Settings]:
-    root: Path = options.root
     state = store.state_of(root)
     if state == "tree":
         if store.is_stopped(root):
             raise UsageError(f"{root}/{store.STOP}: no machine may run; to go on:  fscrawl resume --root {root}")
-        if options.set:
+        if assignments:
             raise UsageError(f"--set is only for a new tree; edit the settings of this one in {root}/{settings.FILE}")
     elif state == "nothing" and not given:
         raise UsageError(f"{root} does not exist; to make a new tree, give --seed URL or --seeds FILE")
     elif state == "directory" and not given:
         raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, give --seed URL")
     else:
-        _create(root, settings.apply(settings.Settings(), options.set), given)
+        _create(root, settings.apply(settings.Settings(), assignments), given)
     tree = store.Tree(root, new_machine_id())
     chosen = read_settings(tree, progress.warn)
     tree.files.fsync = chosen.store.fsync

@@ -23,7 +23,7 @@ from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.engine.worker_process import WorkerSetup
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, TreeError
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
@@ -125,7 +125,8 @@ class Machine:
         self._pool: Pool
 
     @property
-    def _counts(self) -> Counts:
+    def counts(self) -> Counts:
+        """What this run has done so far."""
         return self._bookkeeper.counts
 
     @property
@@ -133,7 +134,10 @@ class Machine:
         return self._edits.settings
 
     def run(self) -> Result:
-        """Crawl until the end; TreeError if the tree cannot be used any more (what is stored stays)."""
+        """Crawl until the end; TreeError if the tree cannot be used any more (what is stored stays).
+
+        MemoryGone if `.fscrawl` was deleted or replaced: then the command should go on with another machine.
+        """
         began = time.monotonic()
         with self._watchdog:
             self._pool = self._new_pool()
@@ -147,12 +151,16 @@ class Machine:
                 self._tree_error = error
             self._pool.close()
         self._frontier.close()
+        self.counts.cut += self._frontier.cut
+        cause = self._membership.cause_of(self._tree_error) if self._tree_error else None
+        if isinstance(cause, MemoryGone) and not self._interrupts:
+            raise cause  # the progress line goes on
         self._show(last=True)
-        if self._tree_error is not None:
+        if cause is not None:
             if not self._interrupts:
-                raise self._tree_error
-            self._progress.warn(str(self._tree_error))
-        return Result(self._counts, self._exit_code(), time.monotonic() - began, self._stop_reason())
+                raise cause
+            self._progress.warn(str(cause))
+        return Result(self.counts, self._exit_code(), time.monotonic() - began, self._stop_reason())
 
     def _new_pool(self) -> Pool:
         settings = self._settings
@@ -187,7 +195,7 @@ class Machine:
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_INTERRUPTED
-        there = self._edits.stopped or self._counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
+        there = self._edits.stopped or self.counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
         return EXIT_OK if there else EXIT_UNUSABLE_RESULT
 
     def _stop_reason(self) -> str | None:
@@ -201,7 +209,7 @@ class Machine:
 
     def _beat(self) -> Beat:
         """Give the counters of a heartbeat; called from the thread that beats."""
-        counts = self._counts
+        counts = self.counts
         return Beat(
             pages=counts.pages,
             bytes=counts.bytes,
@@ -271,7 +279,7 @@ class Machine:
         if limit is None:
             return float("inf")
         elsewhere = self._membership.pages_elsewhere() - self._elsewhere_before
-        return limit - self._stored_before - elsewhere - self._counts.pages
+        return limit - self._stored_before - elsewhere - self.counts.pages
 
     def _may_dispatch(self) -> bool:
         if self._outage.is_on or self._membership.fenced:
@@ -309,14 +317,13 @@ class Machine:
         return min(max(next_at - time.monotonic(), 0.0), _LONGEST_WAIT_S)
 
     def _show(self, *, last: bool = False) -> None:
-        counts = self._counts
+        counts = self.counts
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
         counts.hosts = len(self._frontier.scheduler)
         counts.reseeding = self._membership.reseeding
         counts.state = self._state()
         if last:
-            counts.cut += self._frontier.cut
             self._progress.close(counts)
         else:
             self._progress.show(counts)

@@ -3,6 +3,7 @@
     count      the figures of the progress line and of the heartbeat
     judge      does the host answer? If many do not: is the network of this machine gone?
     discover   what was found goes to the frontier, or to the machine that holds its shard
+    tell       then the log says that the links of the page, or its failure, are known
     finish     the frontier gets the task back; before that, a task that needs another attempt becomes pending again
 
 Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it.
@@ -88,8 +89,7 @@ class Bookkeeper:
             case Unchanged():
                 self._unchanged(answer)
             case Known():
-                self._discover(answer.task, answer.links, answer.cut, answer.sitemaps)
-                self._frontier.finish(answer.task, None)
+                self._known(answer)
             case FailedForNow():
                 self._failed_for_now(answer)
             case FailedForGood():
@@ -116,14 +116,25 @@ class Bookkeeper:
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
         self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
-        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "stored")
+        self._membership.told(task, outcome.term)
+        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "stored", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
         self._discover(outcome.task, outcome.links, outcome.cut)
-        self._frontier.finish(outcome.task, outcome.exchange.asked_at)
+        self._membership.told(outcome.task, outcome.term)
+        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=True)
+
+    def _known(self, outcome: Known) -> None:
+        task = outcome.task
+        if outcome.failed_at:
+            self._membership.failed(task, outcome.failed_at)
+        elif outcome.term:
+            self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
+            self._membership.told(task, outcome.term)
+        self._frontier.finish(task, None, told=bool(outcome.failed_at or outcome.term))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -145,7 +156,8 @@ class Bookkeeper:
             self._frontier.scheduler.give_up(task.host, outcome.class_)
         else:
             self.counts.errors[outcome.class_] += 1
-        self._frontier.finish(task, exchange.asked_at if exchange else None)
+            self._membership.failed(task, outcome.failed_at)
+        self._frontier.finish(task, exchange.asked_at if exchange else None, told=True)
 
     def _robots_known(self, outcome: RobotsKnown) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -165,27 +177,32 @@ class Bookkeeper:
             self._frontier.give_back(outcome.task)
         self._end_undone(outcome.task, outcome.asked_at)
 
-    def _end_undone(self, task: Task, asked_at: float | None) -> None:
-        """End a task that no worker has done."""
+    def _end_undone(self, task: Task, asked_at: float | None, *, told: bool = False) -> None:
+        """End a task that no worker has done. `told`: as for `Frontier.finish`."""
         if isinstance(task, ProbeTask):
             self.probes_in_flight -= 1
         else:
-            self._frontier.finish(task, asked_at)
+            self._frontier.finish(task, asked_at, told=told)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
         tree_error = None
+        told = False
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
         elif isinstance(task, PageTask):
             failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
             self.counts.errors[failure.class_] += 1
             self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
+            record = error_record(task, failure, self._tree.machine)
             try:
-                self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
+                self._tree.put_error(task.host, record)
             except TreeError as error:
                 tree_error = error
-        self._end_undone(task, time.monotonic())
+            else:
+                self._membership.failed(task, record.failed_at)
+                told = True
+        self._end_undone(task, time.monotonic(), told=told)
         return tree_error
 
     # -- what they have in common

@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from fscrawl.util.terminal import plain
@@ -47,6 +47,11 @@ class Counts:
     errors: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
 
+    def after(self, before: Counts) -> Counts:
+        """Give the sum with the counts of the runs before; what is left to do is as it is now."""
+        done = ("pages", "redirects", "skipped", "unchanged", "bytes", "retried", "errors", "cut")
+        return replace(self, **{name: getattr(self, name) + getattr(before, name) for name in done})
+
 
 class Progress:
     """Shows `Counts` as they change, on `stream`; `mode`: "line" | "json" | "quiet"."""
@@ -58,6 +63,7 @@ class Progress:
         self._bar: Any = None
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
+        self._before: Counts | None = None
         if mode == "line" and self._stream.isatty():
             from tqdm import tqdm  # noqa: PLC0415 - slow to load, and only a terminal needs it
 
@@ -67,11 +73,20 @@ class Progress:
 
     def show(self, counts: Counts) -> None:
         """Show how far the crawl is, if the next line is due."""
+        counts = self.whole(counts)
         if self._bar is not None:
             self._bar.set_postfix_str(_summary(counts), refresh=False)
             self._bar.update(counts.pages - self._bar.n)
         elif self._mode != "quiet" and time.monotonic() - self._shown >= _LINE_EVERY_S:
             self._print_progress(counts)
+
+    def carry(self, counts: Counts) -> None:
+        """A run has ended, and the next one begins: go on counting from here."""
+        self._before = self.whole(counts)
+
+    def whole(self, counts: Counts) -> Counts:
+        """Give what all runs of this command have done. `counts`: of the present one."""
+        return counts if self._before is None else counts.after(self._before)
 
     def _print_progress(self, counts: Counts) -> None:
         now = time.monotonic()
@@ -113,7 +128,7 @@ class Progress:
             self.show(counts)
             self._bar.close()
         elif self._mode == "json":
-            self._print_json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
+            self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _print_json(self, event: str, **facts: Any) -> None:
         print(json.dumps({"event": event, **facts}), file=self._stream, flush=True)

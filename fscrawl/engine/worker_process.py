@@ -205,15 +205,17 @@ class _WorkerProcess:
         """Give the answer to a task that failed by a defect of fscrawl."""
         message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         exchange = Exchange(time.monotonic(), "unknown")
+        failed_at = ""
         if isinstance(task, ProbeTask):
             return Probed(task, exchange, "internal", message)
         if isinstance(task, PageTask):
             record = error_record(task, Failed("internal", message, retry=False), self._setup.machine)
+            failed_at = record.failed_at
             try:
                 self._tree.put_error(task.host, record)
             except TreeError as tree_error:
                 return TreeUnusable(task, tree_error)
-        return FailedForGood(task, exchange, "internal", message)
+        return FailedForGood(task, exchange, "internal", message, failed_at=failed_at)
 
     # -- answers
 

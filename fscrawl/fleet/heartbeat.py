@@ -209,7 +209,7 @@ class Heartbeat:
                 self._write(beat)
                 confirmed = self._confirm()
             except FscrawlError as error:
-                self.trouble = self._cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
+                self.trouble = self.cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
                 pause_s = min(pause_s, _AGAIN_S)
             else:
                 self.trouble = None
@@ -220,9 +220,9 @@ class Heartbeat:
             self._wake.wait(pause_s)
             self._wake.clear()
 
-    def _cause_of(self, error: FscrawlError) -> FscrawlError:
-        """Give the reason of an error: a log that is missing may be missing with all of `.fscrawl`."""
-        if isinstance(error, TreeError) and error.is_missing:
+    def cause_of(self, error: FscrawlError) -> FscrawlError:
+        """Give the reason of an error: a file that is missing may be missing with all of `.fscrawl`."""
+        if isinstance(error, TreeError) and not error.retry:
             try:
                 self._confirm()
             except FscrawlError as cause:

@@ -63,20 +63,25 @@ def format_line(line: Line) -> bytes:
     >>> format_line(Told(7, "599370d5687c3fd078c314ad", 1, "0123456789abcdef", "2026-01-02T03:04:05.678Z"))
     b't 599370d5687c3fd078c314ad 1 0123456789abcdef e2026-01-02T03:04:05.678Z\\n'
     """
-    text = _text_of(line)
-    if not (text.isascii() and text.isprintable()) or _value_of(line.shard, text) != line:
+    text, blanks = _text_of(line)
+    if not text.isascii() or not text.isprintable() or text.count(" ") != blanks:
         raise ValueError(f"a log cannot hold {line}")
     return f"{text}\n".encode("ascii")
 
 
-def _text_of(line: Line) -> str:
+def _text_of(line: Line) -> tuple[str, int]:
+    """Give a line's text, and how many blanks should be in it."""
     if isinstance(line, Found):
-        flags = "" if line.flags is NO_FLAGS else f" {format_flags(line.flags)}"
-        return f"u {line.depth} {line.referrer or _NO_REFERRER} {line.url}{flags}"
+        if not line.url.startswith(_SCHEMES) or line.referrer == _NO_REFERRER:
+            raise ValueError(f"a log cannot hold {line}")
+        text = f"u {line.depth} {line.referrer or _NO_REFERRER} {line.url}"
+        return (text, 3) if line.flags is NO_FLAGS else (f"{text} {format_flags(line.flags)}", 4)
     if isinstance(line, Told):
-        failed = f" {_FAILED}{line.failed_at}" if line.failed_at else ""
-        return f"t {line.key} {line.depth} {line.term}{failed}"
-    return f"s {line.generation}"
+        if not is_key(line.key) or not line.term:
+            raise ValueError(f"a log cannot hold {line}")
+        text = f"t {line.key} {line.depth} {line.term}"
+        return (f"{text} {_FAILED}{line.failed_at}", 4) if line.failed_at else (text, 3)
+    return f"s {line.generation}", 1
 
 
 def parse_line(shard: int, line: bytes) -> Line:

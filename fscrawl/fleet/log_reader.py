@@ -1,58 +1,132 @@
-"""The reading end of all machines' logs."""
+"""The reading end of all machines' logs (their layout: `blocks`).
+
+Vocabulary:
+  live reading   following the logs of other machines, block by block
+  cut            a log holds less than it should (`log_walk`). A look that is out of date shows the same, so the caller
+                 waits before it believes
+  place          how far a log was read
+
+Promise: the lines of a block are given whole or not at all, and in the log's order. Nothing is gone over unless it was
+reported as a cut and `accept` was called, or the next segment says that it does not count. A block may be given twice
+if an append failed and had in fact been made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from typing import NamedTuple
+from typing import TypeVar
 
 from fscrawl.fleet.lines import Line
+from fscrawl.fleet.log_walk import Cut, Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import LogFiles
 
+__all__ = ["Cut", "LogReader"]
 
-class Cut(NamedTuple):
-    """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is."""
-
-    machine: str
-    expected: Place
-    found: Place | None
+_BEGINNING = Place(0, 0)
+T = TypeVar("T")
 
 
 class LogReader:
     """Reads logs.
 
+    machine   whose reader this is
     places    where the live reading of each log of other machines is; (0, 0) for those that are not named
     needed    shards that some head named
     """
 
-    def __init__(self, files: LogFiles, machine: str) -> None:  # noqa: ARG002
+    def __init__(self, files: LogFiles, machine: str) -> None:
+        self.machine = machine
         self.places: dict[str, Place] = {}
         self.needed: set[int] = set()
-        raise NotImplementedError
+        self._files = files
+        self._live: dict[str, Cut] = {}
+        self._past: dict[str, Cut] = {}
+        self._resume: dict[str, Place] = {}  # behind the damage of a live cut
+        self._forgiven: dict[str, Place] = {}  # up to there, cuts were accepted
+        self._head_bytes: dict[str, int] = {}  # that the next head of a log may have
 
     @property
     def cuts(self) -> dict[str, Cut]:
         """Logs that hold less than was read, asked for, or promised by the next segment, by machine.
 
-        A log that is whole at a later look is not there any more. The caller waits before it believes.
+        A log that is whole at a later look is not there any more.
         """
-        raise NotImplementedError
+        return {**self._past, **self._live}
 
     def read(self, machine: str, shards: Container[int], *, until: Place | None = None) -> Iterator[Line]:
         """Read the new whole blocks of a log; give their lines of `shards`, and move its place on.
 
+        Of `shards` the writer's own lines are given, too: a former holder may write some late.
         `until`: where its writer says that it ends. Nothing behind it is read, and no listing is needed.
         """
-        raise NotImplementedError
+        begin = self.places.get(machine, _BEGINNING)
+        if until is not None and until <= begin and machine not in self._live:
+            return
+        end = None if until is None else max(until, begin)
+        walk = self._walk(machine, shards, begin, end, skips=False)
+        for lines in walk.blocks():
+            yield from lines
+            self.places[machine] = walk.place
+        if walk.place > begin:
+            self.places[machine] = walk.place
+        self._head_bytes[machine] = walk.head_bytes
+        _put(self._live, machine, walk.cut)
+        _put(self._resume, machine, walk.resume)
 
     def read_shards(self, machine: str, shards: Container[int], start: Place, end: Place) -> Iterator[Line]:
-        """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place."""
-        raise NotImplementedError
+        """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place.
+
+        What is missing is reported and gone over.
+        """
+        walk = self._walk(machine, shards, start, end, skips=True)
+        if start < end:
+            for lines in walk.blocks():
+                yield from lines
+        known = self._past.get(machine)
+        if walk.cut is not None or (known is not None and start <= (known.found or start) and known.expected <= end):
+            _put(self._past, machine, walk.cut)
+
+    def _walk(self, machine: str, shards: Container[int], begin: Place, end: Place | None, *, skips: bool) -> Walk:
+        forgiven = self._forgiven.get(machine, _BEGINNING)
+        walk = Walk(self._files, machine, shards, self.needed, begin, end, forgiven=forgiven, skips=skips)
+        walk.head_bytes = self._head_bytes.get(machine, walk.head_bytes)
+        return walk
 
     def accept(self, machine: str) -> None:
-        """Believe the cut of a log: go on with what is there. What is missing is not reported again."""
-        raise NotImplementedError
+        """Believe the cuts of a log: live reading goes on with what is there, and they are not reported again."""
+        live = self._live.pop(machine, None)
+        resume = self._resume.pop(machine, None)
+        past = self._past.pop(machine, None)
+        for cut in (live, past):
+            if cut is not None:
+                self._forgiven[machine] = max(cut.expected, self._forgiven.get(machine, _BEGINNING))
+        if live is not None:
+            place = self.places.get(machine, _BEGINNING)
+            self.places[machine] = resume or _what_is_there(live, place)
 
     def end_of(self, machine: str) -> Place:
         """Give the end of a log by names and sizes now. It may lie within a block that is not whole."""
-        raise NotImplementedError
+        last = max(self._files.log_segments(machine), default=0)
+        size = self._files.segment_size(machine, last)
+        while (more := self._files.segment_size(machine, last + 1)) is not None:  # the listing may be out of date
+            last, size = last + 1, more
+        return Place(last, size or 0)
+
+
+def _what_is_there(cut: Cut, place: Place) -> Place:
+    """Say where reading goes on after a cut without damage."""
+    if cut.found is None:
+        return _BEGINNING
+    if cut.found.segment > place.segment:
+        return cut.found
+    if cut.expected.segment > place.segment:
+        return Place(cut.expected.segment, 0)
+    return min(place, cut.found)
+
+
+def _put(values: dict[str, T], machine: str, value: T | None) -> None:
+    if value is None:
+        values.pop(machine, None)
+    else:
+        values[machine] = value

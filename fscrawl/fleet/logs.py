@@ -15,7 +15,18 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from fscrawl.storage.append_log import Log
-from fscrawl.storage.layout import FEED, MACHINES, feed_of, feed_path, heartbeat_path, machine_of
+from fscrawl.storage.layout import (
+    FEED,
+    LOG,
+    MACHINES,
+    feed_of,
+    feed_path,
+    heartbeat_path,
+    log_directory,
+    log_path,
+    log_segment_of,
+    machine_of,
+)
 from fscrawl.store import Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -68,6 +79,35 @@ class LogFiles(Protocol):
 
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         """Make a call that raises OSError again and again, within the limits of the tree."""
+
+
+class TreeLogs:
+    """The logs of a tree's machines: `LogFiles`."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._files = tree.files
+
+    def log_machines(self) -> list[str]:
+        return [name for name in self._files.names(LOG) if not name.startswith(".")]
+
+    def log_segments(self, machine: str) -> list[int]:
+        segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))
+        return sorted(segment for segment in segments if segment is not None)
+
+    def segment_size(self, machine: str, segment: int) -> int | None:
+        return self._files.size_if_there(log_path(machine, segment))
+
+    def open_segment(self, machine: str, segment: int) -> SegmentView | None:
+        return self._files.segment_view(log_path(machine, segment))
+
+    def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
+        return self._files.segment_end(log_path(machine, segment))
+
+    def remove_segment(self, machine: str, segment: int) -> None:
+        self._files.remove(log_path(machine, segment))
+
+    def retry_log(self, machine: str, call: Callable[[], T]) -> T:
+        return self._files.retrying(self._files.absolute(log_directory(machine)), call)
 
 
 class Logs:

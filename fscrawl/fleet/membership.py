@@ -24,8 +24,8 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.hearing import Hearing
+from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
@@ -219,7 +219,14 @@ class Membership:
 
         Raises MemoryGone if it is surely another one.
         """
-        return self._anchor.check() and self.ledger.check()
+        if not self._anchor.check():
+            return False
+        self.ledger.check()
+        return True
+
+    def cause_of(self, error: FscrawlError) -> FscrawlError:
+        """Give the reason of an error: files may be missing because all of `.fscrawl` was deleted."""
+        return self._heart.cause_of(error) if hasattr(self, "_heart") else error
 
     # -- what the main loop asks
 

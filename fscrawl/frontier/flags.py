@@ -9,7 +9,8 @@ a word without a blank, which is part of format 1; most URLs have none, and then
     gave-up=<class>         given_up     its host was given up: do not ask it, but write the failure down. This word
                                          never leaves the machine
 
-`again=` and `gave-up=` may be followed by ",sitemap" or ",sitemap-part": a failed sitemap is still a sitemap.
+`gave-up=` may be followed by ",again=<failed_at>", and both by ",sitemap" or ",sitemap-part": a failed sitemap is still
+a sitemap.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Flags:
 
     def with_host_given_up(self, class_: str) -> Flags:
         """Give the flags of a URL whose host was given up with failures of `class_`."""
-        return Flags(self.sitemap, given_up=class_)
+        return Flags(self.sitemap, self.retry_of, given_up=class_)
 
     def __reduce__(self) -> tuple[object, tuple[str]] | str:
         """Pickle shortly, and so that `NO_FLAGS` is the same object in every process."""
@@ -65,11 +66,10 @@ def parse_flags(word: str) -> Flags:
         return whole
     last = word.rpartition(",")[2]
     sitemap = last if last in (SITEMAP, SITEMAP_PART) else ""
-    name, _, value = word.partition(",")[0].partition("=")
-    if name == "again" and value:
-        return Flags(sitemap, retry_of=value)
-    if name == "gave-up" and value:
-        return Flags(sitemap, given_up=value)
+    values = {name: value for name, _, value in (part.partition("=") for part in word.split(","))}
+    retry_of, given_up = values.get("again", ""), values.get("gave-up", "")
+    if retry_of or given_up:
+        return Flags(sitemap, retry_of, given_up=given_up)
     return _WHOLE_WORDS[sitemap]
 
 
@@ -81,10 +81,9 @@ def format_flags(flags: Flags) -> str:
     """
     if flags.refresh:
         return "refresh"
-    if flags.retry_of:
-        word = f"again={flags.retry_of}"
-    elif flags.given_up:
-        word = f"gave-up={flags.given_up}"
-    else:
-        return flags.sitemap
-    return f"{word},{flags.sitemap}" if flags.sitemap else word
+    words = (
+        f"gave-up={flags.given_up}" if flags.given_up else "",
+        f"again={flags.retry_of}" if flags.retry_of else "",
+        flags.sitemap,
+    )
+    return ",".join(filter(None, words))

@@ -1,13 +1,14 @@
-"""What to fetch next: which URLs were seen, which are pending, and when each host may be asked again.
+"""What to fetch next: which URLs are known, which are pending, and when each host may be asked again.
 
 Vocabulary:
-  seen        every URL that was added once, or that the tree holds already; it is handed out once
+  known, told, there, settled
+              see `url_table`; a known URL is handed out until it is told
   pending     added and not yet handed out: in the queue of its host, or a retry that waits for its time
   in flight   handed out, and not yet reported back
   shard       a part of all URLs. This machine holds some; a URL of another shard is not its business
 
 The frontier is a door over four parts. Each does one job, and none knows of this module:
-  shards      which shards are held, which URLs of them were seen, and where a URL belongs
+  shards      which shards are held, what is known of their URLs, and where a URL belongs
   hosts       the hosts that were met, each with the queue of its pending URLs
   scheduler   whose turn it is: delays, rests, robots.txt first, giving hosts up
   retries     tasks that failed and come back later
@@ -15,9 +16,10 @@ The frontier is a door over four parts. Each does one job, and none knows of thi
 Who drives it: the engine, from its main loop. It takes tasks and brings them back here, and reports to `scheduler` how
 exchanges went. The fleet's membership sees only `ShardHolder`: it takes shards on, fills them, and lets them go.
 
-Promise: no URL is handed out twice unless it is retried or given back, or a user asks for another try or a refresh; two
-tasks of a host are at least its delay apart, counted from the moment when the earlier request was surely with the
-server; hosts take turns by earliest allowed time, so a large host never starves the rest. Times are monotonic seconds
+Promise: no URL is fetched twice unless it is retried or given back, or a user asks for another try or a refresh. What
+the tree has a record of already is handed out with `check`: a worker tells its links or its failure from the record.
+Two tasks of a host are at least its delay apart, counted from the moment when the earlier request was surely with the
+server. Hosts take turns by earliest allowed time, so a large host never starves the rest. Times are monotonic seconds
 and come in as arguments.
 """
 
@@ -25,12 +27,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, KeysView
+from collections.abc import Collection, KeysView, Sequence
 from typing import Protocol
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
@@ -38,6 +40,7 @@ from fscrawl.frontier.retries import Retries
 from fscrawl.frontier.shards import Location, Shard, Shards
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.url_table import UrlState, UrlTable
 
 
 class ShardHolder(Protocol):
@@ -51,13 +54,25 @@ class ShardHolder(Protocol):
     def idle(self) -> bool: ...
     def location(self, url: str) -> Location: ...
     def holds(self, shard: int) -> bool: ...
-    def hold(self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0) -> object: ...
+    def hold(
+        self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0, deep: bool | None = None
+    ) -> object: ...
     def learn_stored(self) -> None: ...
+    def load(
+        self,
+        shard: int,
+        fingerprints: Sequence[int],
+        known: Sequence[int] | None = None,
+        told: Sequence[int] | None = None,
+    ) -> None: ...
+    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None: ...
+    def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
+    def drop_settled(self) -> None: ...
     def let_go(self, shard: int) -> None: ...
     def in_flight_of(self, shard: int) -> int: ...
     def add(
         self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
-    ) -> bool: ...
+    ) -> bool | None: ...
     def rest(self, name: str, until: float) -> None: ...
     def rests(self, now: float) -> dict[str, float]: ...
     def forget_past_rests(self, now: float) -> None: ...
@@ -85,7 +100,7 @@ class Frontier:
         self._by_name = self._hosts.by_name
         self._held = self._shards.held
         self._retries = Retries()
-        self.scheduler = HostScheduler(settings, self._hosts)
+        self.scheduler = HostScheduler(settings, self._hosts, self._shards)
         self.cut = self.scheduler.cut  # URLs left out, by the limit that did it
 
     def use(self, settings: Settings) -> None:
@@ -100,23 +115,32 @@ class Frontier:
 
     def add(
         self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
-    ) -> bool:
-        """Make a normal form pending unless it was seen or is beyond a limit; tell whether it now is.
+    ) -> bool | None:
+        """Take in that a normal form is known at `depth`; tell whether that is news, so that the logs must have it.
 
-        A URL that is to be retried or refreshed is made pending although it was seen.
+        News is a URL that was not known, or in a deep shard a shorter way to it. What is news becomes pending, unless
+        it is pending or in flight already. A URL that is to be retried or refreshed becomes pending, too, and counts
+        as news. A URL beyond `max_depth` is left out (False). One beyond `max_hosts_per_domain` is left out, too, and
+        is not remembered (None): it is for the caller to remember whether the logs have it.
         """
         name, digest, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
         limit = self._settings.crawl.max_depth
         if limit is not None and depth > limit:
             self.cut["max_depth"] += 1
-            return False  # it does not count as seen: a shorter way to it may still be found
+            return False  # it does not count as known: a shorter way to it may still be found
         host = self._by_name.get(name) or self._meet(name, url, number, shard)
         if host is None:
             self.cut["max_hosts_per_domain"] += 1
-            return False
-        if not shard.seen.add(int.from_bytes(digest[:8])) and (flags is NO_FLAGS or not flags.wanted_again):
-            return False
+            return None
+        table = shard.table
+        fingerprint = int.from_bytes(digest[:8])
+        was_waiting = table.deep and _is_waiting(table.state(fingerprint))
+        news = table.known(fingerprint, depth)
+        if flags is not NO_FLAGS and flags.wanted_again:
+            news, was_waiting = True, False
+        if not news or was_waiting:
+            return news
         if flags.retry_of:
             self.scheduler.try_again(host)
         self._hosts.push(host, depth, referrer, url, flags)
@@ -154,13 +178,43 @@ class Frontier:
         """The shards held, as they are at any time."""
         return self._held.keys()
 
-    def hold(self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0) -> Shard:
+    def hold(
+        self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0, deep: bool | None = None
+    ) -> Shard:
         """Take a shard on. `taken_at`: when, if another machine had it before.
 
         Then its hosts may just have been asked: they rest for their delay first. For `check_s` seconds a listing may
-        not show all that was stored: until then, tasks say that a worker must look into the tree first.
+        not show all that was stored: until then, tasks say that a worker must look into the tree first. `deep`: keep
+        depths, as is needed with `max_depth`; None: as the settings say. A shard stays so until it is let go.
         """
-        return self._shards.hold(shard, taken_at, check_s)
+        if deep is None:
+            deep = self._settings.crawl.max_depth is not None
+        return self._shards.hold(shard, taken_at, check_s, deep=deep)
+
+    def load(
+        self,
+        shard: int,
+        fingerprints: Sequence[int],
+        known: Sequence[int] | None = None,
+        told: Sequence[int] | None = None,
+    ) -> None:
+        """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
+        self._held[shard].table.load(fingerprints, known, told)
+
+    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None:
+        """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored."""
+        held = self._held.get(shard)
+        if held is not None:
+            held.table.told(fingerprint, depth)
+
+    def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool:
+        """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that depth, too."""
+        table = self._held[shard].table
+        return table.settled(fingerprint) if depth is None else table.settled(fingerprint, depth)
+
+    def drop_settled(self) -> None:
+        """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
+        self.scheduler.drop_settled()
 
     def learn_stored(self) -> None:
         """After `hold`, with `partition = "url"`: ask again what is stored of the hosts that were met before."""
@@ -169,7 +223,7 @@ class Frontier:
                 self._shards.learn_stored(name)
 
     def let_go(self, shard: int) -> None:
-        """Forget all of a shard except what is in flight; its next holder reads it from the feeds."""
+        """Forget all of a shard except what is in flight; its next holder reads it from the logs."""
         self._shards.let_go(shard)
         if self._shards.by_url:
             self.scheduler.keep(lambda url: self.location(url).shard in self._held)
@@ -183,7 +237,9 @@ class Frontier:
     def _shard_of(self, task: Task) -> int:
         """Give a task's shard: without a hash where the host tells it."""
         host = self._by_name.get(task.host)
-        return self.location(task.url).shard if host is None or host.shard is None else host.shard
+        if host is not None and host.shard is not None:
+            return host.shard
+        return self._shards.number(task.host, task.key if isinstance(task, PageTask) else urls.key(task.url))
 
     def in_flight_of(self, shard: int) -> int:
         """Tell how many tasks of a shard, held or just let go, are in flight."""
@@ -204,8 +260,11 @@ class Frontier:
         self._shards.in_flight[shard] += 1
         if isinstance(task, RobotsTask):
             return task
-        check = task.flags is not NO_FLAGS or now < self._held[shard].check_until
-        return task if task.check == check else task._replace(check=check)
+        held = self._held[shard]
+        known, told, there = held.table.state(urls.fingerprint(task.key))
+        check = there or told is not None or task.flags is not NO_FLAGS or now < held.check_until
+        depth = known if known is not None and held.table.deep else task.depth
+        return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
 
     def next_at(self) -> float | None:
         """Give when `take` may next have a task, if it has none now; None: not before a task comes back."""
@@ -214,14 +273,25 @@ class Frontier:
 
     # -- tasks come back
 
-    def finish(self, task: Task, asked_at: float | None, *, stored: bool = False) -> None:
+    def finish(self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False) -> None:
         """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
 
-        `stored`: its host has one more stored page.
+        `stored`: its host has one more stored page. `told`: the logs say at the depth of the task what came of it; if a
+        shorter way to it has become known meanwhile, it is made pending again.
         """
+        shard = self._shard_of(task)
         self.in_flight -= 1
-        self._shards.in_flight[self._shard_of(task)] -= 1
+        self._shards.in_flight[shard] -= 1
+        if told and isinstance(task, PageTask) and shard in self._held:
+            self._tell(task, self._held[shard].table)
         self.scheduler.finish(task.host, asked_at, stored=stored)
+
+    def _tell(self, task: PageTask, table: UrlTable) -> None:
+        fingerprint = urls.fingerprint(task.key)
+        table.told(fingerprint, task.depth)
+        if not table.settled(fingerprint):
+            flags = parse_flags(task.flags.sitemap)  # what else was wanted has been done
+            self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
@@ -270,6 +340,11 @@ class Frontier:
         return not self.pending and not self.in_flight
 
     @property
-    def seen(self) -> int:
-        """Tell how many URLs were seen."""
-        return self._shards.seen
+    def known(self) -> int:
+        """Tell of how many URLs something is known."""
+        return self._shards.known
+
+
+def _is_waiting(state: UrlState) -> bool:
+    """Tell whether a URL is pending or in flight: it is known, and was not told with its least depth."""
+    return state.known is not None and (state.told is None or state.told > state.known)

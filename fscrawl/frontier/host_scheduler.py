@@ -20,7 +20,7 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Protocol
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -32,16 +32,30 @@ from fscrawl.politeness.robots import VALID_S
 _PAUSED_S = 1.0  # then a paused host is looked at again
 
 
+class Knowledge(Protocol):
+    """What the scheduler asks about a pending task."""
+
+    def is_settled(self, task: PageTask) -> bool:
+        """Tell whether nothing is left to do."""
+        ...
+
+    def is_there(self, task: PageTask) -> bool:
+        """Tell whether the tree has a record of it, so that no host is asked."""
+        ...
+
+
 def _turn_at(host: Host) -> float:
     """Give when its turn may come. A host that was given up is asked nothing, so it need not wait."""
     return 0.0 if host.given_up else host.ready_at
 
 
 class HostScheduler:
-    """The hosts in the order of their turns. `hosts`: all that were met, with their queues."""
+    """The hosts in the order of their turns."""
 
-    def __init__(self, settings: Settings, hosts: Hosts) -> None:
+    def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge) -> None:
+        """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs."""
         self.settings = settings
+        self._knowledge = knowledge
         self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
@@ -113,8 +127,23 @@ class HostScheduler:
     def _is_paused(self, host: Host) -> bool:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 
+    def drop_settled(self) -> None:
+        """Let no host that was told to rest wait for its turn if nothing is left to do for it."""
+        for name in self._rests:
+            host = self._by_name.get(name)
+            if host is not None:
+                self._drop_settled(host)
+
+    def _drop_settled(self, host: Host) -> bool:
+        """Drop tasks of a host until one is not settled; tell whether there is one."""
+        while host.queue.count or host.urgent:
+            if not self._knowledge.is_settled(self._hosts.peek(host)):
+                return True
+            self._hosts.pop(host)
+        return False
+
     def _next_of(self, host: Host, now: float) -> PageTask | RobotsTask | None:
-        if not (host.queue.count or host.urgent):
+        if not self._drop_settled(host):
             return None
         if host.given_up:
             task = self._hosts.pop(host)
@@ -125,10 +154,17 @@ class HostScheduler:
             return self._robots_task(host)
         limit = self.settings.crawl.max_pages_per_host
         if limit is not None and host.pages + host.in_flight >= limit:
-            if host.pages >= limit:
-                self.cut["max_pages_per_host"] += self._hosts.clear(host)
-            return None
+            return self._stored_one_of(host) if host.pages >= limit else None
         return self._hosts.pop(host)
+
+    def _stored_one_of(self, host: Host) -> PageTask | None:
+        """Give the next task that the tree has a record of; leave out all before it: the host has enough pages."""
+        while self._drop_settled(host):
+            task = self._hosts.pop(host)
+            if self._knowledge.is_there(task):
+                return task
+            self.cut["max_pages_per_host"] += 1
+        return None
 
     def _robots_task(self, host: Host) -> RobotsTask | None:
         """Give the task that opens a host; None as long as any task of it is in flight."""

@@ -1,4 +1,4 @@
-"""Sets of what was seen: of 64-bit fingerprints, exact and compact; and of the latest items, bounded. Pure.
+"""What was seen: sets of 64-bit fingerprints, exact and compact; and memories of the latest items, bounded. Pure.
 
 A million fingerprints take 9 MB, ten million 87 MB. A Python set of the same integers takes eight times as much.
 """
@@ -89,4 +89,25 @@ class RecentlySeen(Generic[T]):
             self._young.add(item)
             if len(self._young) >= self._size:
                 self._old, self._young = self._young, set()
+        return True
+
+
+class RecentDepths(Generic[T]):
+    """As `RecentlySeen`, but it remembers each item with a depth. It takes as much memory again."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._young: dict[T, int] = {}
+        self._old: dict[T, int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, item: T, depth: int) -> bool:
+        """Add `item`; tell whether it was new, or had only been added with greater depths."""
+        before = self._young.get(item, self._old.get(item))
+        if before is not None and before <= depth:
+            return False
+        with self._lock:
+            self._young[item] = depth
+            if len(self._young) >= self._size:
+                self._old, self._young = self._young, {}
         return True

@@ -1,4 +1,4 @@
-"""What the tree holds already of each host: the frontier does not hand those URLs out again.
+"""What the tree holds already of each host: the frontier hands those URLs out only to be looked at in the tree.
 
 The tree is read through a list of hosts that is brought up to date now and then: a host that is not in it costs no
 call. Most hosts are met for the first time, and then nothing is stored of them.

@@ -25,11 +25,13 @@ class Context:
         tree: Tree,
         settings: Settings,
         scope: Scope,
+        term: str,
         threads: int,
         permit: Permit | None,
         on_answer: Callable[[], None],
     ) -> None:
-        """`permit`, `on_answer`: as for `Worker`."""
+        """`term`: as for `CrawlConfig`. `permit`, `on_answer`: as for `Worker`."""
+        self.term = term
         self.tree = tree
         self.settings = settings
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads)

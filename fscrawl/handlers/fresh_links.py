@@ -1,6 +1,10 @@
 """Which outlinks a worker reports to its machine: those inside the scope that it has not reported before.
 
-Most links of a site's pages are the same on every page. Reporting each once saves the machine most of its work.
+Most links of a site's pages are the same on every page. Reporting each once saves the machine most of its work. No link
+is lost by that: a page is stored before its links are remembered here, and it is told only when they are in the log. A
+machine that is killed between the two leaves a stored page that is not told, and its links are reported once more.
+
+The memory belongs to one term: other settings and other generations make other workers, which remember nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import RecentlySeen
-from fscrawl.storage.records import PageRecord
+from fscrawl.frontier.seen import RecentDepths
+from fscrawl.storage.records import SITEMAP, PageRecord
 
 _REPORTED_MEMORY = 20_000  # URLs a worker remembers having reported, per generation
 
@@ -22,15 +26,20 @@ class FreshLinks:
 
     def __init__(self, settings: CrawlSettings, scope: Scope) -> None:
         self._follow_nofollow = settings.follow_nofollow
+        self._deep = settings.max_depth is not None
         self._scope = scope
-        self._reported: RecentlySeen[str] = RecentlySeen(_REPORTED_MEMORY)
+        self._reported: RecentDepths[str] = RecentDepths(_REPORTED_MEMORY)
 
-    def of(self, record: PageRecord) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
-        """Give the outlinks of a page to report, and how many were left out by which setting."""
+    def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
+        """Give the outlinks of a page to report, and how many were left out by which setting.
+
+        `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter.
+        """
+        depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
         cut: Counter[str] = Counter()
         for url in record.links_to(nofollow=self._follow_nofollow):
-            if self._reported.add(url):
+            if self._reported.add(url, depth_of_links):
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)

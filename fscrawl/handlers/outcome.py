@@ -39,6 +39,7 @@ class Stored(NamedTuple):
     links      outlinks inside the scope that this worker has not reported before
     sitemaps   of a sitemap: the sitemaps that it names
     cut        number of outlinks left out, by the setting that did it
+    term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     """
 
     task: PageTask
@@ -49,6 +50,7 @@ class Stored(NamedTuple):
     links: tuple[str, ...] = ()
     cut: Mapping[str, int] | None = None
     sitemaps: tuple[str, ...] = ()
+    term: str = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as one call: measured, a third less time than the default, which treats each tuple as an object."""
@@ -76,15 +78,22 @@ class Unchanged(NamedTuple):
     message: str = ""
     links: tuple[str, ...] = ()
     cut: Mapping[str, int] | None = None
+    term: str = ""
 
 
 class Known(NamedTuple):
-    """There was nothing to do: the page is stored already, or may not be refreshed. The host was not asked."""
+    """The tree has a record of the URL already. The host was not asked.
+
+    If it is the record of a page, `links`, `cut`, `sitemaps` and `term` are set as in `Stored`. If it is an error
+    record, `failed_at` is set. If it is damaged, neither `term` nor `failed_at` is.
+    """
 
     task: PageTask
     links: tuple[str, ...] = ()
     cut: Mapping[str, int] | None = None
     sitemaps: tuple[str, ...] = ()
+    term: str = ""
+    failed_at: str = ""
 
 
 class FailedForGood(NamedTuple):
@@ -92,6 +101,7 @@ class FailedForGood(NamedTuple):
 
     exchange   None if the host was not asked
     class_     the error class (see `http.answers.CLASSES`)
+    failed_at  of a page: the time in its error record
     """
 
     task: PageTask | RobotsTask
@@ -99,6 +109,7 @@ class FailedForGood(NamedTuple):
     class_: str
     message: str
     status: int = 0
+    failed_at: str = ""
 
 
 class FailedForNow(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.flags import SITEMAP as FROM_ROBOTS
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
@@ -12,6 +14,7 @@ from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import CLASSES
 from fscrawl.http.fetch import Failed
+from fscrawl.storage.records import SITEMAP, PageRecord
 
 
 class PageHandler:
@@ -31,27 +34,30 @@ class PageHandler:
             return Returned(task, asked_at)
         return self._writer.answered(task, answer, asked_at, begun_at)
 
-    def is_settled(self, task: PageTask) -> bool:
-        """Tell whether the page is stored; or, if another attempt was asked for, has failed once more since then."""
-        if task.flags.refresh:
-            return False
-        if self._tree.is_done(task.host, task.key):
-            return True
-        again = task.flags.retry_of
-        failed_at = self._tree.failed_at(task.host, task.key) if again else None
-        return failed_at is not None and failed_at != again
+    def look_up(self, task: PageTask) -> Known | None:
+        """Report what the tree has of a page already: its links, or when it failed; None if it is to be fetched.
 
-    def report_known(self, task: PageTask) -> Known:
+        A failure for which another attempt was asked is to be fetched; a later one is that attempt.
+        """
+        if self._tree.is_done(task.host, task.key):
+            record = stored_record(self._tree, task)
+            return Known(task) if record is None else self.report(task, record)
+        failed_at = self._tree.failed_at(task.host, task.key)
+        return None if failed_at in (None, task.flags.retry_of) else Known(task, failed_at=failed_at)
+
+    def report(self, task: PageTask, record: PageRecord) -> Known:
         """Report the links of a stored page: the machine that stored it may have died before it could."""
-        record = stored_record(self._tree, task)
-        if record is None:
-            return Known(task)
-        fresh, cut = self._context.fresh_links.of(record)
-        return Known(task, fresh, cut, record.sitemaps or ())
+        is_sitemap = record.skipped == SITEMAP
+        if is_sitemap != bool(task.flags.sitemap):  # the record tells what the page is, and so how deep its links are
+            task = task._replace(flags=Flags(FROM_ROBOTS) if is_sitemap else NO_FLAGS)
+        links = self._context.fresh_links
+        fresh, cut = links.of(record, task.depth)
+        return Known(task, fresh, cut, links.sitemaps(record.sitemaps or (), task.url), self._context.term)
 
     def give_up(self, task: PageTask, class_: str, begun_at: float) -> Outcome:
-        """Write down that the host was given up, after failures of `class_`; a stored page stays as it is."""
-        if self._tree.is_done(task.host, task.key):
-            return Known(task)
+        """Write down that the host was given up, after failures of `class_`; what the tree has stays as it is."""
+        known = self.look_up(task)
+        if known is not None:
+            return known
         message = f"the host was given up: {CLASSES.get(class_, class_)}"
         return self._writer.failed(task, Failed(class_, message, retry=False), None, begun_at)

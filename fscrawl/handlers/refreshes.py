@@ -11,7 +11,7 @@ from dataclasses import replace
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
-from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, Stored, Unchanged
+from fscrawl.handlers.outcome import Exchange, Outcome, Returned, Stored, Unchanged
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.robots import refusal_of
@@ -33,7 +33,7 @@ class RefreshHandler:
         if old is None:
             return self._pages.fetch(task, begun_at)
         if old.skipped == SITEMAP or refusal_of(self._context, task) is not None:
-            return Known(task)
+            return self._pages.report(task, old)
         answer, asked_at = self._context.ask(task.url, _conditions(old))
         if not self._context.permitted():
             return Returned(task, asked_at)
@@ -57,10 +57,10 @@ class RefreshHandler:
         self._tree.put_record(task.host, record)
         health = "answered" if unchanged else health_of(failure)
         exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), begun_at)
-        fresh, cut = self._context.fresh_links.of(old)
+        fresh, cut = self._context.fresh_links.of(old, task.depth)
         if unchanged:
-            return Unchanged(task, exchange, status, links=fresh, cut=cut)
-        return Unchanged(task, exchange, status, failure.class_, failure.message, fresh, cut)
+            return Unchanged(task, exchange, status, links=fresh, cut=cut, term=self._context.term)
+        return Unchanged(task, exchange, status, failure.class_, failure.message, fresh, cut, self._context.term)
 
 
 def _conditions(record: PageRecord) -> dict[str, str]:

@@ -92,9 +92,9 @@ class Writer:
         self._tree.put_page(task.host, record, body)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
-        fresh, cut = self._context.fresh_links.of(record)
+        fresh, cut = self._context.fresh_links.of(record, task.depth)
         exchange = Exchange(answer.began, "answered", answer.elapsed_s)
-        return Stored(task, exchange, kind, answer.status, record.bytes, fresh, cut)
+        return Stored(task, exchange, kind, answer.status, record.bytes, fresh, cut, term=self._context.term)
 
     def failed(
         self, task: PageTask, failure: Failed, asked_at: float | None, begun_at: float, latency_s: float = 0.0
@@ -109,8 +109,9 @@ class Writer:
         status = failure.status or 0
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message, status)
-        self._tree.put_error(task.host, error_record(task, failure, self._tree.machine))
-        return FailedForGood(task, exchange, failure.class_, failure.message, status)
+        record = error_record(task, failure, self._tree.machine)
+        self._tree.put_error(task.host, record)
+        return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at)
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
         return failure.retry and task.attempt <= self._settings.fetch.retries

@@ -44,6 +44,7 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
 """
 
 _OTHERS_TAKE_S = 2.0  # to make a tree
+_DELETION_TAKES_S = 30.0  # of many files on a slow share
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 
 
@@ -61,6 +62,20 @@ def state_of(root: Path) -> str:
         return "seeds" if SEEDS in names else "directory"
 
     return BRIEF(root, look)
+
+
+def wait_for_deletion(root: Path) -> None:
+    """Wait for a while as long as somebody seems to be deleting `.fscrawl`: it is there, and has no tree.json.
+
+    What is made in it meanwhile might be deleted, too.
+    """
+
+    def is_partial() -> bool:
+        return (root / MACHINERY).exists() and not (root / TREE_RECORD).exists()
+
+    until = time.monotonic() + _DELETION_TAKES_S
+    while BRIEF(root, is_partial) and time.monotonic() < until:
+        time.sleep(_OTHERS_TAKE_S / 10)
 
 
 def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:

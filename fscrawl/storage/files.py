@@ -31,6 +31,7 @@ from fscrawl.storage.atomic import (
 )
 from fscrawl.storage.layout import TORN
 from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 _INSTANT_S = 0.02
 
@@ -88,6 +89,11 @@ class TreeFiles:
         path = f"{self._prefix}{path}"
         return self.retrying.find(path, lambda: os.stat(path).st_size, 0)
 
+    def size_if_there(self, path: str) -> int | None:
+        """Give the size of a file; None if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: os.stat(path).st_size, None)
+
     def names(self, path: str = "") -> list[str]:
         """List the names in a directory; none if it is missing."""
         path = f"{self._prefix}{path}" if path else str(self.root)
@@ -130,6 +136,17 @@ class TreeFiles:
     def log(self, path: str) -> Log:
         """Open a log for appending; it is made if it is missing."""
         return Log(f"{self._prefix}{path}", self.retrying)
+
+    def segment_view(self, path: str) -> SegmentView | None:
+        """Open a segment of a log for reading; None if it is missing."""
+        return SegmentView.open(f"{self._prefix}{path}", self.retrying)
+
+    def segment_end(self, path: str) -> SegmentEnd:
+        """Open a segment of a log for appending; it and its directory are made if they are missing.
+
+        Raises OSError: an append that failed must not be made again.
+        """
+        return SegmentEnd(f"{self._prefix}{path}")
 
     def append_line(self, path: str, data: bytes) -> None:
         """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""

@@ -25,6 +25,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import CrawlConfig
 from tests.support.crawling import USER_AGENT, check_tree, errors, pages
 from tests.support.web import Request, Response, Web, linked_site
+from tests.support.workers import TERM
 
 HOSTS = ["127.0.4.1", "127.0.4.2", "127.0.4.3"]
 HTML = {"Content-Type": "text/html"}
@@ -51,7 +52,7 @@ def start(root: Path) -> Iterator[Start]:
         hung_after_s: float = 60.0,
         delay_s: float = 0.0,
     ) -> Pool:
-        config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS))
+        config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), TERM)
         setup = WorkerSetup(root, record, "machine-1-abcdef", False, threads)
         started.append(Pool(workers, setup, config, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
         return started[-1]
@@ -301,7 +302,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
     root.rename(away)
     with web() as served:
         pool = start()
-        pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS)))
+        pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), TERM))
         assert list(pool.wait(1.0)) == []
         away.rename(root)
         pool.submit(task(served.url(HOSTS[0], "/1")))
@@ -333,7 +334,7 @@ def test_new_settings_reach_the_workers(start: Start) -> None:
         pool = start()
         pool.submit(task(served.url(HOSTS[0], "/1")))
         gather(pool, 1)
-        pool.reconfigure(CrawlConfig(changed, frozenset()))
+        pool.reconfigure(CrawlConfig(changed, frozenset(), TERM))
         pool.submit(task(served.url(HOSTS[0], "/2")))
         gather(pool, 1)
         assert [e.headers.get("x-now") for e in served.requests()] == [None, "new"]

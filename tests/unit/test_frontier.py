@@ -23,7 +23,7 @@ def test_once(make_frontier):
     assert fill(frontier, A, A) == [True, False]
     assert paths(drain(frontier)) == [""]
     assert fill(frontier, A) == [False]
-    assert (frontier.seen, len(frontier.scheduler)) == (1, 1)
+    assert (frontier.known, len(frontier.scheduler)) == (1, 1)
 
 
 def test_max_depth(make_frontier):
@@ -45,7 +45,7 @@ def test_empty(make_frontier):
     """A frontier with nothing in it is idle and waits for nothing."""
     frontier = make_frontier()
     assert (frontier.take(0), frontier.next_at(), frontier.idle) == (None, None, True)
-    assert (frontier.pending, frontier.in_flight, frontier.seen, len(frontier.scheduler)) == (0, 0, 0, 0)
+    assert (frontier.pending, frontier.in_flight, frontier.known, len(frontier.scheduler)) == (0, 0, 0, 0)
 
 
 def test_defaults():
@@ -90,7 +90,7 @@ def test_again(make_frontier):
     frontier.retry(task, at=0)
     frontier.finish(task, 0)
     assert frontier.take(0) == task._replace(attempt=2)
-    assert frontier.seen == 1
+    assert frontier.known == 1
 
 
 def test_refresh(make_frontier):

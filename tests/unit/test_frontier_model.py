@@ -148,7 +148,7 @@ class FrontierModel(RuleBasedStateMachine):
         if hasattr(self, "frontier"):
             assert self.frontier.pending == len(self.due)
             assert self.frontier.in_flight == len(self.flying)
-            assert self.frontier.seen == len(self.met)
+            assert self.frontier.known == len(self.met)
             assert self.frontier.idle == (not self.due and not self.flying)
 
     def teardown(self):

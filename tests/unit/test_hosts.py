@@ -56,7 +56,7 @@ def test_max_hosts_per_domain(make_frontier):
     frontier = make_frontier("crawl.max_hosts_per_domain=2", "politeness.delay=0")
     names = [f"http://{n}.example.co.uk/" for n in range(4)]
     assert fill(frontier, *names, A, names[0] + "x") == [True, True, False, False, True, True]
-    assert (frontier.cut, len(frontier.scheduler), frontier.seen) == ({"max_hosts_per_domain": 2}, 3, 4)
+    assert (frontier.cut, len(frontier.scheduler), frontier.known) == ({"max_hosts_per_domain": 2}, 3, 4)
     assert len(drain(frontier)) == 4
 
 

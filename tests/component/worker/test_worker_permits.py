@@ -16,7 +16,7 @@ from fscrawl.handlers.outcome import Returned
 from fscrawl.storage.records import SITEMAP
 from fscrawl.worker import CrawlConfig, Worker
 from tests.support.web import Web
-from tests.support.workers import HOST, SETTINGS, Work, page, site, stored_record, task, what
+from tests.support.workers import HOST, SETTINGS, TERM, Work, page, site, stored_record, task, what
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         for looks in (0, 1):
             before = tree.page(asked.host, asked.key)
-            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)})), 1, Expired(looks))
+            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1, Expired(looks))
             assert what(worker.do(asked)) == Returned
             assert tree.page(asked.host, asked.key) == before
     assert web.count(path="/a") == 1

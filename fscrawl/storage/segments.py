@@ -1,0 +1,103 @@
+"""Segments: the files of a log of which an append is never made again.
+
+Vocabulary:
+  end     the writing end of a segment
+  view    one look at a segment: it is opened, asked for its size, read at some places, and closed
+
+Promise: what `append` has written can be read by all machines when it returns, and outlives what the export promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Self
+
+from fscrawl.storage.atomic import close_read, make_directory, sync_directory, write_all
+from fscrawl.storage.retrying import Retrying
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_CLOEXEC
+
+
+class SegmentEnd:
+    """The writing end of a segment. Raises OSError.
+
+    size    bytes in the file, when it was opened
+    """
+
+    def __init__(self, path: str) -> None:
+        directory = os.path.dirname(path)
+        try:
+            descriptor = os.open(path, _APPEND, 0o666)
+        except FileNotFoundError:
+            make_directory(directory)
+            sync_directory(os.path.dirname(directory))
+            descriptor = os.open(path, _APPEND, 0o666)
+        self._descriptor: int | None = descriptor
+        try:
+            self.size = os.fstat(descriptor).st_size
+            sync_directory(directory)  # what is flushed to a file needs its name
+        except OSError:
+            self.close()
+            raise
+
+    def append(self, data: bytes) -> int:
+        """Write whole blocks, so that other machines see them; give the size of the file then."""
+        assert self._descriptor is not None
+        write_all(self._descriptor, data)
+        os.fsync(self._descriptor)
+        return os.fstat(self._descriptor).st_size
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):  # what was appended is on the tree; of the rest nobody says that it is
+                os.close(self._descriptor)
+            self._descriptor = None
+
+
+class SegmentView:
+    """One look at a segment. The file is opened each time: a handle that is kept open shows new data late.
+
+    size    bytes in the file, when it was opened
+    """
+
+    def __init__(self, path: str, retrying: Retrying) -> None:
+        """Prefer `open`. Raises OSError."""
+        self._path = path
+        self._retrying = retrying
+        self._descriptor: int | None = os.open(path, _READ)
+        try:
+            self.size = os.fstat(self._descriptor).st_size
+        except OSError:
+            self.close()
+            raise
+
+    @classmethod
+    def open(cls, path: str, retrying: Retrying) -> Self | None:
+        """Open a segment; None if it is missing."""
+        return retrying.find(path, lambda: cls(path, retrying), None)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Read a range; less, if the file ends before."""
+        return self._retrying(self._path, lambda: self._read_once(offset, length))
+
+    def _read_once(self, offset: int, length: int) -> bytes:
+        if self._descriptor is None:
+            self._descriptor = os.open(self._path, _READ)
+        try:
+            data = os.pread(self._descriptor, length, offset)
+            while 0 < len(data) < length:
+                more = os.pread(self._descriptor, length - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError:
+            self.close()  # a handle may have gone stale; the next try opens the file again
+            raise
+        return data
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            close_read(self._descriptor)
+            self._descriptor = None
