@@ -19,6 +19,7 @@ from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.fleet.logs import Logs
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.util.ages import parse_age
 
@@ -67,7 +68,7 @@ def _warm_up() -> None:
 
 def run(options: argparse.Namespace) -> int:
     _warm_up()
-    from fscrawl.engine.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
+    from fscrawl.engine.machine import Machine, Options, check_usable  # noqa: PLC0415 - loaded while the forkserver loads
 
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
     progress = Progress(mode, verbose=options.verbose)
@@ -86,9 +87,17 @@ def run(options: argparse.Namespace) -> int:
     )
     gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
-    result = Machine(tree, chosen, seeds, progress, machine_options).run()
+    check_usable(chosen)  # before the machine leaves a trace
+    result = Machine(_with_its_own_id(tree), chosen, seeds, progress, machine_options).run()
     print(_summary(tree.root, result))
     return result.exit_code
+
+
+def _with_its_own_id(tree: store.Tree) -> store.Tree:
+    """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
+    while not Logs(tree).take_name():
+        tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
+    return tree
 
 
 def _refresh_before(age: str | None) -> str:
@@ -147,7 +156,16 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
     kept = store.kept_settings(root)
     if kept is not None:
         chosen = settings.parse(kept, f"{root}/{settings.FILE}")
-    record = TreeRecord(
+    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
+
+    def record_for(text: str) -> TreeRecord:
+        return _record_for(settings.parse(text, f"{root}/{settings.FILE}"))
+
+    store.create(root, _record_for(chosen), settings.render(chosen), seeds, new_machine_id(), record_for)
+
+
+def _record_for(chosen: settings.Settings) -> TreeRecord:
+    return TreeRecord(
         format=FORMAT,
         crawl=new_machine_id().rpartition("-")[2],
         created_at=timestamp(time.time()),
@@ -155,8 +173,6 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
         fanout=chosen.store.fanout,
         partition=chosen.crawl.partition,
     )
-    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
-    store.create(root, record, settings.render(chosen), seeds, new_machine_id())
 
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:

@@ -8,7 +8,8 @@ On replicated GlusterFS, a directory stays broken if several clients make it at 
 all directories. It may be killed meanwhile: if there is no tree after a while, the next number is elected in the same
 way. The creator that completes the tree removes the files of all elections.
 
-Promise: `tree.json` is written last, so a directory that has it is a whole tree. A creator that fails removes what it
+Promise: `tree.json` is written last, so a directory that has it is a whole tree. It fits the settings beside it, also
+if a creator stalls until another one is elected, and then both go on. A creator that fails removes what it
 has made, unless there is a tree by then.
 """
 
@@ -17,10 +18,11 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.storage.atomic import claim, make_directory, remove, sync_directory
+from fscrawl.errors import FscrawlError, NotATreeError, TreeError
+from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.layout import CREATION, MACHINERY, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -57,8 +59,18 @@ def state_of(root: Path) -> str:
     return BRIEF(root, look)
 
 
-def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:
-    """Make a tree, or wait until another machine has made it. Settings and seeds that are there already stay."""
+def create(
+    root: Path,
+    record: TreeRecord,
+    settings: str,
+    seeds: str,
+    machine: str = "creation",
+    record_for: Callable[[str], TreeRecord] | None = None,
+) -> None:
+    """Make a tree, or wait until another machine has made it. Settings and seeds that are there already stay.
+
+    `record_for`: gives the record that fits settings which another machine has written meanwhile.
+    """
     made: list[Path] = []
     try:
         _make_directory(root, made)
@@ -66,16 +78,13 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             return
         for room in ROOMS:
             _make_directory(root / room, made)
-        for name, text in (
-            (README, _README),
-            (SETTINGS, settings),
-            (SEEDS, seeds),
-            (TREE_RECORD, record.to_json().decode()),
-        ):
-            if claim(root / name, text.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
-                made.append(root / name)
+        for name, text in ((README, _README), (SETTINGS, settings), (SEEDS, seeds)):
+            _claim(root / name, text.encode(), machine, made)
+        if record_for is not None:
+            record = _fitting(root, record, settings, record_for)
+        _claim(root / TREE_RECORD, record.to_json(), machine, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
-    except TreeError:
+    except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
             raise
         _remove(made)
@@ -83,6 +92,21 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
     with contextlib.suppress(TreeError):  # the tree is whole, and what is left of elections does no harm
         for number in _elections(root):
             remove(str(_election(root, number)), _WITH_OTHERS)
+
+
+def _claim(path: Path, data: bytes, machine: str, made: list[Path]) -> None:
+    if claim(path, data, machine, fsync=True, retrying=_WITH_OTHERS):
+        made.append(path)
+
+
+def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable[[str], TreeRecord]) -> TreeRecord:
+    """Give the record that fits the settings that are there.
+
+    If a creator stalls, another one is elected, and one of the two finds the other's settings. Nobody replaces them, so
+    both make a record that fits.
+    """
+    there = _WITH_OTHERS(root / SETTINGS, lambda: read_file(str(root / SETTINGS)))
+    return record if there == settings.encode() else record_for(there.decode(errors="replace"))
 
 
 def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
