@@ -7,8 +7,9 @@ import json
 import sys
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.config.seeds import read_seeds
+from fscrawl.config.watcher import settings_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from fscrawl.config import settings
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
@@ -77,8 +76,3 @@ def positive(text: str) -> int:
 def open_tree(root: Path) -> Tree:
     """Open a tree for a command that takes no part in the crawl; NotATreeError if there is none."""
     return Tree(root, new_machine_id())
-
-
-def settings_of(tree: Tree) -> settings.Settings:
-    """Read a tree's settings; SettingsError if they are wrong."""
-    return settings.parse(tree.controls.settings(), f"{tree.root}/{settings.FILE}")

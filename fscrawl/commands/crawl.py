@@ -20,6 +20,7 @@ from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.fleet.logs import Logs
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 
@@ -100,9 +101,20 @@ def _prepare(
     root: Path, assignments: list[str], given: list[str], progress: Progress
 ) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
     """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
+    from fscrawl.engine.machine import check_usable  # noqa: PLC0415 - loaded while the forkserver loads
+
     tree, chosen = _open_or_create(root, assignments, given, progress)
     probe(tree, progress.warn)
-    return tree, chosen, _seeds_of(tree, given, progress)
+    seeds = _seeds_of(tree, given, progress)
+    check_usable(chosen)  # before the machine leaves a trace
+    return _with_its_own_id(tree), chosen, seeds
+
+
+def _with_its_own_id(tree: store.Tree) -> store.Tree:
+    """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
+    while not Logs(tree).take_name():
+        tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
+    return tree
 
 
 def _refresh_before(age: str | None) -> str:
@@ -160,7 +172,16 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
     kept = store.kept_settings(root)
     if kept is not None:
         chosen = settings.parse(kept, f"{root}/{settings.FILE}")
-    record = TreeRecord(
+    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
+
+    def record_for(text: str) -> TreeRecord:
+        return _record_for(settings.parse(text, f"{root}/{settings.FILE}"))
+
+    store.create(root, _record_for(chosen), settings.render(chosen), seeds, new_machine_id(), record_for)
+
+
+def _record_for(chosen: settings.Settings) -> TreeRecord:
+    return TreeRecord(
         format=FORMAT,
         crawl=new_machine_id().rpartition("-")[2],
         created_at=timestamp(time.time()),
@@ -169,8 +190,6 @@ def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
         partition=chosen.crawl.partition,
         machinery=new_machinery(),
     )
-    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{url}\n" for url in given)
-    store.create(root, record, settings.render(chosen), seeds, new_machine_id())
 
 
 def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.config.watcher import settings_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
@@ -50,7 +51,9 @@ def run(options: argparse.Namespace) -> int:
         if name not in CLASSES:
             raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     progress = Progress("quiet", verbose=False)
-    marked = retry(open_tree(options.root), classes, options.host, progress.warn)
+    tree = open_tree(options.root)
+    settings_of(tree)  # wrong settings are told now, not by the next crawl
+    marked = retry(tree, classes, options.host, progress.warn)
     if not marked:
         print("no failed URL matches")
         return EXIT_OK

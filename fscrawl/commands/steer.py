@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterable
 
 from fscrawl.admin import signs
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree, settings_of
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, SettingsError
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain

@@ -25,7 +25,8 @@ from fscrawl.config.credentials import check_auth
 from fscrawl.config.proxies import check_proxies
 from fscrawl.config.toml_text import one_line, to_toml
 from fscrawl.errors import SettingsError
-from fscrawl.storage.layout import SETTINGS
+from fscrawl.storage.layout import SETTINGS, TREE_RECORD
+from fscrawl.storage.records import TreeRecord
 
 FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
@@ -285,14 +286,14 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def check_fixed(before: Settings, after: Settings, where: str = FILE) -> None:
-    """Raise SettingsError if an edit changes a setting that was fixed when the tree was created."""
+def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None:
+    """Raise SettingsError if a setting differs from what was fixed when the tree was created."""
     for section, name in (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout")):
-        old, new = (getattr(getattr(each, section), name) for each in (before, after))
-        if old != new:
+        fixed, value = getattr(record, name), getattr(getattr(chosen, section), name)
+        if value != fixed:
             raise SettingsError(
-                f"{where}: {section}.{name} = {to_toml(new)}: cannot be changed;"
-                f" it was fixed as {to_toml(old)} when the tree was created"
+                f"{where}: {section}.{name} = {to_toml(value)}: cannot be changed; it was fixed as {to_toml(fixed)}"
+                f" when the tree was created ({TREE_RECORD}); write that value, or start a new tree elsewhere"
             )
 
 

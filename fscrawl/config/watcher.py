@@ -2,8 +2,8 @@
 
 sshfs may return only a part of a file, which must never be taken for an edit. So an edit of the settings counts if the
 text ends with the line that `settings.render` writes there, or if it stays the same for longer than any file system
-caches it. A line of seeds counts if it ends with a newline. A file that is missing for a moment, because an editor
-replaces it, is no edit.
+caches it. A line of seeds counts if it ends with a newline, or if the file stays the same for as long. A file that is
+missing for a moment, because an editor replaces it, is no edit.
 """
 
 from __future__ import annotations
@@ -23,18 +23,32 @@ _POLL_S = 0.25
 
 
 
+def settings_of(tree: Tree) -> Settings:
+    """Read `crawl.toml` as it stands; SettingsError if it is wrong, or does not fit the tree."""
+    return _checked(tree, settings.parse(tree.controls.settings(), _where(tree)))
+
+
+def _where(tree: Tree) -> str:
+    return f"{tree.root}/{settings.FILE}"
+
+
+def _checked(tree: Tree, found: Settings) -> Settings:
+    settings.check_fixed(tree.record, found, _where(tree))
+    return found
+
+
 def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
-    """Read `crawl.toml` when a machine starts. SettingsError if it is wrong.
+    """Read `crawl.toml` when a machine starts. SettingsError if it is wrong, or does not fit the tree.
 
     Half a file may be valid TOML. So a file without its last line must stay the same for as long as caches live.
     """
-    where = f"{tree.root}/{settings.FILE}"
+    where = _where(tree)
     text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
         found = settings.parse(text, where)
         if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
-            return found
+            return _checked(tree, found)  # half a file may only lack what was fixed
         if not warned:
             warned = True
             warn(
@@ -77,6 +91,8 @@ class EditWatcher:
         self._candidate = self._text
         self._candidate_since = 0.0
         self._seed_text = tree.controls.seeds()
+        self._seeds_since = time.monotonic()
+        self._seeds_read = ""  # lines may have been added since this machine read its seeds
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
@@ -102,10 +118,8 @@ class EditWatcher:
         if not is_whole(text) and now - self._candidate_since <= CACHES_LIVE_S:
             return False
         self._text = text
-        where = f"{self._tree.root}/{settings.FILE}"
         try:
-            edited = settings.parse(text, where)
-            settings.check_fixed(self.settings, edited, where)
+            edited = _checked(self._tree, settings.parse(text, _where(self._tree)))
             self._check(edited)
         except SettingsError as error:
             self._warn(f"{error}; the last good settings stay in force")
@@ -136,10 +150,14 @@ class EditWatcher:
             text = self._tree.controls.seeds()
         except TreeError:
             return []
-        if text == self._seed_text:
+        now = time.monotonic()
+        if text != self._seed_text:
+            self._seed_text, self._seeds_since = text, now
+        is_settled = now - self._seeds_since > CACHES_LIVE_S
+        whole = text if is_settled else text[: text.rfind("\n") + 1]
+        if whole == self._seeds_read:
             return []
-        whole = text[: text.rfind("\n") + 1]
-        self._seed_text = text
+        self._seeds_read = whole
         found = read_seeds(whole, f"{self._tree.root}/{SEEDS}", lambda _: None)
         new = [url for url in dict.fromkeys(found) if url not in self.seeds]
         self.seeds |= frozenset(new)

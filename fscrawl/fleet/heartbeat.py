@@ -34,9 +34,9 @@ def uptime() -> float:
 
 
 def new_machine_id() -> str:
-    """Give an id for this run: host name, process, and something random."""
+    """Give an id for this run: host name, process, and 64 random bits: containers share host name and process id."""
     host = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.uname().nodename.lower())[:40]
-    return f"{host or 'machine'}-{os.getpid()}-{os.urandom(3).hex()}"
+    return f"{host or 'machine'}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def hello(machine: str) -> Hello:

@@ -118,6 +118,10 @@ class Logs:
 
     # -- heartbeats
 
+    def take_name(self) -> bool:
+        """Make this machine's heartbeat log, empty; tell whether no other machine has its id."""
+        return self._files.take_name(heartbeat_path(self._files.machine))
+
     def heartbeat_log(self) -> Log:
         """Open this machine's heartbeat log."""
         return self._files.log(heartbeat_path(self._files.machine))

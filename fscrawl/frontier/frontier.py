@@ -35,8 +35,8 @@ from fscrawl.config.settings import Settings
 from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
-from fscrawl.frontier.queue import Scratch
 from fscrawl.frontier.retries import Retries
+from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.shards import Location, Shard, Shards
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task

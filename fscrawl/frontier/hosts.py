@@ -8,7 +8,8 @@ Vocabulary:
   given up    a host that failed for so long that it is asked nothing more
 
 Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues need more memory than
-`_MEMORY_BYTES`, they are moved to a local scratch file. Nothing here looks at times: that is the scheduler's job.
+`_MEMORY_BYTES`, they are moved to the local disk, where they take about twice their size at most. Nothing here looks at
+times: that is the scheduler's job.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.flags import Flags
-from fscrawl.frontier.queue import Queue, Scratch
+from fscrawl.frontier.queue import Line, Queue
+from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import Pace
 
@@ -102,17 +104,30 @@ class Hosts:
         self._in_memory_bytes += host.queue.push(depth, referrer, url, flags)
         self.pending += 1
         if self._in_memory_bytes > _MEMORY_BYTES:
-            for each in self.by_name.values():
-                each.queue.spill(self.settings.order, self._scratch)
-            self._in_memory_bytes = 0
+            self._spill()
+
+    def _spill(self) -> None:
+        """Move all queues from memory to the local disk, and there from files of which little is in use any more."""
+        for host in self.by_name.values():
+            host.queue.spill(self._scratch)
+        self._in_memory_bytes = 0
+        wasteful = self._scratch.wasteful()
+        for host in self.by_name.values() if wasteful else ():
+            host.queue.move(self._scratch, wasteful)
 
     def pop(self, host: Host) -> PageTask:
         """Take the next task of a host that has something pending: an urgent one, or the next of its queue."""
         self.pending -= 1
         if host.urgent:
             return host.urgent.pop()
-        depth, referrer, url, flags = host.queue.pop(self.settings.order, self._scratch, self._rng)
+        depth, referrer, url, flags = self._pop_line(host.queue, self.settings.order)
         return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
+
+    def _pop_line(self, queue: Queue, order: str) -> Line:
+        before_bytes = queue.memory_bytes
+        line = queue.pop(order, self._scratch, self._rng)
+        self._in_memory_bytes += queue.memory_bytes - before_bytes
+        return line
 
     def peek(self, host: Host) -> PageTask:
         """Give the next task of a host that has something pending; it stays pending."""
@@ -130,16 +145,18 @@ class Hosts:
         """Forget what is pending for a host; tell how much that was."""
         forgotten = host.pending
         self.pending -= forgotten
-        host.queue, host.urgent = Queue(), None
+        self._in_memory_bytes -= host.queue.memory_bytes
+        host.queue.clear(self._scratch)
+        host.urgent = None
         return forgotten
 
     def keep(self, host: Host, wanted: Callable[[str], bool]) -> None:
         """Forget what is pending for a host, except the wanted URLs."""
         before, host.queue = host.queue, Queue()
         while before.count:
-            line = before.pop("breadth", self._scratch, self._rng)
+            line = self._pop_line(before, "breadth")
             if wanted(line.url):
-                host.queue.push(*line)
+                self._in_memory_bytes += host.queue.push(*line)
             else:
                 self.pending -= 1
         kept = [task for task in host.urgent or () if wanted(task.url)]

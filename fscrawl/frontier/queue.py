@@ -1,25 +1,21 @@
-"""The pending URLs of one host: packed in memory, and moved to a local scratch file when there are many.
+"""The pending URLs of one host: packed in memory, and moved to the local disk when there are many.
 
 Vocabulary:
   line      b"<depth> <referrer> <url>[ <flags>]": a normal form has no blank, so a line is read by splitting it
   flags     what is special about a URL (`flags.py`); most have none
   tail      the newest lines, in one bytearray: a third of the memory that as many objects take
-  block     a tail that was moved to the scratch file
-  head      the lines that are handed out next, split
-
-The scratch file is a cache of this process on its local disk, never in the tree. It has no name, so it is gone when the
-process ends, whatever ends it.
+  block     a tail that was moved to the local disk (`scratch.py`); its lines are read one by one, as they are needed
+  head      lines that were split, to be handed out in random order
 """
 
 from __future__ import annotations
 
-import os
 import random
-import tempfile
 from array import array
 from typing import NamedTuple
 
 from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
+from fscrawl.frontier.scratch import Scratch
 
 
 class Line(NamedTuple):
@@ -31,39 +27,17 @@ class Line(NamedTuple):
     flags: Flags = NO_FLAGS
 
 
-class Scratch:
-    """An append-only local file without a name."""
-
-    def __init__(self, directory: str | None = None) -> None:
-        """`directory`: by default the system's directory for temporary files."""
-        self._file = tempfile.TemporaryFile(prefix="fscrawl-", dir=directory)  # noqa: SIM115 - lives with the frontier
-        self._end = 0
-
-    def write(self, data: bytes | bytearray) -> int:
-        """Append `data`; give the offset of its first byte."""
-        offset = self._end
-        self._file.write(data)
-        self._end += len(data)
-        return offset
-
-    def read(self, offset: int, size: int) -> bytes:
-        self._file.flush()
-        return os.pread(self._file.fileno(), size, offset)
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class Queue:
-    """The pending lines of one host."""
+    """The pending lines of one host. `memory_bytes`: of its lines in memory."""
 
-    __slots__ = ("_blocks", "_head", "_tail", "count")
+    __slots__ = ("_blocks", "_head", "_tail", "count", "memory_bytes")
 
     def __init__(self) -> None:
         self.count = 0
+        self.memory_bytes = 0
         self._tail: bytearray | None = None
         self._head: list[bytes] | None = None
-        self._blocks: array[int] | None = None  # offset and size of each, oldest first
+        self._blocks: array[int] | None = None  # place and size of each, oldest first
 
     def push(self, depth: int, referrer: str, url: str, flags: Flags = NO_FLAGS) -> int:
         """Add a URL as the newest; give the size of its line in bytes."""
@@ -76,49 +50,85 @@ class Queue:
         else:
             self._tail += line
         self.count += 1
+        self.memory_bytes += len(line)
         return len(line)
 
-    def spill(self, order: str, scratch: Scratch) -> None:
-        """Move the tail to the scratch file; and the head, too, unless the order takes the oldest first."""
-        if order != "breadth" and self._head:
-            self._tail = bytearray(b"".join(line + b"\n" for line in self._head)) + (self._tail or b"")
+    def spill(self, scratch: Scratch) -> None:
+        """Move all lines from memory to the local disk."""
+        if self._head:
+            self._tail = bytearray(b"\n".join([*self._head, self._tail or b""]))
             self._head = None
         if self._tail:
             if self._blocks is None:
                 self._blocks = array("Q")
             self._blocks.extend((scratch.write(self._tail), len(self._tail)))
             self._tail = None
+        self.memory_bytes = 0
+
+    def move(self, scratch: Scratch, segments: frozenset[int]) -> None:
+        """Write blocks that are in one of `segments` again elsewhere."""
+        blocks = self._blocks or array("Q")
+        for i in range(0, len(blocks), 2):
+            blocks[i] = scratch.move(blocks[i], blocks[i + 1], segments)
+
+    def clear(self, scratch: Scratch) -> None:
+        """Forget all lines, and give their room on the local disk back."""
+        blocks = self._blocks or array("Q")
+        for i in range(0, len(blocks), 2):
+            scratch.free(blocks[i], blocks[i + 1])
+        self.count = self.memory_bytes = 0
+        self._tail = self._head = self._blocks = None
 
     def pop(self, order: str, scratch: Scratch, rng: random.Random) -> Line:
         """Take the next line: the oldest ("breadth"), the newest ("depth"), or any in memory ("random")."""
-        head = self._head or []
-        if order == "breadth":
-            if not head:
-                head = self._older(scratch, 0)[::-1]
+        if order == "random" or self._head:
+            line = self._pop_any(scratch, rng)
+        elif self._tail and (order == "depth" or not self._blocks):
+            line = self._pop_from_tail(self._tail, order)
         else:
-            head += self._take_tail()
-            if not head:
-                blocks = len(self._blocks or ()) // 2
-                head = self._older(scratch, blocks - 1 if order == "depth" else rng.randrange(blocks))
-            if order == "random":
-                chosen = rng.randrange(len(head))
-                head[chosen], head[-1] = head[-1], head[chosen]
-        line = head.pop()
-        self._head = head or None
+            line = self._pop_from_block(scratch, order)
         self.count -= 1
-        depth, referrer, url, *word = line.decode().split(" ")
+        depth, referrer, url, *word = line[:-1].decode().split(" ")
         return Line(int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
-    def _older(self, scratch: Scratch, index: int) -> list[bytes]:
-        """Take the lines of a block, or of the tail if there is no block."""
-        if not self._blocks:
-            return self._take_tail()
-        lines = scratch.read(*self._blocks[2 * index : 2 * index + 2]).split(b"\n")[:-1]
-        del self._blocks[2 * index : 2 * index + 2]
-        self._blocks = self._blocks or None
-        return lines
+    def _pop_from_tail(self, tail: bytearray, order: str) -> bytes:
+        part = slice(tail.rfind(b"\n", 0, -1) + 1, None) if order == "depth" else slice(0, tail.index(b"\n") + 1)
+        line = bytes(tail[part])
+        del tail[part]  # also at the beginning this moves nothing
+        self._tail = tail or None
+        self.memory_bytes -= len(line)
+        return line
 
-    def _take_tail(self) -> list[bytes]:
-        lines = bytes(self._tail or b"").split(b"\n")[:-1]
+    def _pop_from_block(self, scratch: Scratch, order: str) -> bytes:
+        blocks = self._blocks
+        assert blocks is not None
+        at = len(blocks) - 2 if order == "depth" else 0
+        place, size = blocks[at : at + 2]
+        line = (scratch.last_line if order == "depth" else scratch.first_line)(place, size)
+        scratch.free(place, len(line))
+        blocks[at + 1] = size - len(line)
+        if order != "depth":
+            blocks[at] = place + len(line)
+        if size == len(line):
+            del blocks[at : at + 2]
+            self._blocks = blocks or None
+        return line
+
+    def _pop_any(self, scratch: Scratch, rng: random.Random) -> bytes:
+        head = self._head or []
+        head += bytes(self._tail or b"").split(b"\n")[:-1]
         self._tail = None
-        return lines
+        if not head and self._blocks:
+            at = 2 * rng.randrange(len(self._blocks) // 2)
+            place, size = self._blocks[at : at + 2]
+            head = scratch.read(place, size).split(b"\n")[:-1]
+            scratch.free(place, size)
+            del self._blocks[at : at + 2]
+            self._blocks = self._blocks or None
+            self.memory_bytes += size
+        chosen = rng.randrange(len(head))
+        head[chosen], head[-1] = head[-1], head[chosen]
+        line = head.pop() + b"\n"
+        self._head = head or None
+        self.memory_bytes -= len(line)
+        return line

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fscrawl.config.settings import FILE, Settings, digest_of, parse
+from fscrawl.config.settings import Settings, digest_of
+from fscrawl.config.watcher import settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
@@ -209,7 +210,7 @@ class Observer:
         `gone`: tells whether the process that said hello is known to have ended.
         """
         self._tree = tree
-        self._settings = settings or (lambda: parse(tree.controls.settings(), f"{tree.root}/{FILE}"))
+        self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
         self._machines: dict[str, MachineStatus] = {}
         self._gone = gone

@@ -8,9 +8,10 @@ On replicated GlusterFS, a directory stays broken if several clients make it at 
 all directories. It may be killed meanwhile: if there is no tree after a while, the next number is elected in the same
 way. The creator that completes the tree removes the files of all elections.
 
-Promise: `tree.json` is written last, so a directory that has it is a whole tree. A creator that fails removes what it
-has made, unless there is a tree by then. Where pages are stored already, `tree.json` says so (`over_pages`): somebody
-has deleted `.fscrawl`, and machines that worked with it may still be fetching.
+Promise: `tree.json` is written last, so a directory that has it is a whole tree. It fits the settings beside it, also
+if a creator stalls until another one is elected, and then both go on. A creator that fails removes what it has made,
+unless there is a tree by then. Where pages are stored already, `tree.json` says so (`over_pages`): somebody has deleted
+`.fscrawl`, and machines that worked with it may still be fetching.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.storage.atomic import claim, make_directory, remove, sync_directory
+from fscrawl.errors import FscrawlError, NotATreeError, TreeError
+from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.layout import CREATION, MACHINERY, PAGE_ROOMS, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -78,8 +80,18 @@ def wait_for_deletion(root: Path) -> None:
         time.sleep(_OTHERS_TAKE_S / 10)
 
 
-def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: str = "creation") -> None:
-    """Make a tree, or wait until another machine has made it. Settings and seeds that are there already stay."""
+def create(
+    root: Path,
+    record: TreeRecord,
+    settings: str,
+    seeds: str,
+    machine: str = "creation",
+    record_for: Callable[[str], TreeRecord] | None = None,
+) -> None:
+    """Make a tree, or wait until another machine has made it. Settings and seeds that are there already stay.
+
+    `record_for`: gives the record that fits settings which another machine has written meanwhile.
+    """
     made: list[Path] = []
     try:
         _make_directory(root, made)
@@ -87,16 +99,13 @@ def create(root: Path, record: TreeRecord, settings: str, seeds: str, machine: s
             return
         for room in ROOMS:
             _make_directory(root / room, made)
-        for name, text in (
-            (README, _README),
-            (SETTINGS, settings),
-            (SEEDS, seeds),
-            (TREE_RECORD, _told_of_pages(root, record).to_json().decode()),
-        ):
-            if claim(root / name, text.encode(), machine, fsync=True, retrying=_WITH_OTHERS):
-                made.append(root / name)
+        for name, text in ((README, _README), (SETTINGS, settings), (SEEDS, seeds)):
+            _claim(root / name, text.encode(), machine, made)
+        if record_for is not None:
+            record = _fitting(root, record, settings, record_for)
+        _claim(root / TREE_RECORD, _told_of_pages(root, record).to_json(), machine, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
-    except TreeError:
+    except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
             raise
         _remove(made)
@@ -111,6 +120,21 @@ def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
     names = [name for room in PAGE_ROOMS for name in BRIEF(root, partial(os.listdir, root / room))]
     there = any(not name.startswith(".") for name in names)
     return replace(record, over_pages=True) if there else record
+
+
+def _claim(path: Path, data: bytes, machine: str, made: list[Path]) -> None:
+    if claim(path, data, machine, fsync=True, retrying=_WITH_OTHERS):
+        made.append(path)
+
+
+def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable[[str], TreeRecord]) -> TreeRecord:
+    """Give the record that fits the settings that are there.
+
+    If a creator stalls, another one is elected, and one of the two finds the other's settings. Nobody replaces them, so
+    both make a record that fits.
+    """
+    there = _WITH_OTHERS(root / SETTINGS, lambda: read_file(str(root / SETTINGS)))
+    return record if there == settings.encode() else record_for(there.decode(errors="replace"))
 
 
 def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:

@@ -148,6 +148,22 @@ class TreeFiles:
         """
         return SegmentEnd(f"{self._prefix}{path}")
 
+    def take_name(self, path: str) -> bool:
+        """Make an empty file; tell whether the name was free. After a lost reply it is not free, though nobody has it.
+
+        Such a file has one owner only if O_EXCL works. Where it does not, every name is free.
+        """
+        path = f"{self._prefix}{path}"
+
+        def make_once() -> bool:
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            except FileExistsError:
+                return False
+            return True
+
+        return self.retrying(path, make_once)
+
     def append_line(self, path: str, data: bytes) -> None:
         """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""
         path = f"{self._prefix}{path}"

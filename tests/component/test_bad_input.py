@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl.config.settings import END
 from tests.support.crawling import SETTINGS, Done, Running, check_tree, command, crawl, lines_of, pages, run
 from tests.support.web import Request, Response, Web, linked_site
 
@@ -166,6 +167,7 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
     [
         ("[politeness]\ndelai = 1\n", ("politeness.delai", "politeness.delay?")),
         ("[crawl]\ndeny = ['(']\n", ("crawl.deny",)),
+        (f'[crawl]\npartition = "url"\n{END}', ("crawl.partition", '"host"', "tree.json")),
         ("[fetch\n", ("not valid TOML",)),
         ("delay = 1\n", ("section",)),
         ("[fetch]\ntimeout = 0\n", ("fetch.timeout", "more than 0")),

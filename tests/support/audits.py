@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fscrawl import store, urls
 from fscrawl.admin.audit import audit
-from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings
+from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings, apply, render
 from fscrawl.fleet import feed, heartbeat
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
@@ -40,7 +40,8 @@ class Made:
     def __init__(self, root, fanout=0, partition="host"):
         self.root = root
         record = TreeRecord(format=1, crawl="c1", created_at="t", shards=SHARDS, fanout=fanout, partition=partition)
-        store.create(root, record, '[crawl]\nscope = "any"\n', f"{SEED}\n")
+        fixed = [f"fleet.shards={SHARDS}", f"store.fanout={fanout}", f"crawl.partition={partition}"]
+        store.create(root, record, render(apply(Settings(), ["crawl.scope=any", *fixed])), f"{SEED}\n")
         self.tree = Tree(root, "m-1-aa")
         self.log("m-1-aa", {"hello": "m-1-aa"}, {"bye": True})
         self.page(SEED, (ONE, TWO, MOVED, TYPE, BAD), depth=0)

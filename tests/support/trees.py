@@ -45,8 +45,8 @@ class Grown:
 
     def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0) -> None:
         self.root = root
-        record = TreeRecord(format=1, crawl=crawl, created_at="t", shards=16, fanout=fanout, partition="host")
-        store.create(root, record, "", "http://a.example/\n")
+        record = TreeRecord(format=1, crawl=crawl, created_at="t", shards=256, fanout=fanout, partition="host")
+        store.create(root, record, f"[store]\nfanout = {fanout}\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}
         self.bodies: dict[str, bytes] = {}

@@ -1,5 +1,6 @@
 """Which of the machines that start at one moment makes the tree."""
 
+import contextlib
 import errno
 import os
 import threading
@@ -11,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from fscrawl import store
-from fscrawl.errors import TreeError
+from fscrawl.errors import SettingsError, TreeError
 from fscrawl.storage import atomic, creation, layout
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
@@ -164,6 +165,65 @@ def test_an_election_that_ends_while_it_is_claimed(root, monkeypatch):
     create(root, RECORD, "# second\n", "", "m-2-bb")
     assert Tree(root, "m").controls.settings() == "# first\n"
     assert not list(root.glob(".creation*"))
+
+
+@pytest.mark.parametrize("stall_before", ["crawl.toml", "tree.json"])
+def test_a_creator_that_stalls(root, monkeypatch, stall_before):
+    """Of two creators with other settings each, the first of which stalls, the tree's record fits its settings."""
+
+    def settings_of(number):
+        return f"[fleet]\nshards = {number}\n"
+
+    def record_for(text):
+        return replace(RECORD, shards=int(text.rpartition("=")[2]))
+
+    def make(number):
+        create(root, record_for(settings_of(number)), settings_of(number), "", f"m-{number}-aa", record_for)
+
+    claim = atomic.claim
+
+    def stalling(path, data, machine, **options):
+        if machine == "m-1-aa" and path.name == stall_before:
+            monkeypatch.setattr(creation, "claim", claim_up_to_settings)
+            with contextlib.suppress(_KilledError):
+                make(2)
+            monkeypatch.setattr(creation, "claim", claim)
+        return claim(path, data, machine, **options)
+
+    def claim_up_to_settings(path, data, machine, **options):
+        if path.name == "tree.json":
+            raise _KilledError
+        return claim(path, data, machine, **options)
+
+    monkeypatch.setattr(creation, "claim", stalling)
+    make(1)
+    tree = Tree(root, "m")
+    assert tree.controls.settings() == settings_of(tree.record.shards)
+    assert tree.record.shards == (2 if stall_before == "crawl.toml" else 1)
+
+
+def test_a_creator_that_goes_on_late(root, monkeypatch):
+    """The second creator finds the settings of the first, which has stalled: its record fits them."""
+    (root / ".creation.1").write_text("its nonce")
+    (root / "crawl.toml").write_text("[fleet]\nshards = 7\n")
+    create(root, RECORD, "[fleet]\nshards = 16\n", "", "m-2-bb", lambda text: replace(RECORD, shards=int(text[-2])))
+    assert Tree(root, "m").record.shards == 7
+
+
+def test_settings_that_do_not_parse(root):
+    """If another creator's settings are wrong, the creator that finds them says so, and takes back what it made."""
+    (root / "crawl.toml").write_text("not ours")
+
+    def refuse(_):
+        raise SettingsError("crawl.toml: not valid TOML")
+
+    with pytest.raises(SettingsError):
+        create(root, RECORD, "", "", "m-1-aa", refuse)
+    assert [path.name for path in root.iterdir()] == ["crawl.toml"]
+
+
+class _KilledError(Exception):
+    """The machine was killed here."""
 
 
 def test_an_election_that_cannot_be_claimed(root, monkeypatch):

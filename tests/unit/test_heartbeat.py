@@ -367,6 +367,7 @@ def test_by_name():
 def test_machine_id(monkeypatch):
     """An id is of plain characters, and another one each time."""
     assert new_machine_id() != new_machine_id()
+    assert len(bytes.fromhex(new_machine_id().rpartition("-")[2])) == 8
     monkeypatch.setattr(os, "uname", lambda: type("U", (), {"nodename": "Büro PC.local"}))
     assert new_machine_id().startswith(f"b-ro-pc-local-{os.getpid()}-")
     monkeypatch.setattr(os, "uname", lambda: type("U", (), {"nodename": ""}))

@@ -3,6 +3,7 @@
 import pytest
 
 from fscrawl.frontier import hosts
+from fscrawl.frontier.scratch import Scratch
 from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
 
@@ -83,11 +84,12 @@ def test_spill(make_frontier, monkeypatch, order, robots):
         elif number % 5 == 0:
             taken.append(frontier.take(0))
             frontier.finish(taken[-1], None)
-    assert frontier._hosts._scratch._end > 2000
+    assert frontier._hosts._scratch.in_use > 2000
     taken += drain(frontier)
     assert len(taken) == 200
     assert {(task.url, task.depth, task.referrer) for task in taken} == added
     assert frontier.idle
+    assert (frontier._hosts._scratch.in_use, frontier._hosts._in_memory_bytes) == (0, 0)
 
 
 def test_breadth_survives_a_spill(make_frontier, monkeypatch):
@@ -96,3 +98,38 @@ def test_breadth_survives_a_spill(make_frontier, monkeypatch):
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, *(A + str(n) for n in range(50)))
     assert paths(drain(frontier)) == [str(n) for n in range(50)]
+
+
+def test_constant_number_pending(make_frontier, monkeypatch):
+    """While as many URLs come as go, neither memory nor disk grow, also beside hosts that are never asked."""
+    monkeypatch.setattr(hosts, "_MEMORY_BYTES", 5_000)
+    frontier = make_frontier("politeness.delay=0", scratch=Scratch(segment_bytes=10_000))
+    frontier.scheduler.paused = frozenset(f"{n}.slow.example" for n in range(10))
+    fill(frontier, *(f"http://{n % 10}.slow.example/{n}" for n in range(100)))
+    sizes = []
+    for number in range(6000):
+        frontier.add(f"http://{number % 7}.example/{number}", 0, "")
+        if number >= 500:
+            frontier.finish(frontier.take(0), 0)
+        sizes.append(frontier._hosts._scratch.size)
+    assert frontier.pending == 600
+    assert max(sizes) < 2 * (600 * 30 + 10_000)
+
+
+def test_forgotten_urls_leave_the_disk(make_frontier, monkeypatch):
+    """What is pending for a shard that is let go takes no memory and no room on the disk."""
+    monkeypatch.setattr(hosts, "_MEMORY_BYTES", 300)
+    frontier = make_frontier()
+    fill(frontier, *(A + str(n) for n in range(50)))
+    assert frontier._hosts._scratch.in_use
+    for shard in list(frontier.shards):
+        frontier.let_go(shard)
+    assert (frontier._hosts._scratch.in_use, frontier._hosts._in_memory_bytes, frontier.pending) == (0, 0, 0)
+
+
+def test_kept_urls_count_as_memory(make_frontier):
+    """Where each URL has its own shard, what is kept when a shard goes counts as before."""
+    frontier = make_frontier("crawl.partition=url")
+    fill(frontier, *(A + str(n) for n in range(50)))
+    frontier.let_go(next(iter(frontier.shards)))
+    assert frontier._hosts._in_memory_bytes == frontier._by_name["a.example"].queue.memory_bytes > 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl.commands import crawl
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.storage.append_log import Log, tail
@@ -125,6 +126,35 @@ def test_long_tail(tmp_path, monkeypatch):
     monkeypatch.setattr("fscrawl.storage.append_log._READ_BYTES", 10)
     path = write(tmp_path / "log", b"one\ntwo\nthree\n")
     assert [tail(path, 0), tail(path, 8)] == [b"one\ntwo\n", b"three\n"]
+
+
+def test_an_id_is_taken_once(root, make, monkeypatch):
+    """Of two machines with one id the second takes another; the log of the first stays as it is."""
+    first = crawl._with_its_own_id(Tree(root, "m-1-aa"))
+    Machinery(first).heartbeat_log().append(b"{}\n")
+    ids = iter(["m-1-aa", "m-1-bb"])
+    monkeypatch.setattr(crawl, "new_machine_id", lambda: next(ids))
+    second = crawl._with_its_own_id(Tree(root, "m-1-aa", fsync=True))
+    assert (first.machine, second.machine, second.files.machine) == ("m-1-aa", "m-1-bb", "m-1-bb")
+    assert second.files.fsync
+    assert make().read_heartbeats("m-1-aa", 0) == b"{}\n"
+    assert sorted(make().machines()) == ["m-1-aa", "m-1-bb"]
+
+
+def test_an_id_whose_reply_is_lost(root, monkeypatch):
+    """If the reply is lost after the log was made, another id is taken: it cannot be told whose the log is."""
+    real, lost = os.open, []
+
+    def forgetful(path, flags, *mode):
+        descriptor = real(path, flags, *mode)
+        if flags & os.O_EXCL and not lost:
+            lost.append(path)
+            os.close(descriptor)
+            raise OSError(errno.ETIMEDOUT, "Connection timed out")
+        return descriptor
+
+    monkeypatch.setattr(os, "open", forgetful)
+    assert crawl._with_its_own_id(Tree(root, "m-1-aa")).machine != "m-1-aa"
 
 
 def test_heartbeats(machinery, make):

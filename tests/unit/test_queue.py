@@ -5,7 +5,8 @@ import random
 import pytest
 
 from fscrawl.frontier.flags import REFRESH, Flags
-from fscrawl.frontier.queue import Line, Queue, Scratch
+from fscrawl.frontier.queue import Line, Queue
+from fscrawl.frontier.scratch import Scratch
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ class Numbers:
     def pop(self, order, count):
         return [self.queue.pop(order, self.scratch, self.rng).depth for _ in range(count)]
 
-    def spill(self, order="breadth"):
-        self.queue.spill(order, self.scratch)
+    def spill(self):
+        self.queue.spill(self.scratch)
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_flags(scratch):
         "1  http://a.example/ again=2026-01-02T03:04:05Z\n"
     )
     queue.push(2, "ab", "http://a.example/b")
-    queue.spill("breadth", scratch)
+    queue.spill(scratch)
     queue.push(3, "", "http://a.example/c", REFRESH)
     assert [queue.pop("breadth", scratch, rng) for _ in range(3)] == [
         Line(1, "", "http://a.example/", Flags(retry_of="2026-01-02T03:04:05Z")),
@@ -66,7 +67,7 @@ def test_flags(scratch):
 
 
 def test_breadth(numbers):
-    """Breadth gives the oldest first, across blocks, what is being handed out and what came since."""
+    """Breadth gives the oldest first, across blocks and what came since."""
     numbers.push(1, 2, 3)
     assert numbers.pop("breadth", 1) == [1]
     numbers.spill()
@@ -95,7 +96,7 @@ def test_depth_after_a_spill(numbers):
     numbers.push(1, 2)
     assert numbers.pop("depth", 1) == [2]
     numbers.push(3)
-    numbers.spill("depth")
+    numbers.spill()
     assert numbers.pop("depth", 2) == [3, 1]
 
 
@@ -140,13 +141,58 @@ def test_nothing_to_spill(numbers):
     assert numbers.scratch.write(b"x") == len("1  http://a.example/1\n")
 
 
-def test_scratch_has_no_name(scratch, tmp_path):
-    """The scratch file has no name, so nothing of it remains, whatever ends the process."""
-    scratch.write(b"x" * 100_000)
-    assert list(tmp_path.iterdir()) == []
+def test_long_lines(numbers):
+    """A line of any length is read from a block as it was written, from both ends."""
+    for order in ("breadth", "depth"):
+        for length in (1, 255, 256, 300, 5000):
+            numbers.queue.push(length, "", "x" * length)
+        numbers.spill()
+        expected = [1, 255, 256, 300, 5000]
+        assert numbers.pop(order, 5) == (expected if order == "breadth" else expected[::-1])
 
 
-def test_scratch(scratch):
-    """What was written is read from where it began, written out or not."""
-    assert [scratch.write(data) for data in (b"one", bytearray(b"two"), b"")] == [0, 3, 6]
-    assert (scratch.read(3, 3), scratch.read(0, 6)) == (b"two", b"onetwo")
+def test_memory(numbers):
+    """A queue knows how many bytes it has in memory: lines that are read from the disk one by one are none."""
+    numbers.push(*range(10))
+    size = numbers.queue.memory_bytes
+    assert numbers.pop("depth", 2) == [9, 8]
+    assert numbers.queue.memory_bytes == size * 8 / 10
+    numbers.spill()
+    numbers.pop("breadth", 1)
+    assert numbers.queue.memory_bytes == 0
+    numbers.pop("random", 1)
+    assert numbers.queue.memory_bytes == size * 6 / 10
+    numbers.pop("random", 6)
+    assert (numbers.queue.memory_bytes, numbers.queue.count) == (0, 0)
+
+
+def test_room_is_given_back(numbers):
+    """What was handed out or forgotten takes no room on the disk, whatever the order was."""
+    for order in ("breadth", "depth", "random"):
+        numbers.push(*range(10))
+        numbers.spill()
+        numbers.pop(order, 10)
+        assert numbers.scratch.in_use == 0
+    numbers.push(*range(10))
+    numbers.spill()
+    numbers.push(*range(10, 20))
+    numbers.pop("breadth", 1)
+    numbers.queue.clear(numbers.scratch)
+    assert (numbers.scratch.in_use, numbers.queue.count, numbers.queue.memory_bytes) == (0, 0, 0)
+    numbers.queue.clear(numbers.scratch)
+
+
+def test_moving(numbers):
+    """Lines whose segment is emptied come back in their order."""
+    numbers.push(1, 2)
+    numbers.spill()
+    numbers.push(3)
+    numbers.spill()
+    numbers.push(4)
+    assert numbers.pop("breadth", 1) == [1]
+    numbers.queue.move(numbers.scratch, frozenset({7}))
+    before = numbers.scratch.size
+    numbers.queue.move(numbers.scratch, frozenset({0}))
+    assert numbers.scratch.size > before
+    assert numbers.pop("breadth", 3) == [2, 3, 4]
+    assert numbers.scratch.in_use == 0

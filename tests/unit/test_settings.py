@@ -8,7 +8,9 @@ import pytest
 from fscrawl.config import settings
 from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
+from fscrawl.storage.records import TreeRecord
 
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
 INT_RIGHT = "must be a whole number"
 FLOAT_RIGHT = "must be a number below 1e9"
 
@@ -255,13 +257,13 @@ def test_fixed_settings(assignment):
     with pytest.raises(
         SettingsError, match=f'^crawl[.]toml: {name} = "?{value}"?: cannot be changed; it was fixed as '
     ) as caught:
-        settings.check_fixed(Settings(), changed)
+        settings.check_fixed(RECORD, changed)
     assert "\n" not in str(caught.value)
 
 
 def test_free_settings():
     """Whatever else is edited may be."""
-    settings.check_fixed(Settings(), apply(Settings(), ["politeness.delay=9", "crawl.scope=any"]))
+    settings.check_fixed(RECORD, apply(Settings(), ["politeness.delay=9", "crawl.scope=any"]))
 
 
 def test_table_as_a_section():

@@ -187,6 +187,25 @@ def test_half_a_line(desk):
     assert desk.seeds(f"{A}\n{B}deeper\n") == [B + "deeper"]
 
 
+def test_a_last_line_without_newline(desk, clock):
+    """A last line that nobody ends counts when the file has been the same for a minute; what it becomes counts, too."""
+    assert desk.seeds(f"{A}\n{B}") == []
+    clock.now += 60
+    assert desk.watch.new_seeds() == []
+    clock.now += 1
+    assert desk.watch.new_seeds() == [B]
+    assert desk.watch.new_seeds() == []
+    assert desk.seeds(f"{A}\n{B}deeper\n") == [f"{B}deeper"]
+    assert desk.watch.seeds == {A, B, f"{B}deeper"}
+
+
+def test_a_seed_that_was_added_while_the_machine_started(tree):
+    """A line that came after the machine had read its seeds, and before it began to watch, is found."""
+    (tree.root / "seeds.txt").write_text(f"{A}\n{B}\n")
+    watch = EditWatcher(tree, Settings(), frozenset([A]), print)
+    assert watch.new_seeds() == [B]
+
+
 def test_seeds_cut_anywhere(desk):
     """However a read is cut, it gives no seed that is not in the file, and the whole file gives all."""
     whole = f"{A}\n{B}long/path?x=1\n  {C}é\r\n"

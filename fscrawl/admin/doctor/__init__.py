@@ -76,7 +76,7 @@ def _directory(
     waiting.cancel()
     if tree is None:
         yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
-    chosen, results = _settings(root)
+    chosen, results = _settings(root, tree)
     yield from results
     yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
     yield from _seeds(root, chosen, lookup)
@@ -85,9 +85,12 @@ def _directory(
         yield from _fleet(tree, chosen, warn)
 
 
-def _settings(root: Path) -> tuple[Settings, list[CheckResult]]:
+def _settings(root: Path, tree: Tree | None) -> tuple[Settings, list[CheckResult]]:
     text = store.kept_settings(root)
-    return (Settings(), []) if text is None else crawl.read_settings(text, f"{root}/{settings.FILE}")
+    if text is None:
+        return Settings(), []
+    record = None if tree is None else tree.record
+    return crawl.read_settings(text, f"{root}/{settings.FILE}", record=record)
 
 
 def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:

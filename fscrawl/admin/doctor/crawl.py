@@ -23,6 +23,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
 from fscrawl.storage.layout import PAGE_ROOMS
+from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 
 _GLANCE_S = 0.25
@@ -34,11 +35,16 @@ _HELLO_BYTES = 1 << 16
 
 
 def read_settings(
-    text: str, where: str, check: Callable[[Settings], None] = check_usable
+    text: str, where: str, check: Callable[[Settings], None] = check_usable, record: TreeRecord | None = None
 ) -> tuple[Settings, list[CheckResult]]:
-    """Read settings, and check whether this machine can use them. Wrong settings count as the defaults."""
+    """Read settings, and check whether this machine can use them. Wrong settings count as the defaults.
+
+    `record`: that of the tree, which they must fit; None if there is no tree.
+    """
     try:
         chosen = settings.parse(text, where)
+        if record is not None:
+            settings.check_fixed(record, chosen, where)
     except SettingsError as error:
         return Settings(), [CheckResult(PROBLEM, str(error))]
     try:

@@ -14,7 +14,8 @@ from fscrawl.fleet.feed import FeedReader, FeedWriter
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.queue import Queue, Scratch
+from fscrawl.frontier.queue import Queue
+from fscrawl.frontier.scratch import Scratch
 from fscrawl.parse import fields
 from fscrawl.storage import records
 from tests.support.fuzz.names import REFERENCES
@@ -90,12 +91,12 @@ def _pending(data: bytes) -> None:
     pushed: Counter[tuple[object, ...]] = Counter()
     for line in data[1:].split(b"\n")[:200]:
         if line.startswith(b"!"):
-            queue.spill(order, scratch)
+            queue.spill(scratch)
         elif line.startswith(b"-") and queue.count:
             pushed[tuple(queue.pop(order, scratch, rng))] -= 1
         else:
             url, _, word = line.decode("utf-8", "replace").partition(" ")
-            each = (len(line), "ab" * 12 if word else "", url.replace("\r", ""), parse_flags("".join(word.split())))
+            each = (len(line), "ab" * 12 if word else "", url, parse_flags("".join(word.split())))
             queue.push(*each)
             pushed[each] += 1
     while queue.count:

@@ -66,7 +66,7 @@ def write_everything(root, machine, url):
     machinery = Machinery(tree)
     tree.put_robots(host, RobotsRecord(url, "t", 200, ""))
     for room in (HTMLS, LINKS):
-        tree._put(room, host, urls.key(url), b"")  # noqa: SLF001 - a page without its record's thirty fields
+        tree._put(room, host, urls.key(url), b"")
     signs.pause(tree, [url])
     machinery.heartbeat_log().close()
     machinery.feed_log(123).close()
@@ -84,7 +84,7 @@ def write_everything(root, machine, url):
 def test_no_name_is_too_long(root, nodename, length, port):
     """Every name that is made fits, and each temporary says whose it is."""
     names = Names()
-    with mock.patch.object(os, "uname", lambda: SimpleNamespace(nodename=nodename)):
+    with mock.patch.object(os, "uname", return_value=SimpleNamespace(nodename=nodename)):
         machine = new_machine_id()
     with names.watched():
         write_everything(root, machine, f"http://{('h' * 60 + '.') * 5}"[: 7 + length].rstrip(".") + f"{port}/x")
