@@ -22,7 +22,6 @@ from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 _POLL_S = 0.25
 
 
-
 def settings_of(tree: Tree) -> Settings:
     """Read `crawl.toml` as it stands; SettingsError if it is wrong, or does not fit the tree."""
     return _checked(tree, settings.parse(tree.controls.settings(), _where(tree)))

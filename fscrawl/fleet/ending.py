@@ -42,9 +42,7 @@ def held_hash(leases: Iterable[tuple[int, int]]) -> str:
 
 def all_agree(own: Beat, machines: Iterable[Told]) -> bool:
     """Tell whether condition 4 holds. `own`: the state of this machine now; `machines`: all live ones, this one too."""
-    return all(
-        len(told.beats) == 2 and all(_agrees(beat, own, told) for beat in told.beats) for told in machines
-    )
+    return all(len(told.beats) == 2 and all(_agrees(beat, own, told) for beat in told.beats) for told in machines)
 
 
 def _agrees(beat: Beat, own: Beat, told: Told) -> bool:

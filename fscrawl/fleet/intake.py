@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
-from fscrawl.fleet.ledger import BEGINNING, Ledger
+from fscrawl.fleet.archive import Archive
+from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import ShardHolder
 
@@ -33,7 +33,7 @@ class Intake:
         self,
         frontier: ShardHolder,
         ledger: Ledger,
-        snapshots: Snapshots,
+        archive: Archive,
         survey: Survey,
         *,
         caches_s: float,
@@ -43,7 +43,7 @@ class Intake:
         """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them."""
         self._frontier = frontier
         self._ledger = ledger
-        self._snapshots = snapshots
+        self._archive = archive
         self._survey = survey
         self._caches_s = caches_s
         self._prepare = prepare
@@ -127,7 +127,7 @@ class Intake:
 
     def _catch_up(self, shards: frozenset[int], ends: dict[str, Place]) -> Iterator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`."""
-        starts = None
+        starts: dict[str, Place] | None = None
         for shard in sorted(shards & self._reading):
             at = yield from self._load_snapshot(shard)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
@@ -139,9 +139,9 @@ class Intake:
             self._reading.discard(shard)
             self._plan_survey(shard)
 
-    def _load_snapshot(self, shard: int) -> Iterator[None]:
+    def _load_snapshot(self, shard: int) -> Generator[None, None, dict[str, Place]]:
         """Fold the newest readable snapshot of a shard; return up to where in each log it goes."""
-        snapshot = self._snapshots.newest(shard)
+        snapshot = self._archive.newest(shard)
         if snapshot is None:
             return {}
         covers = self._ledger.covers(snapshot.head.term.digest)
@@ -191,6 +191,3 @@ class Intake:
             self._ledger.uncovered.discard(shard)
             self._ledger.say(Surveyed(shard, generation))
             self._ledger.take_line(Surveyed(shard, generation))
-
-
-__all__ = ["BEGINNING", "Intake"]

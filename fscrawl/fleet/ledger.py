@@ -77,7 +77,7 @@ class Ledger:
         self._clock = clock
         self._writer = LogWriter(files, machine, holder_of=holder_of)
         self._reader = LogReader(files, machine)
-        self._sent: RecentDepths = RecentDepths(_SENT_MEMORY)
+        self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
         self._flushed_at = clock()
         self._cut_since: dict[str, float] = {}
 
@@ -125,7 +125,11 @@ class Ledger:
             location = self._frontier.location(url)
             shard, own = location.shard, self._frontier.holds(location.shard)
             if own:
-                news = self._frontier.add(url, depth, referrer, location, flags) or self._is_known_here_only(url, depth)
+                news = self._frontier.add(url, depth, referrer, location, flags)
+                if news is None or (not news and url in self.rules.seeds):
+                    # The logs may not have it: a host beyond `max_hosts_per_domain` is not remembered by the frontier,
+                    # and a seed is known from `seeds.txt`, which somebody may edit.
+                    news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
             else:
                 news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
             if news:
@@ -135,15 +139,6 @@ class Ledger:
                     self.needed.add(shard)
                     new_shards.append(shard)
         return new_shards
-
-    def _is_known_here_only(self, url: str, depth: int) -> bool:
-        """Tell whether the logs do not have a URL that the frontier did not take as new, and mark it as sent.
-
-        That is so for a seed, which the frontier has from `seeds.txt`, and for a host beyond `max_hosts_per_domain`.
-        """
-        if url not in self.rules.seeds and not self._frontier.refuses_host(url):
-            return False
-        return self._sent.add(int.from_bytes(urls.digest(url)[:8]), depth)
 
     def told(self, task: PageTask, term: str) -> None:
         """Say that all links of a stored page stand in the log. `term`: the rules by which they were filtered."""
@@ -155,7 +150,7 @@ class Ledger:
         shard = self._frontier.location(task.url).shard
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
 
-    def say(self, line: Told | Surveyed) -> None:
+    def say(self, line: Line) -> None:
         self._writer.add(line, own=self._frontier.holds(line.shard))
 
     def covers(self, term: str) -> bool:
@@ -235,7 +230,11 @@ class Ledger:
 
     def vector_hash(self) -> str:
         """Give a hash of `ends()`: two machines with the same one have read the same."""
-        text = "".join(f"{machine} {segment} {bytes_}\n" for machine, (segment, bytes_) in sorted(self.ends().items()) if bytes_ or segment)
+        text = "".join(
+            f"{machine} {segment} {bytes_}\n"
+            for machine, (segment, bytes_) in sorted(self.ends().items())
+            if bytes_ or segment
+        )
         return hashlib.sha224(text.encode()).hexdigest()[:16]
 
     # -- surveys
@@ -272,4 +271,3 @@ class Ledger:
         self._warn(f"the log of {machine} was cut ({cut.found} in place of {cut.expected}): all records are read again")
         self._reader.accept(machine)
         self._cut_since.pop(machine, None)
-

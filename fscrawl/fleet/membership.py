@@ -20,6 +20,7 @@ from dataclasses import replace
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
+from fscrawl.fleet.archive import Archive
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
@@ -29,11 +30,11 @@ from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead, shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.flags import NO_FLAGS, Flags
@@ -79,6 +80,7 @@ class Membership:
         self._warn = warn
         self._reseed = reseed
         machinery = Machinery(tree)
+        logs = TreeLogs(tree)
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
         self.fleet = Fleet(machinery, tree.machine, watch.settings.fleet.dead_after, tree.record.shards)
@@ -90,7 +92,7 @@ class Membership:
         self._refresh_before = refresh_before
         self.rules = Rules.of(watch, tree.record, 0)
         self.ledger = Ledger(
-            machinery,
+            logs,
             tree.machine,
             frontier,
             self.rules,
@@ -110,11 +112,11 @@ class Membership:
             refresh_before=lambda: self._refresh_before,
             tidy_up=lambda host: self._tidy_up(tree.all_temporaries(host)),
         )
-        self._snapshots = Snapshots(machinery, tree.machine)
+        self._archive = Archive(tree.files, logs, tree.machine)
         self._intake = Intake(
             frontier,
             self.ledger,
-            self._snapshots,
+            self._archive,
             self._survey,
             caches_s=self._caches_s,
             prepare=self._prepare,
@@ -210,7 +212,6 @@ class Membership:
             held=state.held,
             term=state.term,
             shards=state.shards,
-            dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
         )
 

@@ -190,7 +190,9 @@ class Fleet:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
         for (shard, epoch), since in list(self._superseded.items()):
             if now - since > 2 * self.dead_after_s:
-                if shard in self.held and self._shared.has_lease(shard, self.held[shard]):  # it is the same memory still
+                if shard in self.held and self._shared.has_lease(
+                    shard, self.held[shard]
+                ):  # it is the same memory still
                     self._shared.drop_lease(shard, epoch)
                 del self._superseded[shard, epoch]
 

@@ -13,10 +13,10 @@ from functools import partial
 from typing import TypeVar
 
 from fscrawl import urls
-from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 
 from fscrawl import urls
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.lines import Told
+from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
-from fscrawl.frontier.flags import REFRESH, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags
 from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -76,28 +77,33 @@ class Survey:
 
     def _tell(self, page: PageRecord) -> None:
         """Say a page, its links, and then that they stand in the log."""
-        self._ledger.discover([page.url], page.depth, page.referrer)
-        if self._is_old(page):
-            location = self._frontier.location(page.url)
-            if self._frontier.holds(location.shard) and self._ledger.rules.scope.refuses(page.url) is None:
-                self._frontier.add(page.url, page.depth, page.referrer, location, REFRESH)
-                return  # it is told when it has been refreshed
-        links = page.links_to(nofollow=self._ledger.rules.nofollow)
-        scope = self._ledger.rules.scope
-        self._ledger.discover([url for url in links if scope.refuses(url) is None], page.depth_of_links, page.key)
-        self._ledger.discover(page.sitemaps or (), page.depth, page.key, Flags(SITEMAP_PART))
-        self._settle(page.url, page.key, page.depth)
+        location = self._frontier.location(page.url)
+        depth = self._know(Found(location.shard, page.depth, page.referrer, page.url), location)
+        rules = self._ledger.rules
+        if self._is_old(page) and rules.admit(page.url, NO_FLAGS):
+            self._frontier.add(page.url, depth, page.referrer, location, REFRESH)
+            return  # it is told when it has been refreshed
+        links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
+        self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key)
+        self._ledger.discover(page.sitemaps or (), depth, page.key, Flags(SITEMAP_PART))
+        self._settle(Told(location.shard, page.key, depth, rules.term.digest))
 
     def _tell_failure(self, error: ErrorRecord) -> None:
-        flags = Flags(error.sitemap or "")
-        self._ledger.discover([error.url], error.depth, error.referrer, flags)
-        self._settle(error.url, error.key, error.depth, error.failed_at)
+        location = self._frontier.location(error.url)
+        found = Found(location.shard, error.depth, error.referrer, error.url, Flags(error.sitemap or ""))
+        depth = self._know(found, location)
+        self._settle(Told(location.shard, error.key, depth, self._ledger.rules.term.digest, error.failed_at))
 
-    def _settle(self, url: str, key: str, depth: int, failed_at: str = "") -> None:
-        shard = self._frontier.location(url).shard
-        told = Told(shard, key, depth, self._ledger.rules.term.digest, failed_at)
+    def _know(self, found: Found, location: Location) -> int:
+        """Say a URL if the logs do not have it yet; return its least depth. It does not become pending."""
+        news, depth = self._frontier.learn(location, found.depth)
+        if news:
+            self._ledger.say(found)
+        return depth
+
+    def _settle(self, told: Told) -> None:
         self._ledger.say(told)
-        self._ledger.take_line(told)
+        self._frontier.mark_told(told.shard, urls.fingerprint(told.key), told.depth)
 
     def _is_old(self, page: PageRecord) -> bool:
         before = self._refresh_before()

@@ -65,6 +65,7 @@ class ShardHolder(Protocol):
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
     ) -> None: ...
+    def learn(self, location: Location, depth: int) -> tuple[bool, int]: ...
     def mark_told(self, shard: int, fingerprint: int, depth: int) -> None: ...
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
     def drop_settled(self) -> None: ...
@@ -200,6 +201,17 @@ class Frontier:
     ) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
+
+    def learn(self, location: Location, depth: int) -> tuple[bool, int]:
+        """Take in that a URL of a held shard is known at `depth`; it does not become pending.
+
+        Returns whether that is news, and the least depth at which it is known.
+        """
+        table = self._held[location.shard].table
+        fingerprint = int.from_bytes(location.digest[:8])
+        news = table.known(fingerprint, depth)
+        known = table.state(fingerprint).known if table.deep else None
+        return news, depth if known is None else known
 
     def mark_told(self, shard: int, fingerprint: int, depth: int) -> None:
         """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored."""
