@@ -38,15 +38,20 @@ class Intake:
         *,
         caches_s: float,
         prepare: Callable[[set[int]], None],
+        complete: Callable[[set[int]], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them."""
+        """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them.
+
+        `complete(shards)`: called when their logs have been read.
+        """
         self._frontier = frontier
         self._ledger = ledger
         self._archive = archive
         self._survey = survey
         self._caches_s = caches_s
         self._prepare = prepare
+        self._complete = complete
         self._clock = clock
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
         self._arriving: set[int] = set()
@@ -135,8 +140,10 @@ class Intake:
             if line.shard in self._reading:
                 self._ledger.take_line(line)
             yield
-        for shard in shards & self._reading:
-            self._reading.discard(shard)
+        read = shards & self._reading
+        self._reading -= read
+        self._complete(set(read))
+        for shard in read:
             self._plan_survey(shard)
 
     def _load_snapshot(self, shard: int) -> Generator[None, None, dict[str, Place]]:

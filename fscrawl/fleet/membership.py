@@ -120,6 +120,7 @@ class Membership:
             self._survey,
             caches_s=self._caches_s,
             prepare=self._prepare,
+            complete=self._add_seeds_of,
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
@@ -233,7 +234,7 @@ class Membership:
 
     @property
     def fenced(self) -> bool:
-        return self._fence.is_up
+        return hasattr(self, "_fence") and self._fence.is_up
 
     @property
     def busy(self) -> bool:
@@ -351,10 +352,13 @@ class Membership:
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
 
     def _prepare(self, shards: set[int]) -> None:
-        """The frontier has just got some shards: let their hosts rest, and add their seeds."""
+        """The frontier has just got some shards: let their hosts rest as their last holders said."""
         now = self._clock()
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
+
+    def _add_seeds_of(self, shards: set[int]) -> None:
+        """The logs of some shards have been read: add their seeds."""
         self._add_seeds(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
 
     def _release(self, now: float) -> None:
