@@ -102,10 +102,12 @@ class Intake:
 
     def step(self, now: float) -> None:
         """Go on for a short while."""
-        self._hold_arrived()
-        self._begin_surveys(now)
         until = self._clock() + _SLICE_S
-        while self._chores and self._clock() < until:
+        while True:
+            self._hold_arrived()
+            self._begin_surveys(now)
+            if not self._chores or self._clock() >= until:
+                return
             self._work_on(self._chores[0], until)
 
     def _work_on(self, chore: Iterator[None], until: float) -> None:

@@ -338,6 +338,7 @@ class Membership:
         self._release(now)
         self._take(changes.adopted, now)
         self._take(self._claim(now), now)
+        self._intake.step(now)
         return changed
 
     def _lose(self, shards: Iterable[int]) -> None:

@@ -135,11 +135,15 @@ class Member:
         return self.frontier.take(self.now)
 
     def finish(self, task, links=()):
-        """Store the page, as a worker does, and take its links in, as the main loop does."""
-        self.store(task, links)
+        """Do what a worker does, which looks into the tree first if it must, and take the links in as the main loop does."""
+        if task.check and self.tree.is_done(task.host, task.key):
+            links, stored = self.tree.page(task.host, task.key).links, False
+        else:
+            self.store(task, links)
+            stored = True
         self.membership.discover(links, task.depth + 1, task.key)
         self.membership.told(task, self.membership.rules.term.digest)
-        self.frontier.finish(task, self.now, stored=True, told=True)
+        self.frontier.finish(task, self.now if stored else None, stored=stored, told=True)
 
     def store(self, task, links=()):
         self.world.fetched[task.url] += 1

@@ -2,8 +2,8 @@
 
 import shutil
 
-from fscrawl.fleet.ownership import wanted_of
-from tests.support.members import HERS, MINE, YEAR_S, shard, url
+from fscrawl.fleet.assignment import assign
+from tests.support.members import HERS, MINE, SHARDS, YEAR_S, shard, url
 
 
 def test_alone(world):
@@ -190,7 +190,7 @@ def test_arriving_shard_is_wanted_elsewhere(world):
     world.rounds()
     b.leave()
     world.rounds()
-    other = next(f"b{n}" for n in range(99) if wanted_of(shard(HERS[0]), ["a", f"b{n}"]) == f"b{n}")
+    other = next(f"b{n}" for n in range(99) if assign(SHARDS, ["a", f"b{n}"])[shard(HERS[0])] == f"b{n}")
     c = world.join(other)
     world.rounds()
     a.finish(task)
