@@ -13,10 +13,17 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fscrawl.errors import may_pass, tree_error
+from fscrawl.fleet.lines import Found
 
 T = TypeVar("T")
 Key = tuple[str, int]  # machine and segment
 TRIES = 4  # of a call that fails
+ALL = range(1000)  # shards
+
+
+def found(shard: int, number: int = 0, *, length: int = 0) -> Found:
+    """Give a line; `length`: of its URL, at least."""
+    return Found(shard, 1, "ab" * 12, f"http://h{shard}.example/{number}".ljust(length, "x"))
 
 
 @dataclass

@@ -200,7 +200,9 @@ class World:
         if partition != "host":
             self.assignments.append(f"crawl.partition={partition}")
         self.seeds = list(seeds)
-        record = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition)
+        record = TreeRecord(
+            format=2, machinery="0" * 32, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition
+        )
         create(self.root, record, render(self.settings()), "".join(f"{seed}\n" for seed in seeds))
 
     def join(self, name, **options):

@@ -1,0 +1,95 @@
+"""Lines of logs are read back equal, and nothing else is read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fscrawl.fleet.lines import Found, Surveyed, Told, format_line, parse_line, parse_lines
+from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, SITEMAP_PART, Flags
+
+FAILED_AT = "2026-01-02T03:04:05.678Z"
+KEY = "599370d5687c3fd078c314ad"
+TERM = "0123456789abcdef"
+
+shards = st.integers(0, 10_000)
+depths = st.integers(0, 1000)
+keys = st.text("0123456789abcdef", min_size=24, max_size=24)
+urls = st.text(st.characters(min_codepoint=33, max_codepoint=126)).map("http://a.example/{}".format)
+flags = st.sampled_from([NO_FLAGS, Flags(SITEMAP), Flags(SITEMAP_PART, retry_of=FAILED_AT), Flags(refresh=True)])
+lines = (
+    st.builds(Found, shards, depths, st.just("") | keys, urls, flags)
+    | st.builds(Told, shards, keys, depths, st.just(TERM), st.sampled_from(["", FAILED_AT]))
+    | st.builds(Surveyed, shards, depths)
+)
+
+
+@given(lines)
+def test_round_trip(line):
+    """A line is read back equal, one or many."""
+    data = format_line(line)
+    assert data.count(b"\n") == 1
+    assert parse_line(line.shard, data[:-1]) == line
+    assert parse_lines(line.shard, data * 3) == [line] * 3
+
+
+@given(st.binary(max_size=80))
+def test_anything(data):
+    """Any bytes are a line that is written so, or a ValueError."""
+    try:
+        line = parse_line(7, data)
+    except ValueError:
+        return
+    assert parse_line(7, format_line(line)[:-1]) == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"u",
+        b"u 1 -",
+        b"u one - http://a.example/",
+        b"u 1 - ftp://a.example/",
+        b"u 1 - http://a.example/ sitemap again",
+        b"u 1 - http://a.example/\xff",
+        b"t 599370 1 0123456789abcdef",
+        b"t %b 1 " % KEY.encode(),
+        b"t %b 1 0123456789abcdef %b" % (KEY.encode(), FAILED_AT.encode()),
+        b"s",
+        b"s 1 2",
+        b"x 1",
+        b"\0" * 40,
+    ],
+)
+def test_damaged(line):
+    """What is no line is a ValueError."""
+    with pytest.raises(ValueError):  # noqa: PT011 - it has the line as its text
+        parse_line(7, line)
+
+
+def test_half_a_line():
+    """Lines that end without a newline are not whole."""
+    with pytest.raises(ValueError, match="not whole"):
+        parse_lines(7, b"s 1\ns 2")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Found(7, 1, "", "http://a.example/a b"),
+        Found(7, 1, "", "http://a.example/a\nb"),
+        Found(7, 1, "", "http://a.example/ä"),
+        Found(7, 1, "", "http://a.example/\x7f"),
+        Found(7, 1, "", "javascript:a"),
+        Found(7, 1, "-", "http://a.example/"),
+        Found(7, 1, "a b", "http://a.example/"),
+        Found(7, 1, "", "http://a.example/", Flags(retry_of="then or so")),
+        Told(7, "599370", 1, TERM),
+        Told(7, KEY, 1, ""),
+        Told(7, KEY, 1, "two words"),
+    ],
+)
+def test_not_for_a_log(line):
+    """A line that could not be read back is not written: each reader would take it for a damaged log."""
+    with pytest.raises(ValueError, match="a log cannot hold"):
+        format_line(line)
