@@ -132,7 +132,7 @@ def origin(url: str) -> str:
     return url[: url.find("/", 8)]
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=16384)
 def _host_of_origin(url_origin: str) -> str:
     name = url_origin.partition("://")[2].replace(":", "_")
     if len(name) <= MAX_HOST_BYTES and _SAFE_HOST.match(name):
@@ -187,7 +187,7 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def site(name: str) -> str:
     """Return the registrable domain of a host name, or the name itself if it has none (an address, a public suffix).
 

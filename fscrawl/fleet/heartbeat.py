@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
@@ -25,6 +26,7 @@ from fscrawl.storage.retrying import Retrying
 _RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one
 _AGAIN_S = 1.0  # until the next try, after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
+_HELLO_BYTES = 4096  # of a log: its first line is in there
 _SELDOM = 1 / 10  # of the time for which a machine has been silent may pass between two looks at its log
 
 
@@ -243,10 +245,18 @@ class Heartbeat:
 _NO_COUNTERS = Beat()
 
 
+class HeartbeatLogs(Protocol):
+    """The part of the tree that a peer is read from (`logs.Logs` has it)."""
+
+    def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes: ...
+    def read_newest_heartbeats(self, machine: str, offset: int) -> tuple[bytes, int]: ...
+
+
 @dataclass
 class Peer:
-    """What is known of another machine, from its log.
+    """What is known of another machine, from the beginning and the end of its log.
 
+    offset       so far the log has been read
     grown_at     when the log was last seen to grow, by the clock of this machine
     looked_at    when this machine last looked whether it has grown
     greeting     its hello
@@ -267,12 +277,21 @@ class Peer:
     unreadable: int = 0
     proven: bool = False
 
-    def take(self, data: bytes, now: float) -> None:
-        """Take in what its log has grown by."""
-        if not data:
-            return
-        self.offset += len(data)
-        self.grown_at = now
+    def read(self, logs: HeartbeatLogs, now: float) -> int:
+        """Read what its log has grown by; return the number of lines.
+
+        Of a log that has grown by much, only the newest lines are read; and the beginning, if it was not read before.
+        """
+        data, end = logs.read_newest_heartbeats(self.machine, self.offset)
+        if end > len(data) and not self.offset:
+            self.take(logs.read_heartbeats(self.machine, 0, _HELLO_BYTES))
+        if end > self.offset:
+            self.offset, self.grown_at = end, now
+        self.take(data)
+        return data.count(b"\n")
+
+    def take(self, data: bytes) -> None:
+        """Take in lines of its log."""
         for each in filter(None, data.split(b"\n")):  # a blank one stands before a line that was written once more
             line = parse_line(each)
             if isinstance(line, Hello):

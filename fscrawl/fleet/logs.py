@@ -30,6 +30,7 @@ from fscrawl.storage.layout import (
 from fscrawl.store import Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
+_NEWEST_BYTES = 1 << 14  # some dozens of beats: who is behind needs only the last two
 
 T = TypeVar("T")
 
@@ -133,6 +134,10 @@ class Logs:
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""
         return self._files.tail(heartbeat_path(machine), offset, most)
+
+    def read_newest_heartbeats(self, machine: str, offset: int, most: int = _NEWEST_BYTES) -> tuple[bytes, int]:
+        """Read a heartbeat log's newest lines from `offset`, about `most` bytes; return them, and the offset behind."""
+        return self._files.newest(heartbeat_path(machine), offset, most)
 
     def heartbeats_size(self, machine: str) -> int:
         """Give the size of a heartbeat log; 0 if it is missing."""

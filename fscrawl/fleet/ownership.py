@@ -24,18 +24,17 @@ from typing import Protocol
 
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
-from fscrawl.fleet.heartbeat import Peer, is_gone, is_worth_a_look
+from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 
 _NOBODY = ""
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
-class Shared(Protocol):
+class Shared(HeartbeatLogs, Protocol):
     """The part of the tree that a fleet needs (`leases.Machinery` has it)."""
 
     def machines(self) -> list[str]: ...
-    def read_heartbeats(self, machine: str, offset: int) -> bytes: ...
     def leases(self) -> list[tuple[int, int]]: ...
     def lease(self, shard: int, epoch: int) -> Lease: ...
     def has_lease(self, shard: int, epoch: int) -> bool: ...
@@ -111,8 +110,7 @@ class Fleet:
         peer.looked_at = now
         over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
         before = peer.offset
-        while data := self._shared.read_heartbeats(peer.machine, peer.offset):  # a long log is read in pieces
-            peer.take(data, now)
+        peer.read(self._shared, now)
         peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or self._is_gone(peer)
 

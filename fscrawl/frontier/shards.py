@@ -41,7 +41,7 @@ class Shard:
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
 
 
-@lru_cache(maxsize=65536)  # for hosts of other machines' shards; the hosts that were met know theirs
+@lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
 def _shard_of_host(host: str, shards: int) -> int:
     return urls.shard(host, shards)
 

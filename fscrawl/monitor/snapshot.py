@@ -6,8 +6,8 @@ Vocabulary:
   history   the beats of a machine's last hour; fewer if its log is long
   rate      pages a second over the last minutes, of the machines that are alive
 
-Promise: a snapshot reads what the logs have grown by. Of a log that is new to the observer it reads the beginning and
-the end, one MiB at most. So a tree of a million pages, or logs of a week, cost as much as an empty tree. The clocks of
+Promise: a snapshot reads what the logs have grown by, one MiB of each at most: if there is more, the end of it. Of a log
+that is new to the observer it reads the beginning, too. So a tree of a million pages, or logs of a week, cost as much as an empty tree. The clocks of
 the machines are compared with this machine's clock at the first snapshot only. From the second one on, a machine is
 alive if its log grows.
 """
@@ -287,9 +287,8 @@ class Observer:
         self._read_on(machine)
 
     def _read_on(self, machine: MachineStatus) -> None:
-        while data := self._machinery.read_heartbeats(machine.name, machine.offset):
-            machine.offset += len(data)
-            machine.take(data)
+        data, machine.offset = self._machinery.read_newest_heartbeats(machine.name, machine.offset, _END_BYTES)
+        machine.take(data)
 
     def _state(self, machine: MachineStatus, now: float, tick: float) -> State:
         if machine.left:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import Literal
 
 from fscrawl.storage.atomic import close_read, sync_directory, write_all
@@ -98,13 +99,6 @@ def same_file(path: str, offset: int, data: bytes) -> _Sameness:
         close_read(descriptor)
 
 
-def _pread(descriptor: int, wanted: int, offset: int) -> bytes:
-    data = os.pread(descriptor, wanted, offset)
-    while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
-        data += more
-    return data
-
-
 def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
     """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or the file is missing.
 
@@ -116,9 +110,42 @@ def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = B
 
 
 def _read_from(path: str, offset: int, most: int) -> bytes:
+    with _opened(path) as descriptor:
+        return _pread(descriptor, min(os.fstat(descriptor).st_size - offset, most), offset)
+
+
+def newest(path: str, offset: int, most: int, retrying: Retrying = BRIEF) -> tuple[bytes, int]:
+    """Read a log's newest whole lines from `offset`: all, or if they have more than `most` bytes, only the last ones.
+
+    Of the last ones at least two are read if there are two in some MiB. Return the lines, and the offset behind them.
+    """
+    return retrying.find(path, lambda: _newest_from(path, offset, most), (b"", offset))
+
+
+def _newest_from(path: str, offset: int, most: int) -> tuple[bytes, int]:
+    with _opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        while True:
+            start = max(offset, size - most)
+            data = _pread(descriptor, size - start, start)
+            begin = data.find(b"\n") + 1 if start > offset else 0  # the first line is cut
+            end = data.rfind(b"\n") + 1
+            if start == offset or most >= _READ_BYTES or data.count(b"\n", begin) >= 2:
+                return data[begin:end], start + end if end else offset
+            most = min(8 * most, _READ_BYTES)
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[int]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        wanted = min(os.fstat(descriptor).st_size - offset, most)
-        return _pread(descriptor, wanted, offset) if wanted > 0 else b""
+        yield descriptor
     finally:
         close_read(descriptor)
+
+
+def _pread(descriptor: int, wanted: int, offset: int) -> bytes:
+    data = os.pread(descriptor, wanted, offset) if wanted > 0 else b""
+    while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
+        data += more
+    return data

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from fscrawl.storage.append_log import Log, tail
+from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.atomic import (
     claim,
     make_directory,
@@ -83,6 +83,10 @@ class TreeFiles:
     def tail(self, path: str, offset: int, most: int | None = None) -> bytes:
         """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is missing."""
         return tail(f"{self._prefix}{path}", offset, most, self.retrying)
+
+    def newest(self, path: str, offset: int, most: int) -> tuple[bytes, int]:
+        """Read a log's newest whole lines from `offset`, about `most` bytes; return them, and the offset behind them."""
+        return newest(f"{self._prefix}{path}", offset, most, self.retrying)
 
     def size(self, path: str) -> int:
         """Give the size of a file; 0 if it is missing."""

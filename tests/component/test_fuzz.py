@@ -182,6 +182,6 @@ def test_records_without_infinity():
 def test_heartbeats_that_nest():
     """A line of a hundred thousand brackets is unreadable as any other torn line is."""
     peer = Peer("b", 0.0)
-    peer.take(b"[" * 100_000 + b'\n{"beat":1}\n', 1.0)
+    peer.take(b"[" * 100_000 + b'\n{"beat":1}\n')
     assert peer.unreadable == 1
     assert peer.last() == Beat(number=1)

@@ -148,7 +148,7 @@ def _out_of_reach(tree: Path, mount: Passthrough, member: Member, fault: Fault, 
 def _last_beat(tree: Path, member: Member) -> Beat:
     (log,) = (tree / ".fscrawl" / "machines").glob(f"*-{member.pid}-*.log")
     peer = Peer(log.stem, 0.0)
-    peer.take(log.read_bytes(), 0.0)
+    peer.take(log.read_bytes())
     return peer.last()
 
 

@@ -71,8 +71,9 @@ class Mount:
     def machines(self):
         return sorted(self._list("machines"))
 
-    def read_heartbeats(self, machine, offset):
-        return self._server.logs.get(machine, b"")[offset:]
+    def read_newest_heartbeats(self, machine, offset):
+        data = self._server.logs.get(machine, b"")[offset:]
+        return data, offset + len(data)
 
     def leases(self):
         return sorted(self._list("leases"))

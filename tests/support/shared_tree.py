@@ -10,7 +10,6 @@ class Shared:
 
     def __init__(self):
         self.logs, self.held, self.unlisted, self.unnamed, self.dropped = {}, {}, set(), set(), []
-        self.piece = 1 << 20
         self.reads = []
 
     def say(self, machine, **facts):
@@ -19,10 +18,14 @@ class Shared:
     def machines(self):
         return [name for name in self.logs if name not in self.unlisted]
 
-    def read_heartbeats(self, machine, offset):
-        self.reads.append(machine)
-        data = self.logs.get(machine, b"")[offset : offset + self.piece]
+    def read_heartbeats(self, machine, offset, most=None):
+        data = self.logs.get(machine, b"")[offset:][:most]
         return data[: data.rfind(b"\n") + 1]
+
+    def read_newest_heartbeats(self, machine, offset):
+        self.reads.append(machine)
+        data = self.read_heartbeats(machine, offset)
+        return data, offset + len(data)
 
     def leases(self):
         return [name for name in self.held if name not in self.unlisted]

@@ -15,6 +15,7 @@ from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Heartbeat, Peer, Permit, hello, is_gone, is_gone_by_name, new_machine_id, uptime
 from tests.support.beats import facts_of
+from tests.support.shared_tree import Shared
 
 
 class Log:
@@ -391,29 +392,31 @@ def test_peer():
     peer = Peer("m", 1.0)
     assert (peer.last(), peer.left) == (Beat(), False)
     data = lines({"hello": "m", "pid": 1}, *({"beat": n} for n in range(4)))
-    peer.take(data, 5.0)
+    peer.take(data)
     assert peer.greeting == Hello("m", pid=1)
     assert peer.beats == [Beat(number=2), Beat(number=3)]
-    assert (peer.offset, peer.grown_at, peer.last()) == (len(data), 5.0, Beat(number=3))
-    peer.take(lines({"bye": True, "log": [0, 3]}), 6.0)
+    assert peer.last() == Beat(number=3)
+    peer.take(lines({"bye": True, "log": [0, 3]}))
     assert peer.left
     assert peer.last().log == (0, 3)
 
 
 def test_peer_that_does_not_grow():
     """No new lines, no sign of life."""
-    peer = Peer("m", 1.0)
-    peer.take(b"", 9.0)
+    shared, peer = Shared(), Peer("m", 1.0)
+    assert peer.read(shared, 9.0) == 0
     assert (peer.grown_at, peer.offset) == (1.0, 0)
+    shared.say("m", hello="m")
+    assert peer.read(shared, 10.0) == 1
+    assert (peer.grown_at, peer.offset) == (10.0, len(shared.logs["m"]))
 
 
 def test_unreadable():
     """NULs, torn lines and what is no object are counted and skipped; unknown fields are kept out of harm's way."""
     peer = Peer("m", 1.0)
-    peer.take(b'\0\0\0\n{"beat": 1, "se\n7\n\xff\xfe\n' + lines({"beat": 2, "new": [1]}), 5.0)
+    peer.take(b'\0\0\0\n{"beat": 1, "se\n7\n\xff\xfe\n' + lines({"beat": 2, "new": [1]}))
     assert peer.unreadable == 4
     assert peer.beats == [Beat(number=2)]
-    assert peer.grown_at == 5.0
 
 
 def test_gone_peer():

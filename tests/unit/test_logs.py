@@ -9,8 +9,9 @@ import pytest
 
 from fscrawl.commands import crawl
 from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Lease, Machinery
-from fscrawl.storage.append_log import Log, tail
+from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
@@ -155,6 +156,58 @@ def test_an_id_whose_reply_is_lost(root, monkeypatch):
 
     monkeypatch.setattr(os, "open", forgetful)
     assert crawl._with_its_own_id(Tree(root, "m-1-aa")).machine != "m-1-aa"
+
+
+def test_newest(tmp_path):
+    """The newest lines are all from an offset, or, if they are too many, the last whole ones; half a line waits."""
+    path = write(tmp_path / "log", b"one\ntwo\nthree\nfour\nhal")
+    assert newest(path, 0, 100) == (b"one\ntwo\nthree\nfour\n", 19)
+    assert newest(path, 4, 100) == (b"two\nthree\nfour\n", 19)
+    assert newest(path, 0, 17) == (b"three\nfour\n", 19)
+    assert newest(path, 19, 100) == newest(path, 19, 1) == (b"", 19)
+    assert newest(path, 1000, 100) == (b"", 1000)
+    assert newest(str(tmp_path / "gone"), 7, 100) == (b"", 7)
+
+
+def test_newest_of_long_lines(tmp_path):
+    """At least two lines are read, however long they are."""
+    lines = [b"%d" % n * 5000 + b"\n" for n in range(4)]
+    path = write(tmp_path / "log", b"".join(lines))
+    data, end = newest(path, 0, 10)
+    assert data.endswith(lines[2] + lines[3])
+    assert end == 20_004
+    assert newest(path, 15_003, 10) == (lines[3], 20_004)
+
+
+def test_newest_without_lines(tmp_path, monkeypatch):
+    """NULs of a crashed server are not read as a whole to find a line; a line that comes after them is found."""
+    monkeypatch.setattr("fscrawl.storage.append_log._READ_BYTES", 1000)
+    path = write(tmp_path / "log", b"one\n" + b"\0" * 5000)
+    assert newest(path, 0, 10) == (b"", 0)
+    write(tmp_path / "log", b"one\n" + b"\0" * 5000 + b"\ntwo\n")
+    assert newest(path, 0, 10) == (b"two\n", 5009)
+
+
+def test_a_peer_is_read_from_the_ends_of_its_log(machinery, root, monkeypatch):
+    """Of three weeks of beats a joiner reads some KiB: the hello and the newest beats. So it does when it is behind."""
+    log = root / ".fscrawl" / "machines" / "b.log"
+    log.write_bytes(b'{"hello":"b","pid":7}\n')
+    beats = b"".join(b'{"beat":%d,"sent":%d,"pages":%d}\n' % (n, n, n) for n in range(20_000))
+    read, pread = [], os.pread
+    monkeypatch.setattr(os, "pread", lambda *args: read.append(pread(*args)) or read[-1])
+    peer = Peer("b", 0.0)
+    for times in (1, 2):
+        with log.open("ab") as file:
+            file.write(beats)
+        assert peer.read(machinery, 5.0 * times) > 100
+        assert (peer.greeting.pid, peer.sent, peer.grown_at) == (7, 19_999, 5.0 * times)
+        assert [beat.number for beat in peer.beats] == [19_998, 19_999]
+        assert (peer.offset, peer.unreadable) == (log.stat().st_size, 0)
+        assert sum(map(len, read)) <= times * 20 * 1024
+    with log.open("ab") as file:
+        file.write(b'{"bye":true,"clean":true}\n')
+    assert peer.read(machinery, 15.0) == 1
+    assert peer.bye.clean
 
 
 def test_heartbeats(machinery, make):

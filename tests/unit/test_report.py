@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +15,7 @@ from fscrawl import cli, store, urls
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor import report
+from fscrawl.monitor.report import timeline as timeline_module
 from fscrawl.monitor.report.timeline import EDGES, timeline_of
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
@@ -187,6 +189,22 @@ def test_a_timeline_is_of_all_machines(grown: Grown) -> None:
     assert len(speed) == EDGES - 1
     assert speed[30][1] == pytest.approx(0.2)
     assert sum(point.value for point in speed) / 3 == pytest.approx(11)
+
+
+def test_a_long_log_is_read_at_some_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a log of weeks some MiB are read, and the curves are those of the whole log."""
+    monkeypatch.setattr(timeline_module, "_SAMPLE_BYTES", 2000)
+    logs, beats = Logs(tmp_path / "tree"), 5000
+    logs.write("m-1-aa", [logs.beat(60 * n, pages=n, pending=5, state="x" * 300) for n in range(beats)])
+    logs.write("m-1-aa", [logs.bye(60 * beats, pages=beats)])
+    read, pread = [], os.pread
+    monkeypatch.setattr(os, "pread", lambda *args: read.append(pread(*args)) or read[-1])
+    timeline = timeline_of(Machinery(Tree(logs.root, "o")))
+    assert sum(map(len, read)) < logs.path("m-1-aa").stat().st_size / 2
+    pages = timeline.of("pages")
+    assert [point.value for point in pages] == pytest.approx([beats * n / (EDGES - 1) for n in range(EDGES)], abs=1)
+    assert pages[-1].value == beats
+    assert timeline.of("pending")[90].value == 5
 
 
 # -- the file

@@ -132,7 +132,7 @@ def test_log(tree, warned):
     retry(tree, [], [], warned.append)
     machinery = Machinery(tree)
     peer = Peer(tree.machine, 0.0)
-    peer.take(machinery.read_heartbeats(tree.machine, 0), 1.0)
+    peer.read(machinery, 1.0)
     reader = FeedReader(machinery, "another")
     list(reader.read(()))
     assert peer.left

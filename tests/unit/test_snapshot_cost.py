@@ -133,3 +133,16 @@ def test_a_log_without_one_whole_line_at_its_end(tmp_path: Path) -> None:
     with logs.path("m").open("ab") as file:
         file.write(b"\0" * (1 << 17))
     assert [(m.name, m.state) for m in logs.observer().look(logs.at(1)).machines] == [("m", "alive")]
+
+
+def test_an_observer_that_is_behind_reads_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a log has grown by megabytes since the last look, the next look reads one, and knows the newest counters."""
+    logs = grown(tmp_path / "t", 1, 10, 0)
+    observer = logs.observer()
+    observer.look(logs.at(100))
+    with logs.path("m0").open("ab") as file:
+        file.writelines(_busy_lines()[10:])
+    logs.clock.now += 10_000
+    _, read_bytes = cost(logs, monkeypatch, observer, logs.at(100_000))
+    assert read_bytes <= 1 << 20
+    assert observer.look(logs.at(100_000)).total("pages") == 999_900

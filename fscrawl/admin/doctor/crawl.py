@@ -85,15 +85,7 @@ class Machines:
             if name != tree.machine:
                 self._hellos[name] = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
                 self._peers[name] = heartbeat.Peer(name, 0.0)
-                self._read(self._peers[name])
-
-    def _read(self, peer: heartbeat.Peer) -> int:
-        """Read what a log has grown by; give the number of new lines."""
-        lines = 0
-        while data := self._machinery.read_heartbeats(peer.machine, peer.offset):
-            peer.take(data, 0.0)
-            lines += data.count(b"\n")
-        return lines
+                self._peers[name].read(self._machinery, 0.0)
 
     def at_work(self) -> list[str]:
         """Give the machines that may be alive: without a goodbye, and their process is not known to have ended."""
@@ -117,7 +109,7 @@ class Machines:
         while clock() < until and any(self._is_awaited(name, beats[name]) for name in maybe):
             sleep(min(_GLANCE_S, beat_s / 4))
             for name in maybe:
-                beats[name] += self._read(self._peers[name])
+                beats[name] += self._peers[name].read(self._machinery, 0.0)
         yield from self._verdicts(beats, limit_s)
 
     def _is_awaited(self, name: str, beats: int) -> bool:

@@ -1,11 +1,13 @@
-"""How a crawl went over time. Whole heartbeat logs are read, one at a time and as a stream.
+"""How a crawl went over time, from the heartbeat logs, one at a time and as a stream.
 
 Vocabulary:
   edge       one of a few hundred moments, evenly spread from the first line of any log to the last one
+  sample     a few lines of a long log: it is read at some hundred places, evenly spread; a short log is read whole
   timeline   the values of a counter at the edges, summed over machines; between two beats of a machine a counter
              is taken to grow evenly
 
-Promise: memory does not grow with the logs. Times are by the clocks of the machines, which are never compared: the
+Promise: memory does not grow with the logs, and of each log some 3 MiB are read at most. A machine writes as much in half
+a day; of a longer run the curves show samples. The last values are exact. Times are by the clocks of the machines, which are never compared: the
 curves are only as good as those clocks.
 """
 
@@ -23,6 +25,8 @@ from fscrawl.monitor.snapshot import MachineStatus
 
 EDGES = 181
 CounterName = Literal["pages", "bytes", "errors", "pending"]
+_SAMPLES = 2 * EDGES
+_SAMPLE_BYTES = 1 << 13  # several lines, unless many hosts rest
 _ENDS_BYTES = 1 << 16  # of a log's beginning and end, where its first and its last line are
 
 
@@ -86,8 +90,12 @@ def _ends_of(machinery: Machinery, name: str) -> MachineStatus:
 
 
 def _lines_of(machinery: Machinery, name: str) -> Iterator[Line]:
-    """Stream a log."""
-    offset = 0
+    """Stream a log, or samples of a long one: two between each two edges, if it is as long as the crawl."""
+    offset, size = 0, machinery.heartbeats_size(name)
+    if size > _SAMPLES * _SAMPLE_BYTES:
+        offset = size - _ENDS_BYTES
+        for place in range(0, offset, size // _SAMPLES):
+            yield from parse_lines(machinery.read_heartbeats(name, place, _SAMPLE_BYTES))
     while data := machinery.read_heartbeats(name, offset):
         offset += len(data)
         yield from parse_lines(data)
