@@ -46,6 +46,7 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.upgrading import upgrade_record
 
 __all__ = [
     "PAUSE",
@@ -59,6 +60,7 @@ __all__ = [
     "kept_seeds",
     "kept_settings",
     "state_of",
+    "upgrade_record",
     "wait_for_deletion",
 ]
 

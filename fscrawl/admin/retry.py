@@ -1,6 +1,6 @@
 """`fscrawl retry`: failed URLs are tried again, in a running or a finished crawl.
 
-For each failure the command writes a line into its own feed: the URL, with the flag `again=<when it failed>`. The
+For each failure the command writes a line into a log of its own: the URL, with the flag `again=<when it failed>`. The
 machine that holds the shard tries the URL once more. If it is stored, the record of the failure is removed; if it fails
 again, the record is replaced. So the command changes no file that others write, and may be killed or repeated: a
 failure that is newer than its flag is not tried again.
@@ -17,16 +17,14 @@ from functools import partial
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
-from fscrawl.fleet import heartbeat
-from fscrawl.fleet.feed import FeedWriter, Found
-from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.command_log import write_command_log
+from fscrawl.fleet.lines import Found
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
-_FLUSH_EVERY = 10_000  # lines
 _MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
 _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
 
@@ -37,24 +35,23 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
     `classes`: if empty, all classes. `hosts`: shell patterns; if empty, all hosts. `tree`: opened under a machine id of
     its own. TreeError if it cannot be read or written.
     """
-    logs = Logs(tree)
-    writer = FeedWriter(logs)
     put: Counter[str] = Counter()
-    for record in _failures(tree, hosts, warn):
-        if classes and record.class_ not in classes:
-            continue
-        name = urls.host(record.url)
-        shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
-        flags = Flags(parse_flags(record.sitemap or "").sitemap, retry_of=record.failed_at)
-        writer.add(Found(shard, max(record.depth, 0), record.referrer, record.url, flags))
-        put[record.class_] += 1
-        if put.total() % _FLUSH_EVERY == 0:
-            writer.flush()
-    writer.flush()
-    writer.close()
-    if writer.sent:
-        heartbeat.sign(logs.heartbeat_log(), tree.machine, writer.sent)
+
+    def lines() -> Iterator[Found]:
+        for record in _failures(tree, hosts, warn):
+            if not classes or record.class_ in classes:
+                put[record.class_] += 1
+                yield _line_of(tree, record)
+
+    write_command_log(tree, lines())
     return put
+
+
+def _line_of(tree: Tree, record: ErrorRecord) -> Found:
+    name = urls.host(record.url)
+    shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
+    flags = Flags(parse_flags(record.sitemap or "").sitemap, retry_of=record.failed_at)
+    return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)
 
 
 def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
@@ -86,7 +83,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
 
 
 def _is_sound(record: ErrorRecord, key: str) -> bool:
-    """Tell whether a record can be written into a feed: somebody may have edited the file."""
+    """Tell whether a record can be written into a log: somebody may have edited the file."""
     if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
         return False
     return record.key == key and urls.normalise(record.url) == record.url

@@ -21,6 +21,7 @@ from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.upgrade import upgraded
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 
@@ -163,6 +164,7 @@ def _open_or_create(
         _create(root, settings.apply(settings.Settings(), assignments), given)
     tree = store.Tree(root, new_machine_id())
     chosen = read_settings(tree, progress.warn)
+    tree = upgraded(tree, chosen.fleet.dead_after, progress.warn)
     tree.files.fsync = chosen.store.fsync
     return tree, chosen
 

@@ -31,6 +31,7 @@ class Hello:
     pid      the process; 0 if the line does not say
     start    when the process started, in clock ticks since boot: a process id may be used again
     at       when the line was written (UNIX time, by the machine's own clock)
+    format   of the tree that the machine works with; one of format 1 does not say
     """
 
     machine: str
@@ -40,6 +41,7 @@ class Hello:
     pid: int = 0
     start: str = ""
     at: float = 0.0
+    format: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
 
 def _hello(facts: dict[str, Any], at: float) -> Hello:
     machine, host, boot, pidns, start = (_text(facts.get(name)) for name in ("hello", "host", "boot", "pidns", "start"))
-    return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at)
+    return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)
 
 
 def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
@@ -225,7 +227,7 @@ def line_of(line: Line) -> bytes:
     """Write a line of a log, with its newline.
 
     >>> line_of(Hello("m-1-aa", pid=1))
-    b'{"hello":"m-1-aa","host":"","boot":"","pidns":"","pid":1,"start":""}\\n'
+    b'{"hello":"m-1-aa","host":"","boot":"","pidns":"","pid":1,"start":"","format":1}\\n'
     """
     if isinstance(line, Goodbye):
         facts = {"bye": True, **_counters(line.counters), "finished": line.finished}
@@ -245,7 +247,7 @@ def command_log(hello: Hello, log: tuple[int, int]) -> bytes:
 
 def _identity(hello: Hello) -> dict[str, Any]:
     there = {"host": hello.host, "boot": hello.boot, "pidns": hello.pidns, "pid": hello.pid, "start": hello.start}
-    return {"hello": hello.machine, **there}
+    return {"hello": hello.machine, **there, "format": hello.format}
 
 
 def _counters(beat: Beat) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Protocol
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
 from fscrawl.storage.append_log import Log
+from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
 
 _RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one
@@ -44,7 +45,8 @@ def new_machine_id() -> str:
 def hello(machine: str) -> Hello:
     """Give this process's hello."""
     boot, pidns = _surroundings()
-    return Hello(machine, os.uname().nodename, boot, pidns, os.getpid(), _start_of(os.getpid()) or "")
+    pid = os.getpid()
+    return Hello(machine, os.uname().nodename, boot, pidns, pid, _start_of(pid) or "", format=FORMAT)
 
 
 def sign(log: Log, machine: str, end: tuple[int, int]) -> None:

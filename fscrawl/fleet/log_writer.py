@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fscrawl.errors import FscrawlError
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet.blocks import First, encode_block, format_first
 from fscrawl.fleet.lines import Line, format_line
 from fscrawl.fleet.logs import LogFiles, SegmentEnd
@@ -32,10 +32,8 @@ class Place(NamedTuple):
     bytes: int
 
 
-class LogChanged(FscrawlError):  # noqa: N818 - it is a state of the log, found by a look
+class LogChanged(MemoryGone):
     """The own log is not as this writer left it. The machine must not go on under this id."""
-
-    stop = True
 
 
 class LogWriter:

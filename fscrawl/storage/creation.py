@@ -30,7 +30,7 @@ from fscrawl.storage.layout import CREATION, MACHINERY, PAGE_ROOMS, README, ROOM
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 
-_README = """\
+TEXT_OF_README = """\
 Internal files of a crawl by fscrawl. Deleting this directory loses no page and no link:
 the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl.toml
 (settings) and ../seeds.txt (one URL a line).
@@ -99,7 +99,7 @@ def create(
             return
         for room in ROOMS:
             _make_directory(root / room, made)
-        for name, text in ((README, _README), (SETTINGS, settings), (SEEDS, seeds)):
+        for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
             _claim(root / name, text.encode(), machine, made)
         if record_for is not None:
             record = _fitting(root, record, settings, record_for)

@@ -43,6 +43,7 @@ ROOMS = (*PAGE_ROOMS, *MACHINERY_ROOMS)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
 NEXT_TREE_RECORD = f"{MACHINERY}/tree2.json"  # the record of format 2 that replaces one of format 1
+UPGRADED = f"{MACHINERY}/upgraded"  # no machine of format 1 runs any more, and what it left was read
 WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
 README = f"{MACHINERY}/README"
 PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it tries the file system out

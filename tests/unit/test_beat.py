@@ -12,8 +12,10 @@ from fscrawl.fleet.beat import Beat, Goodbye, Hello, command_log, line_of, parse
 WHOLE = Beat(
     number=7,
     idle=True,
-    sent=10,
-    consumed=30,
+    log=(0, 10),
+    read="0123456789abcdef",
+    held="23456789abcdef01",
+    term="456789abcdef0123",
     shards=2,
     pages=3,
     bytes=4000,
@@ -32,7 +34,7 @@ WHOLE = Beat(
     rests={"c.example": 60.0},
     at=1_790_000_000.5,
 )
-HELLO = Hello("m-1-aa", "m", "boot", "pid:[1]", 1, "99", 1_790_000_000.5)
+HELLO = Hello("m-1-aa", "m", "boot", "pid:[1]", 1, "99", 1_790_000_000.5, format=2)
 
 
 def facts(line: bytes) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def facts(line: bytes) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("line", [HELLO, WHOLE, Beat(), Goodbye(WHOLE, finished=True), Goodbye(Beat(), clean=True)])
+@pytest.mark.parametrize("line", [HELLO, WHOLE, Beat(), Goodbye(WHOLE, finished=True), Goodbye(Beat())])
 def test_what_is_written_is_read(line: Hello | Beat | Goodbye) -> None:
     """A line that is written is read as what it was."""
     assert parse_line(line_of(line).rstrip(b"\n")) == line
@@ -49,7 +51,8 @@ def test_what_is_written_is_read(line: Hello | Beat | Goodbye) -> None:
 def test_the_bytes_of_a_beat() -> None:
     """A beat is one line of JSON without spaces; the keys and their order are part of the tree's format."""
     assert line_of(WHOLE) == (
-        b'{"beat":7,"idle":true,"sent":10,"consumed":30,"shards":2,"pages":3,"bytes":4000,'
+        b'{"beat":7,"idle":true,"log":[0,10],"read":"0123456789abcdef","held":"23456789abcdef01",'
+        b'"term":"456789abcdef0123","shards":2,"pages":3,"bytes":4000,'
         b'"errors":{"timeout":2,"dns":1},"pending":5,"in_flight":1,"hosts":6,"memory":1048576,"state":"paused",'
         b'"settings":"01234567","settings_at":"2026-01-01T00:00:00.000Z","resting":1,"gave_up":2,'
         b'"slow":{"a.example":2.5},"failing":{"b.example":3},"rests":{"c.example":60.0},'
@@ -60,24 +63,24 @@ def test_the_bytes_of_a_beat() -> None:
 def test_the_bytes_of_other_lines() -> None:
     """A hello names the process; a goodbye ends with how it was; what is not known yet is left out."""
     assert line_of(HELLO) == (
-        b'{"hello":"m-1-aa","host":"m","boot":"boot","pidns":"pid:[1]","pid":1,"start":"99",'
+        b'{"hello":"m-1-aa","host":"m","boot":"boot","pidns":"pid:[1]","pid":1,"start":"99","format":2,'
         b'"at":"2026-09-21T14:13:20.500Z"}\n'
     )
-    last = facts(line_of(Goodbye(WHOLE, finished=True, clean=True)))
-    assert list(last)[:2] + list(last)[-4:] == ["bye", "beat", "rests", "finished", "clean", "at"]
-    assert not {"beat", "shards", "rests"} & facts(line_of(Beat(sent=0, consumed=0))).keys()
+    last = facts(line_of(Goodbye(WHOLE, finished=True)))
+    assert list(last)[:2] + list(last)[-3:] == ["bye", "beat", "rests", "finished", "at"]
+    assert not {"beat", "log", "read", "shards", "rests"} & facts(line_of(Beat())).keys()
 
 
 def test_the_log_of_a_command() -> None:
     """A command's log is a hello and a goodbye, and is read as a command's."""
-    log = command_log(HELLO, 5)
+    log = command_log(HELLO, (0, 5))
     assert log == (
-        b'{"hello": "m-1-aa", "host": "m", "boot": "boot", "pidns": "pid:[1]", "pid": 1, "start": "99"}\n'
-        b'{"bye": true, "finished": false, "sent": 5, "consumed": 0}\n'
+        b'{"hello": "m-1-aa", "host": "m", "boot": "boot", "pidns": "pid:[1]", "pid": 1, "start": "99", "format": 2}\n'
+        b'{"bye": true, "finished": false, "log": [0, 5]}\n'
     )
     greeting, goodbye = parse_lines(log)
     assert isinstance(greeting, Hello)
-    assert goodbye == Goodbye(Beat(sent=5, consumed=0), is_command=True)
+    assert goodbye == Goodbye(Beat(log=(0, 5)), is_command=True)
 
 
 def test_unknown_keys_are_ignored() -> None:
@@ -105,12 +108,14 @@ def test_half_a_surrogate_pair_is_no_text() -> None:
     assert parse_line(rb'{"hello":"\ud800","pid":"1","start":5}') == Hello("")
 
 
-@pytest.mark.parametrize("changes", [{"sent": None}, {"consumed": 29}, {"shards": 1.5}, {"idle": 1}])
-def test_a_beat_is_settled_only_with_all_its_counters(changes: dict[str, Any]) -> None:
-    """What a line does not say, or says otherwise, is not the end."""
-    settled = {"beat": 1, "idle": True, "sent": 0, "consumed": 30, "shards": 0}
-    beat, other = (parse_line(json.dumps(each).encode()) for each in (settled, {**settled, **changes}))
-    assert isinstance(beat, Beat)
-    assert isinstance(other, Beat)
-    assert beat.is_settled(0, 30, 0)
-    assert not other.is_settled(0, 30, 0)
+@pytest.mark.parametrize("log", [b"7", b"[1]", b"[1,2,3]", b'["1",2]', b"[-1,2]", b"[1,null]", b'"1 2"', b"{}"])
+def test_what_is_no_place(log: bytes) -> None:
+    """An end of a log that is no pair of numbers is not known."""
+    assert parse_line(b'{"beat":1,"log":' + log + b"}") == Beat(number=1)
+
+
+def test_a_hello_of_format_1() -> None:
+    """A machine that does not say of which format it is knows only the first one."""
+    greeting = parse_line(b'{"hello":"m","pid":1}')
+    assert isinstance(greeting, Hello)
+    assert greeting.format == 1

@@ -1,18 +1,20 @@
-"""Which failures go back to work, and what the feed then says."""
+"""Which failures go back to work, and what the command's log then says."""
 
 from pathlib import Path
 
 import pytest
 
 from fscrawl import urls
-from fscrawl.admin import retry as module
 from fscrawl.admin.retry import retry
 from fscrawl.errors import TreeError
-from fscrawl.fleet.feed import FeedReader, Found
+from fscrawl.fleet import command_log
 from fscrawl.fleet.heartbeat import Peer
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.logs import Logs, TreeLogs
 from fscrawl.frontier.flags import Flags, format_flags
-from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 
 SHARDS = 8
@@ -21,7 +23,7 @@ REFERRER = "ab" * 12
 
 
 def make(root, partition="host", fanout=0):
-    record = TreeRecord(format=1, crawl="c", created_at="t", shards=SHARDS, fanout=fanout, partition=partition)
+    record = TreeRecord(FORMAT, "c", "t", SHARDS, fanout, partition, new_machinery())
     create(root, record, "", "")
     return Tree(root, "retry-1-aa")
 
@@ -51,7 +53,9 @@ def store(tree, url):
 
 def fed(tree):
     """Read the lines that every machine would read."""
-    return list(FeedReader(Machinery(tree), "another").read(range(SHARDS)))
+    logs = TreeLogs(tree)
+    reader = LogReader(logs, "another")
+    return [line for machine in logs.log_machines() for line in reader.read(machine, range(SHARDS))]
 
 
 def fed_urls(tree):
@@ -113,10 +117,10 @@ def test_several_hosts(tree, warned):
 
 
 def test_nothing(tree, warned):
-    """Where nothing has failed, nothing is written: neither a feed nor a log."""
+    """Where nothing has failed, nothing is written: neither a log nor heartbeats."""
     assert not retry(tree, [], [], warned.append)
-    assert Machinery(tree).feeds() == {}
-    assert Machinery(tree).machines() == []
+    assert TreeLogs(tree).log_machines() == []
+    assert Logs(tree).machines() == []
 
 
 def test_stored_pages(tree, warned):
@@ -127,21 +131,22 @@ def test_stored_pages(tree, warned):
 
 
 def test_log(tree, warned):
-    """The command leaves a log that says goodbye: nobody takes it for a machine, and its feed for a damaged one."""
+    """The command leaves heartbeats that say goodbye, and where its log ends: nobody takes it for a machine."""
     fail(tree, "http://a.example/")
     retry(tree, [], [], warned.append)
-    machinery = Machinery(tree)
+    logs = Logs(tree)
     peer = Peer(tree.machine, 0.0)
-    peer.read(machinery, 1.0)
-    reader = FeedReader(machinery, "another")
-    list(reader.read(()))
+    peer.take(logs.read_heartbeats(tree.machine, 0), 1.0)
+    end = LogReader(TreeLogs(tree), "another").end_of(tree.machine)
     assert peer.left
-    assert (peer.bye.finished, peer.bye.is_command, peer.last().sent) == (False, True, reader.consumed)
+    assert (peer.bye.finished, peer.bye.is_command, peer.last().log) == (False, True, end)
+    assert end > Place(0, 0)
+    assert peer.greeting.format == FORMAT
 
 
 def test_many(tree, warned, monkeypatch):
     """Many failures are written as they are found, and none is lost."""
-    monkeypatch.setattr(module, "_FLUSH_EVERY", 3)
+    monkeypatch.setattr(command_log, "_FLUSH_EVERY_BYTES", 200)
     links = [f"http://a.example/{n}" for n in range(10)]
     for url in links:
         fail(tree, url)

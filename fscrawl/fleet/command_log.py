@@ -1,0 +1,36 @@
+"""The log of a command that says something of URLs, and takes no part in the crawl: `retry`, and an upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.lines import Line
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.store import Tree
+
+_FLUSH_EVERY_BYTES = 1 << 20
+
+
+def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
+    """Write lines into a log of their own, and sign it; return their number. Without any, nothing is written.
+
+    `tree`: opened under a machine id that has no log yet. TreeError if it cannot be written: then what was written so
+    far counts nevertheless.
+    """
+    writer = LogWriter(TreeLogs(tree), tree.machine)
+    written = 0
+    try:
+        for line in lines:
+            if not written:
+                writer.open()
+            written += writer.add(line, own=False)
+            if writer.unflushed_bytes >= _FLUSH_EVERY_BYTES:
+                writer.flush()
+        writer.flush()
+    finally:
+        writer.close()
+        if written:
+            heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, writer.place)
+    return written
