@@ -20,6 +20,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from fscrawl.fleet.log_writer import Place
 from fscrawl.storage.layout import AGAIN, again_of, again_path
 
 
@@ -90,3 +91,27 @@ class Generations:
                 return {}
             self._reasons[generation] = {name: value for name, value in found.items() if name not in _OWN}
         return self._reasons[generation]
+
+
+def refresh_of(reason: Mapping[str, Any]) -> str:
+    """Give the time (RFC 3339) before which pages are to be fetched again; "" if the reason is another one.
+
+    >>> refresh_of({"reason": "refresh", "before": "2026-01-02T03:04:05.678Z"})
+    '2026-01-02T03:04:05.678Z'
+    """
+    before = reason.get("before")
+    return before if isinstance(before, str) and reason.get("reason") == "refresh" else ""
+
+
+def cut_of(reason: Mapping[str, Any]) -> tuple[str, Place] | None:
+    """Give the log that was cut, and up to where it had been read; None if the reason is another one.
+
+    >>> cut_of({"reason": "cut", "log": "m-1-ab", "expected": [0, 93]})
+    ('m-1-ab', Place(segment=0, bytes=93))
+    """
+    log, expected = reason.get("log"), reason.get("expected")
+    if reason.get("reason") != "cut" or not isinstance(log, str) or not isinstance(expected, list):
+        return None
+    if len(expected) != 2 or not all(type(number) is int for number in expected):
+        return None
+    return log, Place(*expected)

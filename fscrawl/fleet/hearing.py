@@ -43,7 +43,7 @@ class Hearing:
         self._live = len(live)
         self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
         ends: dict[str, Place | None] = {peer.machine: _end(peer) for peer in live if peer.last().log}
-        ends |= dict.fromkeys(self._silent_ones(now))
+        ends |= {machine: self._said_end(machine) for machine in self._silent_ones(now)}
         if starved:
             ends |= dict.fromkeys(self._some_of([peer.machine for peer in live]))
         self._ledger.hear(ends)
@@ -60,6 +60,11 @@ class Hearing:
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen
+
+    def _said_end(self, machine: str) -> Place | None:
+        """Give the end of a log by its machine's last words, if it was not read so far: it may have been cut."""
+        end = _end(self._fleet.peers[machine])
+        return end if end is not None and self._ledger.read_to(machine) < end else None
 
     def _some_of(self, machines: list[str]) -> list[str]:
         """Give the machines whose turn it is."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
-from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.log_reader import Cut, LogReader
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
 from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
@@ -54,13 +54,14 @@ class Ledger:
         *,
         caches_s: float,
         holder_of: Callable[[int], str],
-        begin_generation: Callable[[str], object],
+        begin_generation: Callable[[str, Place], object],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed.
 
-        `begin_generation(machine)`: called when the own log is not as it was left: others may count what is gone.
+        `begin_generation(machine, place)`: called when the own log is not as it was left, up to `place`: others may count
+        what is gone.
         """
         self.rules = rules
         self.needed: set[int] = set()  # shards that have URLs
@@ -99,7 +100,7 @@ class Ledger:
         try:
             call()
         except LogChanged:
-            self._begin_generation(self._machine)
+            self._begin_generation(self._machine, self._writer.place)
             raise
 
     def use(self, rules: Rules) -> None:
@@ -187,7 +188,7 @@ class Ledger:
     def hear(self, ends: Mapping[str, Place | None]) -> None:
         """Read what logs have grown by. `ends`: how far each log goes, as a beat says; None: look at the file."""
         for machine, end in ends.items():
-            if machine == self._machine or (end is not None and self.read_to(machine) >= end):
+            if machine == self._machine:
                 continue
             for line in self._reader.read(machine, self._frontier.shards, until=end):
                 self.take_line(line)
@@ -255,19 +256,18 @@ class Ledger:
         """Some log seems to be cut: it may also be an old view of the file, so it is looked at again."""
         return bool(self._reader.cuts)
 
-    def believed_cut(self, now: float) -> str | None:
-        """Give the machine of a log that has been cut for longer than any cache lives; None if there is none."""
+    def believed_cut(self, now: float) -> Cut | None:
+        """Give a cut that has been seen for longer than any cache lives; None if there is none."""
         for machine in list(self._cut_since):
             if machine not in self._reader.cuts:
                 del self._cut_since[machine]
-        for machine in self._reader.cuts:
-            if now - self._cut_since.setdefault(machine, now) > self._caches_s:
-                return machine
+        for machine, cut in self._reader.cuts.items():
+            if now - self._cut_since.setdefault(machine, now) >= self._caches_s:
+                return cut
         return None
 
-    def accept_cut(self, machine: str) -> None:
-        """Go on from what a cut log still holds; a new generation must have been made before."""
-        cut = self._reader.cuts[machine]
-        self._warn(f"the log of {machine} was cut ({cut.found} in place of {cut.expected}): all records are read again")
-        self._reader.accept(machine)
-        self._cut_since.pop(machine, None)
+    def forgive(self, machine: str, expected: Place) -> None:
+        """Go on from what a cut log still holds: a generation was made, so what is gone is said again."""
+        if machine in self._reader.cuts:
+            self._warn(f"the log of {machine} was cut; all records are read again")
+        self._reader.forgive(machine, expected)

@@ -93,6 +93,13 @@ class LogReader:
         walk.head_bytes = self._head_bytes.get(machine, walk.head_bytes)
         return walk
 
+    def forgive(self, machine: str, expected: Place) -> None:
+        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine."""
+        self._forgiven[machine] = max(expected, self._forgiven.get(machine, _BEGINNING))
+        cuts = [cuts[machine] for cuts in (self._live, self._past) if machine in cuts]
+        if cuts and all(cut.expected <= self._forgiven[machine] for cut in cuts):
+            self.accept(machine)
+
     def accept(self, machine: str) -> None:
         """Believe the cuts of a log: live reading goes on with what is there, and they are not reported again."""
         live = self._live.pop(machine, None)
@@ -115,14 +122,17 @@ class LogReader:
 
 
 def _what_is_there(cut: Cut, place: Place) -> Place:
-    """Say where reading goes on after a cut without damage."""
+    """Say where reading goes on after a cut without damage: at the beginning of a segment.
+
+    So all machines come to the same place, the end of the last whole block, wherever they were before.
+    """
     if cut.found is None:
         return _BEGINNING
     if cut.found.segment > place.segment:
         return cut.found
     if cut.expected.segment > place.segment:
         return Place(cut.expected.segment, 0)
-    return min(place, cut.found)
+    return Place(cut.found.segment, 0)
 
 
 def _put(values: dict[str, T], machine: str, value: T | None) -> None:

@@ -24,12 +24,13 @@ from fscrawl.fleet.archive import Archive
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, cut_of, refresh_of
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead, shards_of
@@ -419,8 +420,7 @@ class Membership:
         seeds = self._watch.new_seeds()
         cut = self.ledger.believed_cut(now)
         if cut is not None:
-            self._begin_generation_after_cut(cut)
-            self.ledger.accept_cut(cut)
+            self._begin_generation_after_cut(cut.machine, cut.expected)
         generation = self._generations.newest()
         if not (edited or seeds or generation != self._generation):
             return False
@@ -435,8 +435,9 @@ class Membership:
             self._add_seeds(seeds)
         return True
 
-    def _begin_generation_after_cut(self, log: str) -> None:
-        self._generations.advance({"reason": "cut", "log": log})
+    def _begin_generation_after_cut(self, log: str, expected: Place) -> None:
+        """Something that was told may be gone for others; the heart's thread may call this, too."""
+        self._generations.advance({"reason": "cut", "log": log, "expected": list(expected)})
 
     def _use_fleet_settings(self) -> None:
         fleet = self._watch.settings.fleet
@@ -448,8 +449,11 @@ class Membership:
     def _use_generation(self, generation: int) -> None:
         """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
         for number in range(self._generation + 1, generation + 1):
-            before = str(self._generations.reason(number).get("before", ""))
-            self._refresh_before = max(self._refresh_before, before)
+            reason = self._generations.reason(number)
+            self._refresh_before = max(self._refresh_before, refresh_of(reason))
+            cut = cut_of(reason)
+            if cut is not None:
+                self.ledger.forgive(*cut)
         self._generation = generation
         self.rules = Rules.of(self._watch, self._tree.record, generation)
 

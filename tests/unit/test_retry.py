@@ -136,7 +136,7 @@ def test_log(tree, warned):
     retry(tree, [], [], warned.append)
     logs = Logs(tree)
     peer = Peer(tree.machine, 0.0)
-    peer.take(logs.read_heartbeats(tree.machine, 0), 1.0)
+    peer.take(logs.read_heartbeats(tree.machine, 0))
     end = LogReader(TreeLogs(tree), "another").end_of(tree.machine)
     assert peer.left
     assert (peer.bye.finished, peer.bye.is_command, peer.last().log) == (False, True, end)
