@@ -44,6 +44,7 @@ from fscrawl.storage.layout import (
     page_path,
     robots_path,
 )
+from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 
@@ -51,6 +52,7 @@ __all__ = [
     "PAUSE",
     "SEEDS",
     "STOP",
+    "Access",
     "Controls",
     "Tree",
     "TreeFiles",

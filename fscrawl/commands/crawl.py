@@ -96,7 +96,9 @@ def run(options: argparse.Namespace) -> int:
 def _with_its_own_id(tree: store.Tree) -> store.Tree:
     """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
     while not Logs(tree).take_name():
+        umask = tree.files.umask
         tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
+        tree.files.umask = umask
     return tree
 
 
@@ -146,6 +148,7 @@ def _open_or_create(
     else:
         _create(root, settings.apply(settings.Settings(), options.set), given)
     tree = store.Tree(root, new_machine_id())
+    tree.files.take_umask()
     chosen = read_settings(tree, progress.warn)
     tree.files.fsync = chosen.store.fsync
     return tree, chosen
