@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from fscrawl import urls
-from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
+from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.feed import FeedReader, FeedWriter, Found
@@ -285,11 +285,6 @@ class Membership:
         self._take([(shard, True) for shard in changes.adopted] + self._claim(now))
         return self._look_for_edits(now)
 
-    @property
-    def _stale_s(self) -> float:
-        """How long a listing may be out of date."""
-        return max(self.fleet.dead_after_s, CACHES_LIVE_S)
-
     def _read_feeds(self, now: float, *, starved: bool) -> None:
         """Read new lines. A busy machine reads only feeds that have new lines by their machines' heartbeats.
 
@@ -299,7 +294,7 @@ class Membership:
         told = [machine for machine, sent in live.items() if sent]
         self._drained -= live.keys()
         if starved:
-            since = now - 2 * self._stale_s
+            since = now - 2 * self.fleet.stale_s
             nothing_new = {machine for machine in self._drained if self.fleet.peers[machine].grown_at < since}
         else:
             nothing_new = {machine for machine, sent in live.items() if sent <= self._reader.offsets.get(machine, 0)}
@@ -383,7 +378,7 @@ class Membership:
         for shard, clean in taken:
             if not self._frontier.holds(shard):
                 before = clean is not None
-                self._frontier.hold(shard, now if before else None, check_s=self._stale_s)
+                self._frontier.hold(shard, now if before else None, check_s=self.fleet.stale_s)
         self._frontier.learn_stored()
         shards = {shard for shard, _ in taken}
         self._respect_rests(shards, now)

@@ -8,7 +8,9 @@ Vocabulary:
               may be that of a dead machine
   wanted      the machine that should hold a shard: the live one with the highest hash value (rendezvous hashing)
   holder      the machine that the highest epoch of a shard's lease names
-  free        a shard that no live machine holds
+  unread      a lease that is listed, and is torn or cannot be found. NFS may remember for a minute that a file was
+              missing, and a live machine may hold the shard. Once no cache can be so old, nobody holds it
+  free        a shard that no live machine holds, and whose lease is not unread
   needed      a shard that has URLs; other shards need no holder
   clean       the feeds have everything about a shard, because its last holder handed it over or said goodbye
 
@@ -26,11 +28,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
+from fscrawl.config.watcher import CACHES_LIVE_S
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 
-_NOBODY = ""
+_UNREAD = ""
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
@@ -85,6 +88,7 @@ class Fleet:
         self._shared = shared
         self._gone = gone
         self._newest: dict[int, Lease] = {}
+        self._unread_since: dict[int, float] = {}  # shards whose newest lease is unread
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
         self._over_before: set[str] = set()  # peers that had left before the first look of this machine
@@ -143,9 +147,16 @@ class Fleet:
 
     # -- who holds what
 
+    @property
+    def stale_s(self) -> float:
+        """For how many seconds a listing may be out of date, or an existing name be missing."""
+        return max(self.dead_after_s, CACHES_LIVE_S)
+
     def look(self, now: float) -> Changes:
-        """Read the names of all leases and the contents of new ones. Remove old leases of this machine's shards."""
+        """Read the names of all leases and the contents of new and unread ones. Remove old leases of held shards."""
         changes = Changes()
+        for shard in list(self._unread_since):
+            self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
         for shard, epoch in sorted(self._shared.leases()):
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
@@ -166,12 +177,14 @@ class Fleet:
 
     def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
+        if lease.holder == _UNREAD:
+            if lease != self._newest.get(shard):
+                self._unread_since[shard] = now
+        else:
+            self._unread_since.pop(shard, None)
+            if lease.holder != self.machine:  # the listing of machines may be older than this one
+                self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         self._newest[shard] = lease
-        if lease.holder not in (
-            _NOBODY,
-            self.machine,
-        ):  # the listing of machines may be older than this one
-            self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         if lease.holder == self.machine:
             if shard not in self.held:
                 changes.adopted.append(shard)
@@ -191,8 +204,9 @@ class Fleet:
                 del self._superseded[shard, epoch]
 
     def holder(self, shard: int) -> str:
+        """Return the machine that holds a shard; "" if that is none, or is not known."""
         lease = self._newest.get(shard)
-        return lease.holder if lease else _NOBODY
+        return lease.holder if lease else ""
 
     def look_at_holder(self, shard: int, now: float) -> None:
         """Read the log of a shard's holder before a claim, unless it was just read. A dead one's seldom was."""
@@ -202,6 +216,8 @@ class Fleet:
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""
+        if shard in self._unread_since and now - self._unread_since[shard] <= self.stale_s:
+            return False
         return shard not in self.held and not self.is_live(self.holder(shard), now)
 
     def was_left_clean(self, shard: int) -> bool | None:
@@ -218,6 +234,7 @@ class Fleet:
             return False  # the next look shows who won
         if self._shared.has_lease(shard, epoch + 1):
             return False  # the listing was out of date: this epoch is over
+        self._unread_since.pop(shard, None)
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch
         return True

@@ -78,8 +78,9 @@ class Mount:
     def leases(self):
         return sorted(self._list("leases"))
 
-    def lease(self, shard, epoch):  # always just after a listing or a look by name, so what was there is found
-        return Lease(shard, epoch, self._server.leases.get((shard, epoch), ("", 0))[0])
+    def lease(self, shard, epoch):
+        """Read a lease. On NFS, it may be listed and not found by its name."""
+        return Lease(shard, epoch, self._server.leases[shard, epoch][0] if self.has_lease(shard, epoch) else "")
 
     def has_lease(self, shard, epoch):
         at = self._member.earlier(self.late_s["names"])

@@ -72,7 +72,8 @@ class Repair:
 
     def _may_touch(self, finding: Finding) -> bool:
         """Tell whether no live machine can be writing this file: only the holder of a shard writes its pages."""
-        return self._holders.get(self._shard(finding.host, finding.key), "") not in self._live
+        holder = self._holders.get(self._shard(finding.host, finding.key))
+        return holder is None or (holder != "" and holder not in self._live)  # "": a lease that cannot be read
 
     def _shard(self, host: str, key: str) -> int:
         record = self._tree.record

@@ -63,6 +63,16 @@ def test_shard_of_a_live_machine(made):
     assert any("here-1-bb" in note for note in report.notes)
 
 
+def test_shard_of_which_the_lease_cannot_be_read(made):
+    """A lease that is torn, or listed and not found, may be that of a live machine: its shard is left alone."""
+    running(made)
+    (made.root / f".fscrawl/leases/{urls.shard('a.example', SHARDS)}.2").write_bytes(b"{")
+    flipped_body(made)
+    report = made.audit(repair=True)
+    assert report.found == {"damaged_bodies": 1}
+    assert report.mended.total() == 0
+
+
 def test_orphans_beside_a_live_machine(made):
     """A body without a record, and a torn robots.txt, stay while any machine lives: it may be about to write them."""
     running(made)
