@@ -51,6 +51,7 @@ class Beat:
     sent          bytes that it has written into its feed
     consumed      bytes of all feeds that it has taken in, its own among them
     shards        how many it holds. These three decide when the crawl is over: None if the line does not say
+    dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say
     pages, bytes  stored by this machine
     errors        failed URLs by error class
     pending, in_flight, hosts    of its frontier
@@ -68,6 +69,7 @@ class Beat:
     sent: int | None = None
     consumed: int | None = None
     shards: int | None = None
+    dead_after: float = 0.0
     pages: int = 0
     bytes: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -163,6 +165,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         sent=_whole_or_none(get("sent")),
         consumed=_whole_or_none(get("consumed")),
         shards=_whole_or_none(get("shards")),
+        dead_after=_seconds(get("dead_after")),
         pages=_whole(get("pages")),
         bytes=_whole(get("bytes")),
         errors={name: int(number) for name, number in _table(get("errors")).items()},
@@ -195,6 +198,10 @@ def _whole(value: Any) -> int:
     if type(value) is int and 0 <= value <= _MOST:  # nearly all are; a log of an hour has many
         return value
     return int(value) if _is_number(value) else 0
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if _is_number(value) else 0.0
 
 
 def _text(value: Any) -> str:
@@ -249,6 +256,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "sent": beat.sent,
         "consumed": beat.consumed,
         "shards": beat.shards,
+        "dead_after": beat.dead_after or None,
         "pages": beat.pages,
         "bytes": beat.bytes,
         "errors": dict(beat.errors),

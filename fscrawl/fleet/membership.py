@@ -183,6 +183,7 @@ class Membership:
             sent=state.sent,
             consumed=state.consumed,
             shards=state.shards,
+            dead_after=self.fleet.dead_after_s,
             rests=rests,
         )
 

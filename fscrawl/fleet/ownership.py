@@ -102,7 +102,7 @@ class Fleet:
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]
-            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_s):
+            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
                 self._observe(peer, now)
         if self._observed_at is None:
             self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
@@ -135,7 +135,12 @@ class Fleet:
         if machine == self.machine:
             return True
         peer = self.peers.get(machine)
-        return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_s
+        return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_of(machine)
+
+    def dead_after_of(self, machine: str) -> float:
+        """Return after how many seconds of silence a machine is dead. It may run by longer settings than this one."""
+        peer = self.peers.get(machine)
+        return max(self.dead_after_s, peer.last().dead_after if peer else 0.0)
 
     def live_peers(self, now: float) -> list[Peer]:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]

@@ -15,6 +15,7 @@ WHOLE = Beat(
     sent=10,
     consumed=30,
     shards=2,
+    dead_after=60.0,
     pages=3,
     bytes=4000,
     errors={"timeout": 2, "dns": 1},
@@ -49,7 +50,7 @@ def test_what_is_written_is_read(line: Hello | Beat | Goodbye) -> None:
 def test_the_bytes_of_a_beat() -> None:
     """A beat is one line of JSON without spaces; the keys and their order are part of the tree's format."""
     assert line_of(WHOLE) == (
-        b'{"beat":7,"idle":true,"sent":10,"consumed":30,"shards":2,"pages":3,"bytes":4000,'
+        b'{"beat":7,"idle":true,"sent":10,"consumed":30,"shards":2,"dead_after":60.0,"pages":3,"bytes":4000,'
         b'"errors":{"timeout":2,"dns":1},"pending":5,"in_flight":1,"hosts":6,"memory":1048576,"state":"paused",'
         b'"settings":"01234567","settings_at":"2026-01-01T00:00:00.000Z","resting":1,"gave_up":2,'
         b'"slow":{"a.example":2.5},"failing":{"b.example":3},"rests":{"c.example":60.0},'
@@ -65,7 +66,7 @@ def test_the_bytes_of_other_lines() -> None:
     )
     last = facts(line_of(Goodbye(WHOLE, finished=True, clean=True)))
     assert list(last)[:2] + list(last)[-4:] == ["bye", "beat", "rests", "finished", "clean", "at"]
-    assert not {"beat", "shards", "rests"} & facts(line_of(Beat(sent=0, consumed=0))).keys()
+    assert not {"beat", "shards", "dead_after", "rests"} & facts(line_of(Beat(sent=0, consumed=0))).keys()
 
 
 def test_the_log_of_a_command() -> None:

@@ -61,7 +61,7 @@ class Repair:
         if doubtful:
             self._warn(
                 f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
-                f" watching their heartbeats for up to {self._liveness.dead_after_s:g} s"
+                f" watching their heartbeats for up to {self._liveness.limit_s(doubtful):g} s"
             )
         self._liveness.watch(owners)
 

@@ -108,6 +108,17 @@ def test_doubtful_machine_is_watched(made):
     assert not path.exists()
 
 
+def test_doubtful_machine_with_longer_settings(made):
+    """A repair waits as long as a machine's own `dead_after`, if that is longer than the one of crawl.toml."""
+    machine, time, said = elsewhere(made), Time(), []
+    made.log(machine, {"beat": 1, "dead_after": 200.0})
+    orphan(made)
+    report = made.audit(repair=True, time=time, warn=said.append)
+    assert 200 < time.now < 201 + 2
+    assert "for up to 200 s" in said[0]
+    assert report.mended == {"orphan_bodies": 1}
+
+
 def test_doubtful_machine_that_beats(made):
     """A log that grows under the watch is a live machine's, and the watch is over at once."""
     machine = elsewhere(made)

@@ -48,6 +48,24 @@ def test_hand_over_and_back(world):
     assert a.warnings == b.warnings == []
 
 
+def test_newcomer_with_a_shorter_dead_after(world):
+    """A machine that beats by longer settings than a newcomer's loses nothing to it between two of its beats."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.beat()
+    world.assignments += ["fleet.beat=3", "fleet.dead_after=9"]
+    world.edit()
+    b = world.join("b")
+    for _ in range(15):
+        b.beat()
+        b.tick()
+    assert b.held == set()
+    for _ in range(20):
+        b.beat()
+        b.tick()
+    assert b.held == {shard(MINE[0]), shard(HERS[0])}, "a has been silent for its own dead_after"
+
+
 def test_adopted_lines(world):
     """What a machine finds of another's shards goes into its feed, once, and the other fetches it."""
     world.create(url(MINE[0]), url(HERS[0]))

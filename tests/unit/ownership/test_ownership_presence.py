@@ -27,6 +27,17 @@ def test_live_while_it_beats(me, shared):
     assert names(me, 260) == ["b"]
 
 
+def test_a_peer_with_longer_settings(me, shared):
+    """A peer is dead by its own `dead_after` if that is the longer one: until then it may be at work."""
+    shared.say("b", beat=1, dead_after=200.0)
+    shared.say("c", beat=1, dead_after=10.0)
+    me.observe(0)
+    for now in range(20, 201, 20):
+        me.observe(now)
+        assert names(me, now) == (["b", "c"] if now <= 60 else ["b"])
+    assert not me.is_live("b", 200.1)
+
+
 def test_silence_that_nobody_heard(me, shared):
     """Time in which this machine could not look is no silence of others, whatever the first look after it shows."""
     beats(me, "b", 100)
