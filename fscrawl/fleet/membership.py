@@ -235,7 +235,7 @@ class Membership:
 
     def pages_elsewhere(self) -> int:
         """How many pages other machines have stored, in this and in earlier runs."""
-        return sum(peer.last().pages for peer in self.fleet.peers.values())
+        return self.fleet.pages_elsewhere
 
     def tick(self, *, starved: bool) -> bool:
         """Do what is due. Return whether settings or seeds have changed. `starved`: there is nothing to fetch."""
@@ -312,8 +312,9 @@ class Membership:
 
     def _release(self, now: float) -> None:
         arriving = {shard for shard, _ in self._arriving}
+        roster = self.fleet.roster(now)
         for shard in list(self.fleet.held):
-            wanted = self.fleet.wanted(shard, now)
+            wanted = roster.wanted(shard, is_held=True)
             if wanted == self.fleet.machine:
                 if shard in self._releasing:  # the machine that should have it is gone
                     self._releasing.discard(shard)
@@ -349,11 +350,12 @@ class Membership:
     def _claim(self, now: float) -> list[tuple[int, bool | None]]:
         """Claim free shards that this machine should hold. Return those it won, and whether they are clean."""
         taken = []
+        roster = self.fleet.roster(now)
         for shard in sorted(self._all_needed()):
             if time.monotonic() - now > self._heart.beat_s / 2:  # the heartbeats read then are too old
                 self._next_round = now
                 break
-            if shard in self.fleet.held or self.fleet.wanted(shard, now) != self.fleet.machine:
+            if shard in self.fleet.held or roster.wanted(shard, is_held=False) != self.fleet.machine:
                 continue
             self.fleet.look_at_holder(shard, now)
             if self.fleet.is_free(shard, now):

@@ -74,6 +74,32 @@ def wanted_of(shard: int, machines: Iterable[str]) -> str:
     return max(machines, key=lambda machine: _score(machine, shard))
 
 
+class Roster:
+    """The machines that are live at one moment, and so which of them should hold each shard.
+
+    live      their names
+    proven    those of them to which a shard may be handed over
+    """
+
+    def __init__(self, live: frozenset[str], proven: frozenset[str]) -> None:
+        self.live = live
+        self.proven = proven
+        self._of_all: dict[int, str] = {}
+        self._of_proven: dict[int, str] = {}
+
+    def wanted(self, shard: int, *, is_held: bool) -> str:
+        """Return the machine that should hold a shard. `is_held`: by the machine that asks.
+
+        >>> Roster(frozenset({"me"}), frozenset({"me"})).wanted(7, is_held=False)
+        'me'
+        """
+        known, machines = (self._of_proven, self.proven) if is_held else (self._of_all, self.live)
+        wanted = known.get(shard)
+        if wanted is None:
+            wanted = known[shard] = wanted_of(shard, machines)
+        return wanted
+
+
 class Fleet:
     """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
 
@@ -91,7 +117,9 @@ class Fleet:
         self._unread_since: dict[int, float] = {}  # shards whose newest lease is unread
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
-        self._over_before: set[str] = set()  # peers that had left before the first look of this machine
+        self._roster = Roster(frozenset(), frozenset())
+        self._finishers: list[Peer] = []  # peers that have left because the work was over, since this machine is there
+        self.pages_elsewhere = 0  # stored by all peers, in this and in earlier runs
 
     # -- who is there
 
@@ -104,8 +132,6 @@ class Fleet:
             peer = self.peers[machine]
             if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
                 self._observe(peer, now)
-        if self._observed_at is None:
-            self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
         self._observed_at = now
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
@@ -123,10 +149,13 @@ class Fleet:
             return
         peer.looked_at = now
         over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
-        before = peer.offset
+        before, pages_before = peer.offset, peer.last().pages
         peer.read(self._shared, now)
         peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or self._is_gone(peer)
+        self.pages_elsewhere += peer.last().pages - pages_before
+        if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
+            self._finishers.append(peer)
 
     def _is_gone(self, peer: Peer) -> bool:
         return peer.greeting is not None and self._gone(peer.greeting)
@@ -145,10 +174,14 @@ class Fleet:
     def live_peers(self, now: float) -> list[Peer]:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
 
-    def wanted(self, shard: int, now: float) -> str:
-        """Return the machine that should hold a shard. A shard held here can go to proven machines only."""
-        peers = [peer for peer in self.live_peers(now) if peer.proven or shard not in self.held]
-        return wanted_of(shard, [self.machine, *(peer.machine for peer in peers)])
+    def roster(self, now: float) -> Roster:
+        """Return who is live. It is made once a round, because this takes a look at each peer that ever was there."""
+        peers = self.live_peers(now)
+        live = frozenset([self.machine, *(peer.machine for peer in peers)])
+        proven = frozenset([self.machine, *(peer.machine for peer in peers if peer.proven)])
+        if (live, proven) != (self._roster.live, self._roster.proven):
+            self._roster = Roster(live, proven)
+        return self._roster
 
     # -- who holds what
 
@@ -275,7 +308,7 @@ class Fleet:
         """
         if not state.idle:
             return False
-        if any(self._finished(peer, state.consumed) for peer in self.peers.values()):
+        if any(peer.last().consumed == state.consumed for peer in self._finishers):
             return True
         if not all(shard in self.held or self.is_live(self.holder(shard), now) for shard in needed):
             return False
@@ -287,9 +320,3 @@ class Fleet:
             len(beats) == 2 and all(beat.is_settled(sent, state.consumed, shards) for beat in beats)
             for beats, sent, shards in told
         )
-
-    def _finished(self, peer: Peer, consumed: int | None) -> bool:
-        """Return whether a peer has left because the work was over, while this machine was there."""
-        bye = peer.bye
-        over = bye is not None and bye.finished and bye.counters.consumed == consumed
-        return over and peer.machine not in self._over_before

@@ -240,3 +240,19 @@ def test_lost_while_held(world):
     a.membership._machinery.claim_lease(shard(MINE[0]), 2, "b")
     a.tick()
     assert (a.held, a.frontier.pending) == (set(), 0)
+
+
+def test_a_round_among_many_dead(world, monkeypatch):
+    """However many shards there are, a round looks through the machines that ever were there a few times only."""
+    world.create()
+    for number in range(30):
+        (world.root / ".fscrawl" / "machines" / f"dead-{number}.log").write_bytes(b'{"hello":"d"}\n')
+    a = world.join("a")
+    world.pass_time(100, a)
+    fleet, looks = a.membership.fleet, []
+    a.membership._needed |= set(range(40))
+    is_live = fleet.is_live
+    monkeypatch.setattr(fleet, "is_live", lambda machine, now: looks.append(machine) or is_live(machine, now))
+    a.membership._round(world.clock.now, starved=True)
+    assert fleet.held.keys() >= set(range(40))
+    assert looks.count("dead-7") <= 4

@@ -12,7 +12,7 @@ def test_alone(me):
     me.observe(0)
     assert me.is_live("me", 1e9)
     assert not me.is_live("other", 0)
-    assert (me.peers, me.wanted(3, 0)) == ({}, "me")
+    assert (me.peers, me.roster(0).wanted(3, is_held=False)) == ({}, "me")
 
 
 def test_live_while_it_beats(me, shared):

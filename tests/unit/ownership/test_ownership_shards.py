@@ -30,11 +30,10 @@ def test_nothing_is_handed_to_a_dead_log(me, shared):
     """A log that was there before, and has not grown, may be a dead machine's: it is left its free shards, no more."""
     beats(me, "ghost", 0)
     shard = next(s for s in ALL if wanted_of(s, ["me", "ghost"]) == "ghost")
-    assert me.wanted(shard, 1) == "ghost"
-    me.claim(shard)
-    assert me.wanted(shard, 1) == "me"
+    assert me.roster(1).wanted(shard, is_held=False) == "ghost"
+    assert me.roster(1).wanted(shard, is_held=True) == "me"
     beats(me, "ghost", 2)
-    assert me.wanted(shard, 2) == "ghost"
+    assert me.roster(2).wanted(shard, is_held=True) == "ghost"
 
 
 def test_newcomer(me, shared):
@@ -42,8 +41,17 @@ def test_newcomer(me, shared):
     me.observe(0)
     beats(me, "new", 5)
     shard = next(s for s in ALL if wanted_of(s, ["me", "new"]) == "new")
-    me.claim(shard)
-    assert me.wanted(shard, 5) == "new"
+    assert me.roster(5).wanted(shard, is_held=True) == "new"
+
+
+def test_a_roster_stays_while_nobody_comes_or_goes(me, shared):
+    """Who should hold which shard is found out once, and again when the live machines have changed."""
+    beats(me, "b", 0)
+    roster = me.roster(1)
+    assert roster.live == {"me", "b"}
+    assert me.roster(2) is roster
+    assert me.roster(1000).live == {"me"}
+    assert {me.roster(1000).wanted(shard, is_held=False) for shard in ALL} == {"me"}
 
 
 # -- who holds what
