@@ -44,6 +44,7 @@ from fscrawl.storage.layout import (
     page_path,
     robots_path,
 )
+from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.upgrading import upgrade_record
@@ -52,6 +53,7 @@ __all__ = [
     "PAUSE",
     "SEEDS",
     "STOP",
+    "Access",
     "Controls",
     "Tree",
     "TreeFiles",

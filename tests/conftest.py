@@ -55,6 +55,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
                 item.add_marker(marker)
 
 
+@pytest.fixture(autouse=True)
+def _own_umask() -> Generator[None]:
+    """A command that a test runs in this process takes the umask that fits its tree."""
+    os.umask(before := os.umask(0o077))
+    yield
+    os.umask(before)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield

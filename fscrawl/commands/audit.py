@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.admin.audit import audit  # noqa: PLC0415 - a crawl need not load it
 
     progress = Progress("quiet", verbose=False)
-    tree = open_tree(options.root)
+    tree = open_tree(options.root, writing=options.repair)
     chosen = settings_of(tree)
     seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn)
     report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())

@@ -73,6 +73,12 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def open_tree(root: Path) -> Tree:
-    """Open a tree for a command that takes no part in the crawl; NotATreeError if there is none."""
-    return Tree(root, new_machine_id())
+def open_tree(root: Path, *, writing: bool = False) -> Tree:
+    """Open a tree for a command that takes no part in the crawl; NotATreeError if there is none.
+
+    `writing`: the command makes files there. Then this process makes files that are as open as the tree's root.
+    """
+    tree = Tree(root, new_machine_id())
+    if writing:
+        tree.files.take_umask()
+    return tree

@@ -114,7 +114,9 @@ def _prepare(
 def _with_its_own_id(tree: store.Tree) -> store.Tree:
     """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
     while not Logs(tree).take_name():
+        umask = tree.files.umask
         tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
+        tree.files.umask = umask
     return tree
 
 
@@ -163,6 +165,7 @@ def _open_or_create(
     else:
         _create(root, settings.apply(settings.Settings(), assignments), given)
     tree = store.Tree(root, new_machine_id())
+    tree.files.take_umask()
     chosen = read_settings(tree, progress.warn)
     tree = upgraded(tree, chosen.fleet.dead_after, progress.warn)
     tree.files.fsync = chosen.store.fsync

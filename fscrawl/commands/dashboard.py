@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from fscrawl.commands.common import Commands, Parser, add_command, add_root
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.errors import UsageError
 
 _PORT = 8712
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
         from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
     except ModuleNotFoundError as error:
         raise UsageError(f"dashboard needs {error.name}: pip install 'fscrawl[dashboard]'") from error
+    if options.control:
+        open_tree(options.root, writing=True)
     return serve(options.root, options.host, options.port, VERBS if options.control else {})
 
 

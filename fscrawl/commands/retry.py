@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         if name not in CLASSES:
             raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     progress = Progress("quiet", verbose=False)
-    tree = open_tree(options.root)
+    tree = open_tree(options.root, writing=True)
     settings_of(tree)  # wrong settings are told now, not by the next crawl
     check_format(tree)
     marked = retry(tree, classes, options.host, progress.warn)

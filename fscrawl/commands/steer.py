@@ -43,7 +43,7 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    tree = open_tree(options.root)
+    tree = open_tree(options.root, writing=True)
     if options.verb == "resume":
         removed = signs.resume(tree, options.host)
         print(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")

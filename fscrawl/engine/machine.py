@@ -166,7 +166,9 @@ class Machine:
         settings = self._settings
         tree, permit = self._tree, self._membership.permit
         fsync = tree.files.fsync
-        setup = WorkerSetup(tree.root, tree.record, tree.machine, fsync, self._options.threads, permit)
+        setup = WorkerSetup(
+            tree.root, tree.record, tree.machine, fsync, self._options.threads, permit, tree.files.umask
+        )
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)

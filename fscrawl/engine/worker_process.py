@@ -77,11 +77,15 @@ class WorkerSetup:
     fsync: bool
     threads: int
     permit: Permit | None = None
+    umask: int | None = None
 
     def tree(self, wait_s: float) -> Tree:
         """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
         retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
-        return Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
+        tree = Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
+        if self.umask is not None:
+            tree.files.take_umask(self.umask)  # this process was forked before the machine had taken it
+        return tree
 
 
 def _always() -> bool:

@@ -55,6 +55,7 @@ class Beat:
     held          a hash of the leases that it holds, with their epochs
     term          names the rules by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
+    dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say
     pages, bytes  stored by this machine
     errors        failed URLs by error class
     pending, in_flight, hosts    of its frontier
@@ -74,6 +75,7 @@ class Beat:
     held: str = ""
     term: str = ""
     shards: int | None = None
+    dead_after: float = 0.0
     pages: int = 0
     bytes: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -165,6 +167,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         held=_text(get("held")),
         term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
+        dead_after=_seconds(get("dead_after")),
         pages=_whole(get("pages")),
         bytes=_whole(get("bytes")),
         errors={name: int(number) for name, number in _table(get("errors")).items()},
@@ -203,6 +206,10 @@ def _whole(value: Any) -> int:
     if type(value) is int and 0 <= value <= _MOST:  # nearly all are; a log of an hour has many
         return value
     return int(value) if _is_number(value) else 0
+
+
+def _seconds(value: Any) -> float:
+    return float(value) if _is_number(value) else 0.0
 
 
 def _text(value: Any) -> str:
@@ -259,6 +266,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "held": beat.held or None,
         "term": beat.term or None,
         "shards": beat.shards,
+        "dead_after": beat.dead_after or None,
         "pages": beat.pages,
         "bytes": beat.bytes,
         "errors": dict(beat.errors),

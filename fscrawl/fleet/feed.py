@@ -153,12 +153,14 @@ class FeedReader:
         """Return all lines of `shards` up to this reader's position: one pass over the feeds for newly taken shards.
 
         Of this machine's own feed, all lines that were flushed. It uses no listing, because that may be out of date, or
-        the share may be gone.
+        the share may be gone. A pass may take many rounds, and feeds grow meanwhile: position and size are those of its
+        beginning.
         """
         ends = {**self._places, self._machine: own.end}
+        sizes = {**self.offsets, self._machine: own.sent}
         for machine, end in ends.items():
             there = yield from self._pass_over(machine, end, shards)
-            if there < (own.sent if machine == self._machine else self.offsets[machine]):
+            if there < sizes[machine]:
                 self.damaged.add(machine)
 
     def _pass_over(self, machine: str, end: tuple[int, int], shards: Container[int]) -> Generator[Found, None, int]:

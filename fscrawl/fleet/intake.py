@@ -127,8 +127,8 @@ class Intake:
         for shard in shards:
             self._frontier.hold(shard, self._taken_at[shard], check_s=self._caches_s, deep=deep)
             self._ledger.forget_survey(shard)
-        self._frontier.learn_stored()
         self._prepare(shards)
+        self._frontier.learn_stored()
         self._reading |= shards
         self._chores.append(self._catch_up(frozenset(shards), self._ledger.ends()))
 

@@ -20,7 +20,7 @@ from fscrawl.store import Tree
 
 
 class Lease(NamedTuple):
-    """Machine `holder` holds `shard`; "" if the claim cannot be read."""
+    """Machine `holder` holds `shard`. "": the claim cannot be read, so the holder is not known."""
 
     shard: int
     epoch: int
@@ -38,7 +38,7 @@ class Leases:
         return [lease for name in self._files.names(LEASES) if (lease := lease_of(name)) is not None]
 
     def lease(self, shard: int, epoch: int) -> Lease:
-        """Read who holds an epoch; no machine does if the lease is missing or torn."""
+        """Read who holds an epoch; the holder is "" if the lease is torn, or cannot be found though it is listed."""
         data = self._files.read(lease_path(shard, epoch)) or b""
         try:
             return Lease(shard, epoch, str(json.loads(data)["holder"]))

@@ -214,6 +214,7 @@ class Membership:
             held=state.held,
             term=state.term,
             shards=state.shards,
+            dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
         )
 
@@ -271,7 +272,7 @@ class Membership:
 
     def pages_elsewhere(self) -> int:
         """How many pages other machines have stored, in this and in earlier runs."""
-        return sum(peer.last().pages for peer in self.fleet.peers.values())
+        return self.fleet.pages_elsewhere
 
     def tick(self, *, starved: bool) -> bool:
         """Do what is due. Return whether settings, seeds or generation have changed. `starved`: nothing to fetch."""
@@ -356,6 +357,7 @@ class Membership:
     def _prepare(self, shards: set[int]) -> None:
         """The frontier has just got some shards: let their hosts rest as their last holders said."""
         now = self._clock()
+        self._stored.list_hosts()
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 

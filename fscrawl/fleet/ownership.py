@@ -8,7 +8,9 @@ Vocabulary:
               may be that of a dead machine
   wanted      the machine that should hold a shard (see `assignment`)
   holder      the machine that the highest epoch of a shard's lease names
-  free        a shard that no live machine holds
+  unread      a lease that is listed, and is torn or cannot be found. NFS may remember for a minute that a file was
+              missing, and a live machine may hold the shard. Once no cache can be so old, nobody holds it
+  free        a shard that no live machine holds, and whose lease is not unread
   needed      a shard that has URLs; other shards need no holder
 
 Promise: a machine works on a shard only while it knows no higher epoch than its own, and only one machine can win an
@@ -26,8 +28,9 @@ from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
+from fscrawl.storage.caches import CACHES_LIVE_S
 
-_NOBODY = ""
+_UNREAD = ""
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
@@ -65,7 +68,7 @@ class Fleet:
         shards: int,
         gone: Callable[[Hello], bool] = is_gone,
     ) -> None:
-        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote this hello is known to have ended."""
+        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote a hello is known to have ended."""
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
@@ -75,9 +78,11 @@ class Fleet:
         self._gone = gone
         self._assigned: dict[frozenset[str], list[str]] = {}  # machines → the holder that each shard should have
         self._newest: dict[int, Lease] = {}
+        self._unread_since: dict[int, float] = {}  # shards whose newest lease is unread
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
-        self._over_before: set[str] = set()  # peers that had left before the first look of this machine
+        self._finishers: list[Peer] = []  # peers that have left because the work was over, since this machine is there
+        self.pages_elsewhere = 0  # stored by all peers, in this and in earlier runs
 
     # -- who is there
 
@@ -88,10 +93,8 @@ class Fleet:
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]
-            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_s):
+            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
                 self._observe(peer, now)
-        if self._observed_at is None:
-            self._over_before = {peer.machine for peer in self.peers.values() if peer.left}
         self._observed_at = now
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
@@ -109,10 +112,13 @@ class Fleet:
             return
         peer.looked_at = now
         over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
-        before = peer.offset
+        before, pages_before = peer.offset, peer.last().pages
         peer.read(self._shared, now)
         peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or self._is_gone(peer)
+        self.pages_elsewhere += peer.last().pages - pages_before
+        if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
+            self._finishers.append(peer)
 
     def _is_gone(self, peer: Peer) -> bool:
         return peer.greeting is not None and self._gone(peer.greeting)
@@ -121,7 +127,12 @@ class Fleet:
         if machine == self.machine:
             return True
         peer = self.peers.get(machine)
-        return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_s
+        return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_of(machine)
+
+    def dead_after_of(self, machine: str) -> float:
+        """Return after how many seconds of silence a machine is dead. It may run by longer settings than this one."""
+        peer = self.peers.get(machine)
+        return max(self.dead_after_s, peer.last().dead_after if peer else 0.0)
 
     def live_peers(self, now: float) -> list[Peer]:
         return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
@@ -145,9 +156,16 @@ class Fleet:
 
     # -- who holds what
 
+    @property
+    def stale_s(self) -> float:
+        """For how many seconds a listing may be out of date, or an existing name be missing."""
+        return max(self.dead_after_s, CACHES_LIVE_S)
+
     def look(self, now: float) -> Changes:
-        """Read the names of all leases and the contents of new ones. Remove old leases of this machine's shards."""
+        """Read the names of all leases and the contents of new and unread ones. Remove old leases of held shards."""
         changes = Changes()
+        for shard in list(self._unread_since):
+            self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
         for shard, epoch in sorted(self._shared.leases()):
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
@@ -168,12 +186,14 @@ class Fleet:
 
     def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
+        if lease.holder == _UNREAD:
+            if lease != self._newest.get(shard):
+                self._unread_since[shard] = now
+        else:
+            self._unread_since.pop(shard, None)
+            if lease.holder != self.machine:  # the listing of machines may be older than this one
+                self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         self._newest[shard] = lease
-        if lease.holder not in (
-            _NOBODY,
-            self.machine,
-        ):  # the listing of machines may be older than this one
-            self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         if lease.holder == self.machine:
             if shard not in self.held:
                 changes.adopted.append(shard)
@@ -188,15 +208,15 @@ class Fleet:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
         for (shard, epoch), since in list(self._superseded.items()):
             if now - since > 2 * self.dead_after_s:
-                if shard in self.held and self._shared.has_lease(
-                    shard, self.held[shard]
-                ):  # it is the same memory still
+                # If the own lease is gone, `.fscrawl` is another one by now, and the old epoch may be valid there.
+                if shard in self.held and self._shared.has_lease(shard, self.held[shard]):
                     self._shared.drop_lease(shard, epoch)
                 del self._superseded[shard, epoch]
 
     def holder(self, shard: int) -> str:
+        """Return the machine that holds a shard; "" if that is none, or is not known."""
         lease = self._newest.get(shard)
-        return lease.holder if lease else _NOBODY
+        return lease.holder if lease else ""
 
     def leases_by_holder(self) -> dict[str, list[tuple[int, int]]]:
         """Give the newest leases (shard, epoch) of each machine, as far as they were read."""
@@ -213,6 +233,8 @@ class Fleet:
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""
+        if shard in self._unread_since and now - self._unread_since[shard] <= self.stale_s:
+            return False
         return shard not in self.held and not self.is_live(self.holder(shard), now)
 
     def claim(self, shard: int) -> bool:
@@ -222,6 +244,7 @@ class Fleet:
             return False  # the next look shows who won
         if self._shared.has_lease(shard, epoch + 1):
             return False  # the listing was out of date: this epoch is over
+        self._unread_since.pop(shard, None)
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch
         return True
@@ -241,8 +264,4 @@ class Fleet:
 
         One that had left before does not count: that was the end of an earlier run, before new seeds were added.
         """
-        return [
-            peer
-            for peer in self.peers.values()
-            if peer.bye is not None and peer.bye.finished and peer.machine not in self._over_before
-        ]
+        return list(self._finishers)

@@ -254,7 +254,7 @@ class Observer:
     # -- logs
 
     def _observe(self, machine: MachineStatus, now: float, tick: float) -> None:
-        dead_after_s = self._good.fleet.dead_after
+        dead_after_s = self._dead_after_of(machine)
         if machine.left or not is_worth_a_look(tick, machine.looked_at, machine.grown_at, dead_after_s):
             return
         machine.looked_at = tick
@@ -290,12 +290,16 @@ class Observer:
         data, machine.offset = self._machinery.read_newest_heartbeats(machine.name, machine.offset, _END_BYTES)
         machine.take(data)
 
+    def _dead_after_of(self, machine: MachineStatus) -> float:
+        """Give after how many seconds of silence it is dead. Its settings may be longer than those of now."""
+        return max(self._good.fleet.dead_after, machine.last.dead_after)
+
     def _state(self, machine: MachineStatus, now: float, tick: float) -> State:
         if machine.left:
             return "left"
         if machine.hello is not None and self._gone(machine.hello):
             return "dead"
-        dead_after_s = self._good.fleet.dead_after
+        dead_after_s = self._dead_after_of(machine)
         if tick - machine.grown_at > dead_after_s:
             return "dead"
         return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.storage.layout import LONGEST_NAME_BYTES
+from fscrawl.storage.permissions import Access, share_file
 from fscrawl.storage.retrying import BRIEF, Retrying
 
 _END_BYTES = 64  # by which a large file is known again: it ends with a digest
@@ -106,8 +107,18 @@ def publish_chunks(
     return size
 
 
-def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> bool:
+def claim(
+    path: str | Path,
+    data: bytes,
+    machine: str,
+    *,
+    fsync: bool = False,
+    retrying: Retrying = BRIEF,
+    root: Access | None = None,
+) -> bool:
     """Make `path` appear with `data` if no other machine was first; tell whether it now holds `data`.
+
+    `root`: whose group the file gets; None if its directory sees to that.
 
     A link() that was sent twice can report EEXIST for its own success. On sshfs EPERM says that another machine was
     first. So the file is read back, and machines that must not both win need different `data`.
@@ -129,7 +140,7 @@ def claim(path: str | Path, data: bytes, machine: str, *, fsync: bool = False, r
 
     try:
         # Each step is tried again by itself: after the link, others read the file that the temporary is.
-        retrying(path, lambda: _write(temporary, data, fsync=fsync))
+        retrying(path, lambda: _write(temporary, data, fsync=fsync, root=root))
         won = retrying(path, link_once)
         if fsync:
             retrying(path, lambda: sync_directory(os.path.dirname(path)))
@@ -186,10 +197,12 @@ def _cut(name: str, most: int) -> str:
     return name if len(data) <= most else data[:most].decode(errors="ignore")
 
 
-def _write(temporary: str, data: bytes, *, fsync: bool) -> None:
+def _write(temporary: str, data: bytes, *, fsync: bool, root: Access | None = None) -> None:
     """Write a temporary. No other process has its name, so there is no O_EXCL: an earlier try may have made it."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
+        if root is not None:
+            share_file(descriptor, root)
         write_all(descriptor, data)
         if fsync:
             os.fsync(descriptor)

@@ -27,6 +27,7 @@ from pathlib import Path
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.layout import CREATION, MACHINERY, PAGE_ROOMS, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
+from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_directory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 
@@ -95,15 +96,18 @@ def create(
     made: list[Path] = []
     try:
         _make_directory(root, made)
-        if not _is_elected(root, machine, made):
-            return
-        for room in ROOMS:
-            _make_directory(root / room, made)
-        for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
-            _claim(root / name, text.encode(), machine, made)
-        if record_for is not None:
-            record = _fitting(root, record, settings, record_for)
-        _claim(root / TREE_RECORD, _told_of_pages(root, record).to_json(), machine, made)
+        access = _WITH_OTHERS(root, lambda: access_of(str(root)))
+        with fitting_umask(access):
+            if not _is_elected(root, machine, access, made):
+                return
+            for room in ROOMS:
+                if _make_directory(root / room, made):
+                    share_directory(str(root / room), access)
+            for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
+                _claim(root / name, text.encode(), machine, access, made)
+            if record_for is not None:
+                record = _fitting(root, record, settings, record_for)
+            _claim(root / TREE_RECORD, _told_of_pages(root, record).to_json(), machine, access, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
     except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
@@ -122,8 +126,8 @@ def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
     return replace(record, over_pages=True) if there else record
 
 
-def _claim(path: Path, data: bytes, machine: str, made: list[Path]) -> None:
-    if claim(path, data, machine, fsync=True, retrying=_WITH_OTHERS):
+def _claim(path: Path, data: bytes, machine: str, access: Access, made: list[Path]) -> None:
+    if claim(path, data, machine, fsync=True, retrying=_WITH_OTHERS, root=access):
         made.append(path)
 
 
@@ -137,7 +141,7 @@ def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable
     return record if there == settings.encode() else record_for(there.decode(errors="replace"))
 
 
-def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
+def _is_elected(root: Path, machine: str, access: Access, made: list[Path]) -> bool:
     """Tell whether this machine must make the tree; if not, another one has made it.
 
     A claim also succeeds where the file holds the same bytes, since a reply may be lost. So each claim has its own.
@@ -145,13 +149,13 @@ def _is_elected(root: Path, machine: str, made: list[Path]) -> bool:
     number = max(_elections(root), default=0)
     while number == 0 or not _wait_for_tree(root):
         number += 1
-        if _wins(_election(root, number), machine):
+        if _wins(_election(root, number), machine, access):
             made.append(_election(root, number))
             return True
     return False
 
 
-def _wins(election: Path, machine: str) -> bool:
+def _wins(election: Path, machine: str, access: Access) -> bool:
     """Claim an election; tell whether this machine has won it.
 
     The winner removes the file when its tree is whole. So a file that was there when it was claimed may be gone when it
@@ -159,7 +163,7 @@ def _wins(election: Path, machine: str) -> bool:
     """
     mine = os.urandom(8).hex().encode()
     try:
-        return claim(election, mine, machine, retrying=_WITH_OTHERS)
+        return claim(election, mine, machine, retrying=_WITH_OTHERS, root=access)
     except TreeError:
         if not _may_be_a_tree(election.parent):
             raise
@@ -192,9 +196,11 @@ def _may_be_a_tree(root: Path) -> bool:
         return True
 
 
-def _make_directory(path: Path, made: list[Path]) -> None:
-    if _WITH_OTHERS(path, lambda: make_directory(str(path))):
+def _make_directory(path: Path, made: list[Path]) -> bool:
+    is_new = _WITH_OTHERS(path, lambda: make_directory(str(path)))
+    if is_new:
         made.append(path)
+    return is_new
 
 
 def _remove(made: list[Path]) -> None:

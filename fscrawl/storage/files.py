@@ -30,6 +30,7 @@ from fscrawl.storage.atomic import (
     write_all,
 )
 from fscrawl.storage.layout import TORN
+from fscrawl.storage.permissions import Access, access_of
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.segments import SegmentEnd, SegmentView
 
@@ -42,6 +43,7 @@ class TreeFiles:
     machine     whose name the temporaries have
     fsync       whether what is published must be on the disk, too
     retrying    how long a call is made again
+    umask       what `take_umask` has set; None: the process has its own
     """
 
     def __init__(self, root: Path, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
@@ -49,12 +51,31 @@ class TreeFiles:
         self.machine = machine
         self.fsync = fsync
         self.retrying = retrying
+        self.umask: int | None = None
         self._prefix = f"{root}/"
 
     def absolute(self, path: str) -> str:
         return f"{self._prefix}{path}"
 
+    def take_umask(self, umask: int | None = None) -> None:
+        """Make all that this process makes as open as the root, whatever the umask of its user is.
+
+        It is the umask of the whole process. `umask`: for a process that knows it already.
+        """
+        root = str(self.root)
+        self.umask = self.retrying(root, lambda: access_of(root)).umask if umask is None else umask
+        os.umask(self.umask)
+
     # -- reading
+
+    def access(self, path: str = "") -> Access | None:
+        """Tell who may do what with a file or directory; None if it is missing."""
+        path = f"{self._prefix}{path}"
+        return self.retrying.find(path, lambda: access_of(path), None)
+
+    def may_write(self, path: str) -> bool:
+        """Tell whether this user may make files in a directory."""
+        return os.access(f"{self._prefix}{path}", os.W_OK | os.X_OK)
 
     def exists(self, path: str) -> bool:
         """Ask by name whether a file is there."""

@@ -242,3 +242,15 @@ def test_pause_before_a_late_listing():
     assert not first._fenced
     assert not first.frontier & taken
     story.teardown()
+
+
+def test_newcomer_that_cannot_find_leases():
+    """Leases that are listed and cannot be found yet are those of live machines, and a newcomer leaves them alone."""
+    story = Leases()
+    story.begin([0, 1], late(0, 0, 0), 2)
+    story.join(2, 0, late(0, 0, LATEST_S))
+    newcomer = story.members[-1]
+    assert any(wanted_of(shard, ["m0", "m1", newcomer.name]) == newcomer.name for shard in SHARDS)
+    story._step([2] * 12)  # its round comes before those of the others
+    assert not newcomer.frontier
+    story.teardown()

@@ -78,8 +78,9 @@ class Mount:
     def leases(self):
         return sorted(self._list("leases"))
 
-    def lease(self, shard, epoch):  # always just after a listing or a look by name, so what was there is found
-        return Lease(shard, epoch, self._server.leases.get((shard, epoch), ("", 0))[0])
+    def lease(self, shard, epoch):
+        """Read a lease. On NFS, it may be listed and not found by its name."""
+        return Lease(shard, epoch, self._server.leases[shard, epoch][0] if self.has_lease(shard, epoch) else "")
 
     def has_lease(self, shard, epoch):
         at = self._member.earlier(self.late_s["names"])
@@ -224,14 +225,15 @@ class Member:
         self._follow(self.fleet.look(now))
         yield "looked"
         for shard in list(self.fleet.held):
-            wanted = self.fleet.wanted(shard, now)
+            wanted = self.fleet.roster(now).wanted(shard, is_held=True)
             if wanted != self.name:
                 self.frontier.discard(shard)
                 yield "about to hand over"
                 self.fleet.hand_over(shard, wanted)
         for shard in SHARDS:
             self.fleet.look_at_holder(shard, now)
-            if self.fleet.wanted(shard, now) == self.name and self.fleet.is_free(shard, now):
+            wanted = self.fleet.roster(now).wanted(shard, is_held=shard in self.fleet.held)
+            if wanted == self.name and self.fleet.is_free(shard, now):
                 yield "about to claim"
                 if self.fleet.claim(shard):
                     self.frontier.add(shard)

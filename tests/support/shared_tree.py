@@ -6,10 +6,16 @@ from fscrawl.fleet.leases import Lease
 
 
 class Shared:
-    """A tree in memory; `unlisted`: names that a stale listing lacks, `unnamed`: leases that cannot be seen by name."""
+    """A tree in memory.
+
+    unlisted   names that a stale listing lacks
+    unnamed    leases that cannot be seen by name
+    unfound    leases that are listed and cannot be read
+    """
 
     def __init__(self):
         self.logs, self.held, self.unlisted, self.unnamed, self.dropped = {}, {}, set(), set(), []
+        self.unfound = set()
         self.reads = []
 
     def say(self, machine, **facts):
@@ -31,7 +37,8 @@ class Shared:
         return [name for name in self.held if name not in self.unlisted]
 
     def lease(self, shard, epoch):
-        return Lease(shard, epoch, self.held.get((shard, epoch), ""))
+        there = (shard, epoch) not in self.unfound
+        return Lease(shard, epoch, self.held.get((shard, epoch), "") if there else "")
 
     def has_lease(self, shard, epoch):
         return (shard, epoch) in self.held and (shard, epoch) not in self.unnamed

@@ -127,7 +127,8 @@ def test_chaos(place: Place, seed: int) -> None:
         fleet.wait_for_all(120)
         survivors = [member for member in fleet.members if member.code != -9]
         assert [member.code for member in survivors] == [0] * len(survivors), [m.output() for m in survivors]
-        assert not any("damaged" in member.output() for member in survivors)
+        damaged = [output for member in survivors if "damaged" in (output := member.output())]
+        assert not damaged, "\n".join(damaged)
     twice = web.duplicates()
     lanes = 4 * 4  # fetches at a time of one machine
     gap = min(web.smallest_gap_s(host) for host in hosts)

@@ -61,7 +61,7 @@ _PATH_METHODS = {
 _OS_FILES = {
     *("open", "close", "read", "write", "pread", "pwrite", "truncate", "ftruncate", "fsync", "stat", "lstat", "fstat"),
     *("listdir", "scandir", "walk", "mkdir", "makedirs", "rmdir", "unlink", "remove", "rename", "replace", "link"),
-    *("symlink", "readlink", "statvfs", "chmod", "utime", "access"),
+    *("symlink", "readlink", "statvfs", "chmod", "chown", "fchown", "utime", "access"),
 }
 _OS_PROCESSES = {"_exit", "abort", "fork", "forkpty", "kill", "killpg", "popen", "system", "wait", "waitpid"}
 _OWN = ("self.files", "self._files", "tree.files", "entry")  # `TreeFiles`, and what a listing has told already

@@ -205,6 +205,26 @@ def test_read_again(shared, reader, own):
     assert sorted(reader.read_again({4}, own)) == [B, B]
 
 
+def test_feeds_that_grow_during_a_pass(shared, reader):
+    """What is read or written while a pass is under way belongs to no part of it, and its feed is not damaged."""
+    own = FeedWriter(shared)
+    own.add(A)
+    own.flush()
+    write(shared, A, C, machine="b")
+    write(shared, C, machine="c")
+    list(reader.read(set()))
+    again = reader.read_again({3, 4}, own)
+    found = [next(again)]
+    write(shared, B, machine="b")
+    write(shared, B, machine="c")
+    own.add(B)
+    own.flush()
+    assert list(reader.read({4})) == [B, B]
+    found += again
+    assert sorted(found) == sorted([A, C, C, A])
+    assert reader.damaged == set()
+
+
 def test_read_again_across_segments(shared, reader, own):
     """The same, where the reader is in a later segment, and reads give less than a segment."""
     shared.piece = len(line(A)) + 3

@@ -288,7 +288,7 @@ def test_drop(machinery):
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b"7", b"\xff\xfe", b"\0" * 40])
 def test_torn_lease(machinery, root, data):
-    """A lease that cannot be read is nobody's."""
+    """Of a lease that cannot be read, the holder is not known."""
     write(root / ".fscrawl" / "leases" / "3.1", data)
     assert machinery.lease(3, 1) == Lease(3, 1, "")
 

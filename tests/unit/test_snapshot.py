@@ -108,6 +108,15 @@ def test_a_clock_that_is_ahead_does_not_keep_a_machine_alive(logs: Logs) -> None
     assert observer.look(logs.at(61)).alive() == []
 
 
+def test_a_machine_with_longer_settings_than_now(logs: Logs) -> None:
+    """A machine that runs by a longer dead_after than crawl.toml has now is not dead before it, for others wait."""
+    logs.write("patient", [logs.beat(0, dead_after=200.0)])
+    observer = logs.observer()
+    assert names(observer.look(logs.at(199)).alive()) == ["patient"]
+    logs.clock.now = 201.0
+    assert observer.look(logs.at(201)).alive() == []
+
+
 def test_others_are_not_judged_by_a_clock_that_is_ahead(logs: Logs) -> None:
     """A machine whose clock is hours ahead makes none of the others look dead."""
     logs.write("ahead", [logs.beat(7200)])

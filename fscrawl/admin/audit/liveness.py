@@ -22,7 +22,6 @@ class Liveness:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
-        self.dead_after_s = dead_after_s
         self._fleet = Fleet(machinery, machine, dead_after_s)
         self._clock = clock
         self._sleep = sleep
@@ -58,9 +57,13 @@ class Liveness:
         """Return the machines that are neither dead nor certainly alive: of those with a log, and of `owners`."""
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
+    def limit_s(self, machines: Iterable[str]) -> float:
+        """Return for how many seconds machines may be silent before they are dead: the longest `dead_after`."""
+        return max(map(self._fleet.dead_after_of, machines))
+
     def watch(self, owners: Iterable[str]) -> None:
-        """Watch the logs until no machine is doubtful, at most `dead_after` seconds since the first look."""
-        while self.doubtful(owners) and (left_s := self._since + self.dead_after_s - self._clock()) >= 0:
+        """Watch the logs until no machine is doubtful, at most `limit_s` seconds since the first look."""
+        while (names := self.doubtful(owners)) and (left_s := self._since + self.limit_s(names) - self._clock()) >= 0:
             self._sleep(min(left_s + 0.01, _GLANCE_S))
             self.look()
         self._watched = True

@@ -61,7 +61,7 @@ class Repair:
         if doubtful:
             self._warn(
                 f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
-                f" watching their heartbeats for up to {self._liveness.dead_after_s:g} s"
+                f" watching their heartbeats for up to {self._liveness.limit_s(doubtful):g} s"
             )
         self._liveness.watch(owners)
 
@@ -72,7 +72,8 @@ class Repair:
 
     def _may_touch(self, finding: Finding) -> bool:
         """Tell whether no live machine can be writing this file: only the holder of a shard writes its pages."""
-        return self._holders.get(self._shard(finding.host, finding.key), "") not in self._live
+        holder = self._holders.get(self._shard(finding.host, finding.key))
+        return holder is None or (holder != "" and holder not in self._live)  # "": a lease that cannot be read
 
     def _shard(self, host: str, key: str) -> int:
         record = self._tree.record

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import crawl, directory, this_machine
+from fscrawl.admin.doctor import crawl, directory, permissions, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
@@ -81,6 +81,7 @@ def _directory(
     yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
     yield from _seeds(root, chosen, lookup)
     if tree is not None:
+        yield from permissions.compare(tree)
         yield from crawl.user_agent(chosen)
         yield from _fleet(tree, chosen, warn)
 

@@ -63,6 +63,16 @@ def test_shard_of_a_live_machine(made):
     assert any("here-1-bb" in note for note in report.notes)
 
 
+def test_shard_of_which_the_lease_cannot_be_read(made):
+    """A lease that is torn, or listed and not found, may be that of a live machine: its shard is left alone."""
+    running(made)
+    (made.root / f".fscrawl/leases/{urls.shard('a.example', SHARDS)}.2").write_bytes(b"{")
+    flipped_body(made)
+    report = made.audit(repair=True)
+    assert report.found == {"damaged_bodies": 1}
+    assert report.mended.total() == 0
+
+
 def test_orphans_beside_a_live_machine(made):
     """A body without a record, and a torn robots.txt, stay while any machine lives: it may be about to write them."""
     running(made)
@@ -96,6 +106,17 @@ def test_doubtful_machine_is_watched(made):
     assert machine in said[0]
     assert report.found == report.mended == {"orphan_bodies": 1, "dead_temporaries": 1}
     assert not path.exists()
+
+
+def test_doubtful_machine_with_longer_settings(made):
+    """A repair waits as long as a machine's own `dead_after`, if that is longer than the one of crawl.toml."""
+    machine, time, said = elsewhere(made), Time(), []
+    made.log(machine, {"beat": 1, "dead_after": 200.0})
+    orphan(made)
+    report = made.audit(repair=True, time=time, warn=said.append)
+    assert 200 < time.now < 201 + 2
+    assert "for up to 200 s" in said[0]
+    assert report.mended == {"orphan_bodies": 1}
 
 
 def test_doubtful_machine_that_beats(made):

@@ -48,6 +48,24 @@ def test_hand_over_and_back(world):
     assert a.warnings == b.warnings == []
 
 
+def test_newcomer_with_a_shorter_dead_after(world):
+    """A machine that beats by longer settings than a newcomer's loses nothing to it between two of its beats."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.beat()
+    world.assignments += ["fleet.beat=3", "fleet.dead_after=9"]
+    world.edit()
+    b = world.join("b")
+    for _ in range(15):
+        b.beat()
+        b.tick()
+    assert b.held == set()
+    for _ in range(20):
+        b.beat()
+        b.tick()
+    assert b.held == {shard(MINE[0]), shard(HERS[0])}, "a has been silent for its own dead_after"
+
+
 def test_adopted_lines(world):
     """What a machine finds of another's shards goes into its feed, once, and the other fetches it."""
     world.create(url(MINE[0]), url(HERS[0]))
@@ -222,3 +240,19 @@ def test_lost_while_held(world):
     a.membership._machinery.claim_lease(shard(MINE[0]), 2, "b")
     a.tick()
     assert (a.held, a.frontier.pending) == (set(), 0)
+
+
+def test_a_round_among_many_dead(world, monkeypatch):
+    """However many shards there are, a round looks through the machines that ever were there a few times only."""
+    world.create()
+    for number in range(30):
+        (world.root / ".fscrawl" / "machines" / f"dead-{number}.log").write_bytes(b'{"hello":"d"}\n')
+    a = world.join("a")
+    world.pass_time(100, a)
+    fleet, looks = a.membership.fleet, []
+    a.membership._needed |= set(range(40))
+    is_live = fleet.is_live
+    monkeypatch.setattr(fleet, "is_live", lambda machine, now: looks.append(machine) or is_live(machine, now))
+    a.membership._round(world.clock.now, starved=True)
+    assert fleet.held.keys() >= set(range(40))
+    assert looks.count("dead-7") <= 4

@@ -12,7 +12,7 @@ def test_alone(me):
     me.observe(0)
     assert me.is_live("me", 1e9)
     assert not me.is_live("other", 0)
-    assert (me.peers, me.wanted(3, 0)) == ({}, "me")
+    assert (me.peers, me.roster(0).wanted(3, is_held=False)) == ({}, "me")
 
 
 def test_live_while_it_beats(me, shared):
@@ -25,6 +25,17 @@ def test_live_while_it_beats(me, shared):
     assert names(me, 190) == []
     beats(me, "b", 200)
     assert names(me, 260) == ["b"]
+
+
+def test_a_peer_with_longer_settings(me, shared):
+    """A peer is dead by its own `dead_after` if that is the longer one: until then it may be at work."""
+    shared.say("b", beat=1, dead_after=200.0)
+    shared.say("c", beat=1, dead_after=10.0)
+    me.observe(0)
+    for now in range(20, 201, 20):
+        me.observe(now)
+        assert names(me, now) == (["b", "c"] if now <= 60 else ["b"])
+    assert not me.is_live("b", 200.1)
 
 
 def test_silence_that_nobody_heard(me, shared):

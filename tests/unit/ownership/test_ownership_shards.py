@@ -30,11 +30,10 @@ def test_nothing_is_handed_to_a_dead_log(me, shared):
     """A log that was there before, and has not grown, may be a dead machine's: it is left its free shards, no more."""
     beats(me, "ghost", 0)
     shard = next(s for s in ALL if wanted_of(s, ["me", "ghost"]) == "ghost")
-    assert me.wanted(shard, 1) == "ghost"
-    me.claim(shard)
-    assert me.wanted(shard, 1) == "me"
+    assert me.roster(1).wanted(shard, is_held=False) == "ghost"
+    assert me.roster(1).wanted(shard, is_held=True) == "me"
     beats(me, "ghost", 2)
-    assert me.wanted(shard, 2) == "ghost"
+    assert me.roster(2).wanted(shard, is_held=True) == "ghost"
 
 
 def test_newcomer(me, shared):
@@ -42,8 +41,17 @@ def test_newcomer(me, shared):
     me.observe(0)
     beats(me, "new", 5)
     shard = next(s for s in ALL if wanted_of(s, ["me", "new"]) == "new")
-    me.claim(shard)
-    assert me.wanted(shard, 5) == "new"
+    assert me.roster(5).wanted(shard, is_held=True) == "new"
+
+
+def test_a_roster_stays_while_nobody_comes_or_goes(me, shared):
+    """Who should hold which shard is found out once, and again when the live machines have changed."""
+    beats(me, "b", 0)
+    roster = me.roster(1)
+    assert roster.live == {"me", "b"}
+    assert me.roster(2) is roster
+    assert me.roster(1000).live == {"me"}
+    assert {me.roster(1000).wanted(shard, is_held=False) for shard in ALL} == {"me"}
 
 
 # -- who holds what
@@ -124,13 +132,45 @@ def test_there_and_back(me, shared):
 
 
 def test_torn_lease(me, shared):
-    """An epoch that names nobody ends the lease before it, and the shard is free."""
+    """An epoch that names nobody ends the lease before it; the shard is free when no cache can be to blame."""
     me.claim(3)
     shared.held[3, 2] = ""
     assert me.look(0).lost == [3]
-    assert me.is_free(3, 0)
+    assert me.look(30) == Changes()
+    assert not me.is_free(3, 60)
+    me.look(61)
+    assert me.is_free(3, 61)
     assert me.was_left_clean(3) is False
     assert me.claim(3)
+    assert me.look(62) == Changes()
+    assert me.held == {3: 3}
+
+
+def test_lease_that_cannot_be_found(me, shared):
+    """A lease that is listed and not found may be a live machine's: it is looked at again, and nobody claims it."""
+    beats(me, "b", 0)
+    shared.held |= {(3, 1): "b", (4, 1): "me"}
+    shared.unfound |= {(3, 1), (4, 1)}
+    assert me.look(0) == Changes()
+    assert [me.is_free(shard, 0) for shard in (3, 4)] == [False, False]
+    shared.unfound.clear()
+    shared.unlisted |= {(3, 1), (4, 1)}
+    assert me.look(5) == Changes(adopted=[4])
+    assert (me.holder(3), me.held) == ("b", {4: 1})
+    assert not me.is_free(3, 5)
+    beats(me, "b", 55)
+    assert me.is_free(3, 116), "b has died"
+
+
+def test_caches_of_another_epoch(me, shared):
+    """Each epoch that cannot be read has its own time; it is the longer `dead_after` if caches may live so long."""
+    me.dead_after_s = 100
+    shared.held[3, 1] = ""
+    me.look(0)
+    shared.held[3, 2] = ""
+    me.look(90)
+    assert not me.is_free(3, 190)
+    assert me.is_free(3, 191)
 
 
 def test_holder_that_no_listing_shows(me, shared):
