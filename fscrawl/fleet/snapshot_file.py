@@ -1,0 +1,323 @@
+"""Snapshots: what is known of a shard, and up to which place in every log.
+
+A machine that takes a shard reads its newest snapshot, and only what stands behind it in the logs. A snapshot is made
+from files: the one before, and the lines since then (see `snapshot_merge`). It is written once.
+
+    head      a JSON line: whose state it is, under which term, up to which places, and how much follows
+    text      URLs that wait or have failed: facts of `url_state`, one a line, sorted by fingerprint
+    told      URLs that are told under the head's term: groups of at most 65,536, sorted by fingerprint
+    untold    URLs that are stored, and told under other terms only: groups, too
+    digest    SHA-256 of all before, as a line of 64 hex digits
+
+    group     fingerprints (8 bytes each); where the term has a limit of depth, known depths (2 bytes each), and of
+              those that are told the told depths (2 bytes each). Little-endian. A depth of 65,535: none is known
+
+Each URL is in one of the parts, or in none if nothing was said of it but a mark that does not count.
+
+Vocabulary:
+  epoch, number   who wrote it: the holder in that epoch of the shard's lease, and its how manyth snapshot it is
+  at              the place in each log up to which its lines are in; no line counts twice, and none harms if it does
+
+Promise: a snapshot that is torn or damaged is told from a whole one, and then it is a RecordError that says how.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, Protocol
+
+from fscrawl.errors import RecordError
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.url_state import FAILED, KIND_AT, WAITING, founds_of
+from fscrawl.storage.layout import SNAP, snapshot_of, snapshot_path
+
+GROUP = 65_536
+NO_DEPTH = 0xFFFF
+END_BYTES = 65  # the digest and its newline
+CHUNK_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 16
+_MOST_HEAD_BYTES = 1 << 24
+_KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
+
+
+class Files(Protocol):
+    """The part of `TreeFiles` that is used here."""
+
+    def names(self, path: str) -> list[str]: ...
+    def size(self, path: str) -> int: ...
+    def read_range(self, path: str, offset: int, length: int) -> bytes | None: ...
+    def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]]) -> int: ...
+    def remove(self, path: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotHead:
+    """The first line of a snapshot.
+
+    term       digest of the term by which a URL counts as told in it
+    deep       that term has a limit of depth, so depths are kept
+    surveyed   the greatest generation of which the shard's `s` lines speak; -1: there was none
+    at         by machine, the place in its log
+    text_bytes, waiting, failed, told, untold      how long the text is; how many URLs there are of each kind
+    """
+
+    shard: int
+    epoch: int
+    number: int
+    term: str
+    deep: bool
+    surveyed: int
+    at: Mapping[str, Place]
+    text_bytes: int = 0
+    waiting: int = 0
+    failed: int = 0
+    told: int = 0
+    untold: int = 0
+
+    @property
+    def path(self) -> str:
+        return snapshot_path(self.shard, self.epoch, self.number)
+
+    @property
+    def urls(self) -> int:
+        """How many URLs are in it."""
+        return self.waiting + self.failed + self.told + self.untold
+
+    @property
+    def told_columns(self) -> str:
+        """The types of the columns of those that are told, as `array` names them."""
+        return _DEEP if self.deep else "Q"
+
+    @property
+    def untold_columns(self) -> str:
+        return "QH" if self.deep else "Q"
+
+    @property
+    def told_bytes(self) -> int:
+        return self.told * _width(self.told_columns)
+
+    @property
+    def body_bytes(self) -> int:
+        """The length of all that follows the head."""
+        return self.text_bytes + self.told_bytes + self.untold * _width(self.untold_columns) + END_BYTES
+
+    def to_json(self) -> bytes:
+        """Give the line, with its newline."""
+        return json.dumps({"snapshot": 1, **asdict(self)}, separators=(",", ":")).encode("ascii") + b"\n"
+
+    @classmethod
+    def from_json(cls, line: bytes) -> SnapshotHead:
+        """Read what `to_json` wrote; RecordError for anything else."""
+        try:
+            values = json.loads(line)
+            if values.pop("snapshot") != 1:
+                raise RecordError("a snapshot of another format")
+            at = {machine: Place(*_numbers(place, 2)) for machine, place in values.pop("at").items()}
+            term, deep, surveyed = (values.pop(name) for name in ("term", "deep", "surveyed"))
+            _numbers(list(values.values()), len(_COUNTS))
+            if type(term) is not str or type(deep) is not bool or type(surveyed) is not int:
+                raise RecordError("a field of the head has the wrong type")
+            return cls(term=term, deep=deep, surveyed=surveyed, at=at, **values)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise RecordError(f"no head of a snapshot: {error}") from error
+
+
+_COUNTS = ("shard", "epoch", "number", "text_bytes", "waiting", "failed", "told", "untold")
+
+
+def _numbers(values: list[int], count: int) -> list[int]:
+    if len(values) != count or not all(type(value) is int and value >= 0 for value in values):
+        raise ValueError("not a number")
+    return values
+
+
+_DEEP = "QHH"
+Columns = tuple["array[int]", ...]
+"""Some URLs of a section, sorted: fingerprints; where depths are kept known depths; and of told URLs told depths."""
+
+
+class Depths(NamedTuple):
+    """Some URLs, sorted by fingerprint, with their depths; None where depths are not kept, or do not count.
+
+    A known depth of `NO_DEPTH`: no line has found it. A told depth of 0 counts, whatever depth is known.
+    """
+
+    fingerprints: array[int]
+    known: array[int] | None = None
+    told: array[int] | None = None
+
+
+def column_bytes(columns: Columns) -> bytes:
+    """Give the bytes of a group."""
+    return b"".join(_little_endian(column).tobytes() for column in columns)
+
+
+def _width(columns: str) -> int:
+    return sum(8 if kind == "Q" else 2 for kind in columns)
+
+
+class Snapshot:
+    """A snapshot that can be read. Every method may raise RecordError: it is damaged, or was removed meanwhile."""
+
+    def __init__(self, files: Files, head: SnapshotHead, head_bytes: int) -> None:
+        """`head_bytes`: the length of the head's line."""
+        self.head = head
+        self._files = files
+        self._text_at = head_bytes
+        self._kept: bytes | None = None  # the whole file, if it is small
+
+    def pending(self) -> Iterator[Found]:
+        """Give the URLs that wait, set-aside ones too."""
+        for line in self._lines(WAITING):
+            with self._readable():
+                founds = list(founds_of(self.head.shard, line))
+            yield from founds
+
+    def failed(self) -> Iterator[Depths]:
+        """Give the URLs that have failed, as URLs that are told at depth 0."""
+        columns = [array(kind) for kind in _DEEP]
+        for line in self._lines(FAILED):
+            with self._readable():
+                digits, _, depth, *_ = line.split(b" ", 3)
+                known = NO_DEPTH if depth == b"-" else min(int(depth), NO_DEPTH - 1)
+                for column, value in zip(columns, (int(digits, 16), known, 0), strict=True):
+                    column.append(value)
+            if len(columns[0]) == GROUP:
+                yield self._depths(columns)
+                columns = [array(kind) for kind in _DEEP]
+        if columns[0]:
+            yield self._depths(columns)
+
+    def told(self) -> Iterator[Depths]:
+        """Give the URLs that are told under the head's term."""
+        return map(self._depths, self.told_groups())
+
+    def untold(self) -> Iterator[Depths]:
+        """Give the URLs that are stored and have to be told again. Only their records say what they are."""
+        return map(self._depths, self.untold_groups())
+
+    def _depths(self, columns: Sequence[array[int]]) -> Depths:
+        return Depths(*columns) if self.head.deep else Depths(columns[0])
+
+    def _lines(self, kind: str) -> Iterator[bytes]:
+        """Give the lines of a kind."""
+        for lines in self.text():
+            with self._readable():
+                wanted = [line for line in lines if line[KIND_AT] == ord(kind)]
+            yield from wanted
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Make a RecordError of what cannot be read in a line."""
+        try:
+            yield
+        except (ValueError, LookupError, OverflowError) as error:
+            raise self._damaged(f"a line of its text: {error}") from error
+
+    def told_groups(self) -> Iterator[Columns]:
+        """Give the section of those that are told, as it is."""
+        return self._groups(self._text_at + self.head.text_bytes, self.head.told, self.head.told_columns)
+
+    def untold_groups(self) -> Iterator[Columns]:
+        """Give the section of those that are untold, as it is."""
+        start = self._text_at + self.head.text_bytes + self.head.told_bytes
+        return self._groups(start, self.head.untold, self.head.untold_columns)
+
+    def text(self) -> Iterator[list[bytes]]:
+        """Give the lines of the text, some at a time."""
+        offset, left, rest = self._text_at, self.head.text_bytes, b""
+        while left:
+            data = self._read(offset, min(left, CHUNK_BYTES))
+            offset, left = offset + len(data), left - len(data)
+            *lines, rest = (rest + data).split(b"\n")
+            if lines:
+                yield lines
+        if rest:
+            raise self._damaged("its text does not end with a line")
+
+    def _groups(self, offset: int, count: int, kinds: str) -> Iterator[Columns]:
+        for start in range(0, count, GROUP):
+            length = min(GROUP, count - start)
+            data = self._read(offset, length * _width(kinds))
+            offset += len(data)
+            columns, at = [], 0
+            for kind in kinds:
+                column = array(kind)
+                column.frombytes(data[at : at + length * column.itemsize])
+                at += length * column.itemsize
+                columns.append(_little_endian(column))
+            yield tuple(columns)
+
+    def check(self) -> None:
+        """Read all of it; RecordError if it is not as it was written."""
+        size = self._text_at + self.head.body_bytes
+        digest, offset, kept = hashlib.sha256(), 0, []
+        while offset < size - END_BYTES:
+            data = self._read(offset, min(CHUNK_BYTES, size - END_BYTES - offset))
+            digest.update(data)
+            offset += len(data)
+            if size <= _KEPT_BYTES:
+                kept.append(data)
+        if self._read(offset, END_BYTES) != digest.hexdigest().encode() + b"\n":
+            raise self._damaged("its digest is another one")
+        if size <= _KEPT_BYTES:
+            self._kept = b"".join(kept)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if self._kept is not None:
+            return self._kept[offset : offset + length]
+        data = self._files.read_range(self.head.path, offset, length)
+        if data is None or len(data) < length:
+            raise self._damaged("it is missing" if data is None else "it is shorter than its head says")
+        return data
+
+    def _damaged(self, how: str) -> RecordError:
+        return RecordError(f"{self.head.path}: {how}")
+
+
+def _little_endian(column: array[int]) -> array[int]:
+    """Change a column between this machine's order of bytes and that of the file."""
+    if sys.byteorder == "big":  # pragma: no cover
+        column = column[:]
+        column.byteswap()
+    return column
+
+
+def open_snapshot(files: Files, shard: int, epoch: int, number: int) -> Snapshot:
+    """Open a snapshot by one small read and a look at its size; RecordError if it is torn or missing.
+
+    Damage in the middle is found by `check` only.
+    """
+    path = snapshot_path(shard, epoch, number)
+    length = _HEAD_BYTES
+    while b"\n" not in (data := files.read_range(path, 0, length) or b""):
+        if len(data) < length or length >= _MOST_HEAD_BYTES:
+            raise RecordError(f"{path}: it has no head")
+        length *= 16
+    line = data[: data.index(b"\n") + 1]
+    try:
+        head = SnapshotHead.from_json(line)
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from error
+    if head.path != path:
+        raise RecordError(f"{path}: it is the snapshot {head.path}")
+    if files.size(path) != len(line) + head.body_bytes:
+        raise RecordError(f"{path}: it is shorter or longer than its head says")
+    return Snapshot(files, head, len(line))
+
+
+def list_snapshots(files: Files) -> dict[int, list[tuple[int, int]]]:
+    """List the (epoch, number) of each shard's snapshots, the newest first."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for name in files.names(SNAP):
+        named = snapshot_of(name)
+        if named is not None:
+            found.setdefault(named[0], []).append(named[1:])
+    return {shard: sorted(names, reverse=True) for shard, names in found.items()}

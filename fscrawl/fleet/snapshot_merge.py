@@ -1,0 +1,341 @@
+"""A new snapshot is made of the one before and the lines that have been written since then.
+
+Both are sorted by fingerprint. The lines since then are put together in memory; the snapshot before is read and copied
+in chunks. So memory grows with the number of new lines only, and most of the work is the copying of bytes.
+
+Vocabulary:
+  touched   fingerprints of which some new line speaks: their entries before are taken out, the new ones are put in
+  section   the told or the untold URLs of a snapshot, as columns: fingerprints, and depths where they are kept
+
+Promise: the result is what all lines, in any order, come to: those before the snapshot before, and those since then. A
+URL counts as told only if some mark's term covers that of the head; if the one before was made under a term that does
+not, its told URLs become untold ones. Nothing appears under the name of the snapshot unless it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from fscrawl.errors import RecordError
+from fscrawl.fleet.lines import Found, Line, Surveyed
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.snapshot_file import GROUP, NO_DEPTH, Columns, Files, Snapshot, SnapshotHead, column_bytes
+from fscrawl.fleet.terms import Terms
+from fscrawl.fleet.url_state import (
+    DIGITS,
+    FAILED,
+    KIND_AT,
+    TOLD,
+    UNTOLD,
+    WAITING,
+    UrlState,
+    fact_of_entry,
+    fact_of_found,
+    fact_of_told,
+)
+
+_COUNT_OF_KIND = {WAITING: "waiting", FAILED: "failed"}
+
+
+def write(
+    files: Files,
+    previous: Snapshot | None,
+    lines: Iterable[Line],
+    *,
+    shard: int,
+    epoch: int,
+    number: int,
+    terms: Terms,
+    at: Mapping[str, Place],
+) -> SnapshotHead:
+    """Write a snapshot; return its head.
+
+    previous   the shard's snapshot before; None: there is none, and `lines` are all lines of the shard
+    lines      the shard's lines in all logs from `previous.head.at` to `at`, in any order; lines of other shards are
+               left out. They take some 200 bytes of memory each
+    terms      the present term becomes that of the head
+    at         the places up to which the lines have been read; none of them may lie behind what was flushed
+
+    RecordError: the one before is damaged; the caller takes an older one. TreeError: it could not be written.
+    """
+    facts: list[bytes] = []
+    surveyed = previous.head.surveyed if previous else -1
+    for line in lines:
+        if line.shard != shard:
+            continue
+        if isinstance(line, Surveyed):
+            surveyed = max(surveyed, line.generation)
+        elif isinstance(line, Found):
+            facts.append(fact_of_found(line))
+        else:
+            facts.append(fact_of_told(line, covers=terms.covers(line.term)))
+    facts.sort()
+    term = terms.current
+    head = SnapshotHead(shard, epoch, number, term.digest, term.is_deep, surveyed, dict(at))
+    try:
+        merge = _Merge(previous, facts, head, covers=previous is not None and terms.covers(previous.head.term))
+        files.publish_chunks(head.path, merge.chunks)
+    except (ValueError, LookupError, OverflowError) as error:
+        raise RecordError(f"{head.path}: the snapshot before it is damaged: {error}") from error
+    return merge.head
+
+
+class _Merge:
+    """The merge of one snapshot and the facts since then.
+
+    head   of the new snapshot
+    """
+
+    def __init__(self, previous: Snapshot | None, facts: list[bytes], head: SnapshotHead, *, covers: bool) -> None:
+        """`covers`: the term of the snapshot before covers the present one."""
+        self._previous = previous
+        self._covers = covers
+        self._told_columns = head.told_columns
+        self._untold_columns = head.untold_columns
+        self._deep = head.deep
+        self._touched: array[int] = array("Q", (int(digits, 16) for digits, _ in groupby(facts, _digits_of)))
+        self._new_text: dict[bytes, bytes] = {}  # digits of the fingerprint → line
+        self._new_told: dict[int, tuple[int, ...]] = {}  # fingerprint → depths
+        self._new_untold: dict[int, tuple[int, ...]] = {}
+        self._sizes: Counter[str] = Counter()
+        self._put_together(facts)
+        sizes: dict[str, Any] = dict(self._sizes)
+        self.head = replace(head, **sizes)
+
+    # -- what changes
+
+    def _put_together(self, facts: list[bytes]) -> None:
+        before = self._take_out()
+        for digits, group in groupby(facts, _digits_of):
+            state = UrlState()
+            last = before.pop(int(digits, 16), b"")
+            if last:
+                state.take(last)
+            for fact in group:
+                if fact != last:  # lines are often repeated
+                    state.take(fact)
+                    last = fact
+            self._put(digits, state)
+
+    def _take_out(self) -> dict[int, bytes]:
+        """Find the touched URLs in the snapshot before, as facts; set the sizes to what is left there."""
+        if self._previous is None:
+            return {}
+        old, sizes = self._previous.head, self._sizes
+        sizes.update(text_bytes=old.text_bytes, waiting=old.waiting, failed=old.failed)
+        sizes.update(told=old.told, untold=old.untold) if self._covers else sizes.update(untold=old.told + old.untold)
+        found: dict[int, bytes] = {}
+        for line in _touched_lines(self._previous.text(), self._touched):
+            found[_fingerprint_of(line)] = line
+            sizes["text_bytes"] -= len(line) + 1
+            sizes[_COUNT_OF_KIND[chr(line[KIND_AT])]] -= 1
+        for fingerprint, *depths in _touched_rows(self._told_before(), self._touched):
+            found[fingerprint] = fact_of_entry(fingerprint, _known(depths), depths[1] if depths else 0)
+            sizes["told"] -= 1
+        for fingerprint, *depths in _touched_rows(self._untold_before(), self._touched):
+            found[fingerprint] = fact_of_entry(fingerprint, _known(depths), None)
+            sizes["untold"] -= 1
+        return found
+
+    def _put(self, digits: bytes, state: UrlState) -> None:
+        kind = state.kind(deep=self._deep)
+        known = NO_DEPTH if state.known is None else _clamped(state.known)
+        if kind == TOLD:
+            self._new_told[int(digits, 16)] = (known, _clamped(state.told or 0)) if self._deep else ()
+            self._sizes["told"] += 1
+        elif kind == UNTOLD:
+            self._new_untold[int(digits, 16)] = (known,) if self._deep else ()
+            self._sizes["untold"] += 1
+        elif kind is not None:
+            line = self._new_text[digits] = state.text(digits.decode(), deep=self._deep)
+            self._sizes["text_bytes"] += len(line) + 1
+            self._sizes[_COUNT_OF_KIND[kind]] += 1
+
+    # -- the snapshot before, as it counts now
+
+    def _told_before(self) -> Iterator[Columns]:
+        return self._previous.told_groups() if self._previous and self._covers else iter(())
+
+    def _untold_before(self) -> Iterator[Columns]:
+        """Give the untold URLs before; with the told ones, if these do not count any more."""
+        previous = self._previous
+        if previous is None:
+            return iter(())
+        if self._covers:
+            return previous.untold_groups()
+        rows = heapq.merge(_known_rows(previous.told_groups()), _known_rows(previous.untold_groups()))
+        return _columns_of(rows, self._untold_columns)
+
+    # -- the file
+
+    def chunks(self) -> Iterator[bytes]:
+        """Give the file in chunks; RecordError if the snapshot before is not as its head says."""
+        digest, size = hashlib.sha256(), 0
+        for chunk in self._content():
+            digest.update(chunk)
+            size += len(chunk)
+            yield chunk
+        end = digest.hexdigest().encode() + b"\n"
+        if size + len(end) != len(self.head.to_json()) + self.head.body_bytes:
+            raise RecordError(f"{self.head.path}: the snapshot before it is damaged")
+        yield end
+
+    def _content(self) -> Iterator[bytes]:
+        yield self.head.to_json()
+        before = self._previous.text() if self._previous else iter(())
+        yield from _merged_lines(before, self._touched, self._new_text)
+        told = _merged_columns(self._told_before(), self._touched, self._new_told, self._told_columns)
+        yield from map(column_bytes, _in_groups(told, self._told_columns))
+        untold = _merged_columns(self._untold_before(), self._touched, self._new_untold, self._untold_columns)
+        yield from map(column_bytes, _in_groups(untold, self._untold_columns))
+
+
+def _clamped(depth: int) -> int:
+    return min(depth, NO_DEPTH - 1)
+
+
+def _known(depths: list[int]) -> int | None:
+    return depths[0] if depths and depths[0] != NO_DEPTH else None
+
+
+def _digits_of(fact: bytes) -> bytes:
+    return fact[:DIGITS]
+
+
+def _fingerprint_of(line: bytes) -> int:
+    return int(line[:DIGITS], 16)
+
+
+def _end_of(touched: array[int], last: int, first: int) -> int:
+    """Give the index behind the touched fingerprints that are not above `last`."""
+    return bisect_left(touched, last + 1, first)
+
+
+# -- text
+
+
+def _touched_lines(before: Iterator[list[bytes]], touched: array[int]) -> Iterator[bytes]:
+    """Give the touched ones among sorted lines."""
+    first = 0
+    for lines in before:
+        end = _end_of(touched, _fingerprint_of(lines[-1]), first)
+        for fingerprint in touched[first:end]:
+            digits = b"%016x" % fingerprint
+            line = lines[bisect_left(lines, digits)]
+            if line.startswith(digits):
+                yield line
+        first = end
+
+
+def _merged_lines(before: Iterator[list[bytes]], touched: array[int], new: Mapping[bytes, bytes]) -> Iterator[bytes]:
+    """Give text: the sorted lines, without the touched ones, and the new ones in their places."""
+    first = 0
+    for lines in before:
+        end = _end_of(touched, _fingerprint_of(lines[-1]), first)
+        merged: list[bytes] = []
+        at = 0
+        for fingerprint in touched[first:end]:
+            digits = b"%016x" % fingerprint
+            place = bisect_left(lines, digits, at)
+            merged += lines[at:place]
+            at = place + lines[place].startswith(digits)
+            if digits in new:
+                merged.append(new[digits])
+        merged += lines[at:]
+        first = end
+        yield b"".join(line + b"\n" for line in merged)
+    for start in range(first, len(touched), GROUP):
+        rest = (b"%016x" % fingerprint for fingerprint in touched[start : start + GROUP])
+        yield b"".join(new[digits] + b"\n" for digits in rest if digits in new)
+
+
+# -- sections
+
+
+def _touched_rows(before: Iterator[Columns], touched: array[int]) -> Iterator[tuple[int, ...]]:
+    """Give the touched ones among the rows of sorted columns."""
+    first = 0
+    for columns in before:
+        fingerprints = columns[0]
+        end = _end_of(touched, fingerprints[-1], first)
+        for fingerprint in touched[first:end]:
+            at = bisect_left(fingerprints, fingerprint)
+            if fingerprints[at] == fingerprint:
+                yield tuple(column[at] for column in columns)
+        first = end
+
+
+def _merged_columns(
+    before: Iterator[Columns], touched: array[int], new: Mapping[int, tuple[int, ...]], kinds: str
+) -> Iterator[Columns]:
+    """Give the sorted rows, without the touched ones, and the new ones in their places."""
+    first = 0
+    for columns in before:
+        fingerprints = columns[0]
+        end = _end_of(touched, fingerprints[-1], first)
+        merged = _empty(kinds)
+        at = 0
+        for fingerprint in touched[first:end]:
+            place = bisect_left(fingerprints, fingerprint, at)
+            _extend(merged, [column[at:place] for column in columns])
+            at = place + (fingerprints[place] == fingerprint)
+            if fingerprint in new:
+                _append(merged, (fingerprint, *new[fingerprint]))
+        _extend(merged, [column[at:] for column in columns])
+        first = end
+        yield tuple(merged)
+    rest = (fingerprint for fingerprint in touched[first:] if fingerprint in new)
+    yield from _columns_of(((fingerprint, *new[fingerprint]) for fingerprint in rest), kinds)
+
+
+def _known_rows(section: Iterator[Columns]) -> Iterator[tuple[int, int]]:
+    """Give (fingerprint, known depth) of all rows."""
+    for columns in section:
+        known = columns[1] if len(columns) > 1 else array("H", [NO_DEPTH]) * len(columns[0])
+        yield from zip(columns[0], known, strict=True)
+
+
+def _columns_of(rows: Iterable[tuple[int, ...]], kinds: str) -> Iterator[Columns]:
+    """Give rows as columns of these kinds; the values of a row that have no column are left out."""
+    columns = _empty(kinds)
+    for row in rows:
+        _append(columns, row)
+        if len(columns[0]) == GROUP:
+            yield tuple(columns)
+            columns = _empty(kinds)
+    if columns[0]:
+        yield tuple(columns)
+
+
+def _in_groups(section: Iterator[Columns], kinds: str) -> Iterator[Columns]:
+    """Give the same rows in groups of the right size."""
+    columns = _empty(kinds)
+    for each in section:
+        _extend(columns, each)
+        while len(columns[0]) >= GROUP:
+            yield tuple(column[:GROUP] for column in columns)
+            columns = [column[GROUP:] for column in columns]
+    if columns[0]:
+        yield tuple(columns)
+
+
+def _empty(kinds: str) -> list[array[int]]:
+    return [array(kind) for kind in kinds]
+
+
+def _extend(columns: list[array[int]], more: Iterable[array[int]]) -> None:
+    for column, part in zip(columns, more, strict=True):
+        column.extend(part)
+
+
+def _append(columns: list[array[int]], row: tuple[int, ...]) -> None:
+    for column, value in zip(columns, row, strict=False):
+        column.append(value)

@@ -1,0 +1,126 @@
+"""What is not needed any more: old snapshots, and the segments of logs that every shard's snapshot has.
+
+Vocabulary:
+  settled   a snapshot that this machine has seen for so long that no view of any machine can be without it
+  beyond    a shard's snapshot is beyond a segment if its place in that log is in a later segment
+
+Promise: a segment is removed only if the settled snapshots of all shards are beyond it. A shard without one counts as
+beyond a segment that does not name it. The last segment of a log stays, because its writer may be at work. A snapshot
+is removed only if a later one of its shard is settled and whole. Ages are times for which this machine has known a
+name: no clocks are compared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from fscrawl.errors import RecordError
+from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.snapshot_file import Files, SnapshotHead, list_snapshots, open_snapshot
+from fscrawl.storage.layout import snapshot_path
+
+
+def removable_segments(
+    heads: Iterable[SnapshotHead],
+    shards: int,
+    logs: Mapping[str, Sequence[int]],
+    names: Callable[[str, int], Container[int]],
+) -> dict[str, int]:
+    """Give, by machine, the highest segment that may be removed, with all before it.
+
+    heads    one of each shard that has a settled snapshot; they are not kept, because all together are large
+    logs     by machine, the segments of its log that are there, ascending
+    names    machine, segment → the shards that it has lines of; asked only if some shard has no snapshot
+    """
+    without = set(range(shards))
+    least: dict[str, int] | None = None  # machine → least segment in which a snapshot's place is
+    for head in heads:
+        without.discard(head.shard)
+        places = {machine: place.segment for machine, place in head.at.items()}
+        least = places if least is None else {m: min(at, places[m]) for m, at in least.items() if m in places}
+    removable = {}
+    for machine, segments in logs.items():
+        for segment, _ in pairwise(segments):
+            if least is not None and segment >= least.get(machine, 0):
+                break
+            if without and _names_any(names(machine, segment), without):
+                break
+            removable[machine] = segment
+    return removable
+
+
+def _names_any(named: Container[int], shards: Iterable[int]) -> bool:
+    return any(shard in named for shard in shards)
+
+
+class _All(Container[int]):
+    """What a segment names that cannot be read: any shard."""
+
+    def __contains__(self, shard: object) -> bool:
+        return True
+
+
+class Removal:
+    """Removes what is not needed any more. One machine does so at a time: the holder of the first shard."""
+
+    def __init__(self, files: Files, logs: LogFiles, shards: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """`shards`: of the whole crawl."""
+        self._files = files
+        self._logs = logs
+        self._shards = shards
+        self._clock = clock
+        self._seen_at: dict[tuple[int, int, int], float] = {}
+
+    def remove(self, wait_s: float) -> None:
+        """Remove what may be removed.
+
+        wait_s   a snapshot is settled when it was seen so long ago: twice the time that a listing may be old. So the
+                 first call removes nothing
+
+        Segments of a log are removed from the first one on; if this ends early, the next call goes on.
+        """
+        settled = self._settled(wait_s)
+        logs = {machine: self._logs.log_segments(machine) for machine in self._logs.log_machines()}
+        for machine, last in removable_segments(self._heads(settled), self._shards, logs, self._named).items():
+            for segment in logs[machine]:
+                if segment <= last:
+                    self._logs.remove_segment(machine, segment)
+
+    def _settled(self, wait_s: float) -> dict[int, list[tuple[int, int]]]:
+        """List the settled snapshots of each shard, the newest first."""
+        now = self._clock()
+        listed = list_snapshots(self._files)
+        names = [(shard, *name) for shard, of_shard in listed.items() for name in of_shard]
+        self._seen_at = {name: self._seen_at.get(name, now) for name in names}
+        return {
+            shard: [name for name in of_shard if now - self._seen_at[shard, *name] >= wait_s]
+            for shard, of_shard in listed.items()
+        }
+
+    def _heads(self, settled: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[SnapshotHead]:
+        """Give the head of each shard's newest settled snapshot that is whole, and remove those before it."""
+        for shard, names in settled.items():
+            for index, (epoch, number) in enumerate(names):
+                try:
+                    head = open_snapshot(self._files, shard, epoch, number).head
+                except RecordError:  # who takes the shard says so
+                    continue
+                for old in names[index + 1 :]:
+                    self._files.remove(snapshot_path(shard, *old))
+                if shard < self._shards:
+                    yield head
+                break
+
+    def _named(self, machine: str, segment: int) -> Container[int]:
+        """Give the shards that a segment has lines of."""
+        reader = LogReader(self._logs, machine)
+        size = self._logs.segment_size(machine, segment)
+        if size is None:
+            return _All()
+        for _ in reader.read_shards(machine, (), Place(segment, 0), Place(segment, size)):
+            pass
+        return _All() if reader.cuts else reader.needed

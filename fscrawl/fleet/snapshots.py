@@ -1,0 +1,158 @@
+"""The snapshots of a tree, as one machine uses them: it reads the newest of a shard, makes new ones, removes old ones.
+
+What is in a snapshot is told in `snapshot_file`, how it is made in `snapshot_merge`, what is removed in
+`snapshot_removal`.
+
+Promise: a snapshot that is torn or damaged is skipped, and the one before it is used. A snapshot is made only if the
+logs gave all that they should.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from fscrawl.errors import RecordError
+from fscrawl.fleet import snapshot_merge
+from fscrawl.fleet.lines import Line
+from fscrawl.fleet.log_reader import Cut, LogReader
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, list_snapshots, open_snapshot
+from fscrawl.fleet.snapshot_removal import Removal
+from fscrawl.fleet.terms import Files as TermFiles
+from fscrawl.fleet.terms import Term, Terms
+
+_BEGINNING = Place(0, 0)
+_LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
+
+
+class SnapshotFiles(Files, TermFiles, Protocol):
+    """The part of `TreeFiles` that is used here."""
+
+
+class Snapshots:
+    """One machine's view of all snapshots. Two threads may use it: one that reads, and one that makes and removes."""
+
+    def __init__(
+        self,
+        files: SnapshotFiles,
+        logs: LogFiles,
+        machine: str,
+        *,
+        shards: int,
+        warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`shards`: of the whole crawl. `warn`: is told of snapshots that are damaged."""
+        self._files = files
+        self._warn = warn
+        self._clock = clock
+        self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
+        self._removal = Removal(files, logs, shards, clock)
+        self._listed: dict[int, list[tuple[int, int]]] = {}
+        self._listed_at = float("-inf")
+        self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
+        self._sizes: dict[int, int] = {}
+
+    # -- reading
+
+    def newest(self, shard: int) -> Snapshot | None:
+        """Open a shard's newest snapshot that is whole, and check all of it; None if there is none."""
+        for epoch, number in self._names(shard):
+            try:
+                snapshot = open_snapshot(self._files, shard, epoch, number)
+                snapshot.check()
+            except RecordError as error:
+                self._warn(f"{error}; an older snapshot or the logs are read instead")
+            else:
+                self._sizes[shard] = snapshot.head.urls
+                return snapshot
+        return None
+
+    def _names(self, shard: int) -> list[tuple[int, int]]:
+        """Give the (epoch, number) of a shard's snapshots, the newest first."""
+        if self._clock() - self._listed_at >= _LISTING_S:
+            self._listed, self._listed_at = list_snapshots(self._files), self._clock()
+        names = set(self._listed.get(shard, ()))
+        if shard in self._made:
+            names.add(self._made[shard])
+        return sorted(names, reverse=True)
+
+    def size_of(self, shard: int) -> int:
+        """Give how many URLs are in the snapshot of a shard that was read or made last; 0 if there was none."""
+        return self._sizes.get(shard, 0)
+
+    # -- making
+
+    @property
+    def cuts(self) -> dict[str, Cut]:
+        """The logs that hold less than they should, as `LogReader.cuts`: no snapshot is made of them.
+
+        The caller waits before it believes, makes a generation, and calls `accept`.
+        """
+        return self._reader.cuts
+
+    def accept(self, machine: str) -> None:
+        """Believe the cut of a log: snapshots are made of what is there."""
+        self._reader.accept(machine)
+
+    def make(self, shard: int, epoch: int, ends: Mapping[str, Place], term: Term) -> SnapshotHead | None:
+        """Make a snapshot of all that logs say of a shard up to `ends`; give its head; None if a log seems to be cut.
+
+        epoch   in which this machine holds the shard
+        ends    by machine, how far this machine has read its log; of its own the flushed end
+        term    of the head; read while the main loop may go on to another
+        """
+        previous = self.newest(shard)
+        at = self._places(previous, ends)
+        numbers = [number for its_epoch, number in self._names(shard) if its_epoch == epoch]
+        try:
+            head = snapshot_merge.write(
+                self._files,
+                previous,
+                self._lines(shard, previous.head.at if previous else {}, ends),
+                shard=shard,
+                epoch=epoch,
+                number=max(numbers, default=0) + 1,
+                terms=Terms(self._files, term),
+                at=at,
+            )
+        except _CutError:
+            return None
+        self._made[shard] = (epoch, head.number)
+        self._sizes[shard] = head.urls
+        return head
+
+    def _places(self, previous: Snapshot | None, ends: Mapping[str, Place]) -> dict[str, Place]:
+        """Give up to where in each log the new snapshot goes.
+
+        The one before may go further than this machine has read, since another machine made it. Its places count, but
+        not where a log was cut since then: a place behind the end of a log would be taken for another cut.
+        """
+        at = dict(ends)
+        for machine, place in (previous.head.at if previous else {}).items():
+            end = ends.get(machine)
+            if end is None or (place > end and self._reader.end_of(machine) >= place):
+                at[machine] = place
+        return at
+
+    def _lines(self, shard: int, starts: Mapping[str, Place], ends: Mapping[str, Place]) -> Iterator[Line]:
+        """Give the shard's lines in all logs from `starts` to `ends`."""
+        for machine, end in ends.items():
+            start = starts.get(machine, _BEGINNING)
+            yield from self._reader.read_shards(machine, {shard}, start, end)
+            cut = self._reader.cuts.get(machine)
+            if cut is not None and cut.expected > start and (cut.found or start) < end:
+                raise _CutError
+
+    # -- removing
+
+    def remove_old(self, wait_s: float) -> None:
+        """Remove old snapshots, and the segments of logs that no shard needs any more (see `Removal.remove`)."""
+        self._removal.remove(wait_s)
+
+
+class _CutError(Exception):
+    """A log seems to be cut."""

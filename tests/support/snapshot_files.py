@@ -1,0 +1,156 @@
+"""What tests of snapshots share: files in memory, terms that are only names, and a fold that is easy to trust."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from fscrawl import urls
+from fscrawl.fleet.lines import Found, Line, Surveyed, Told
+from fscrawl.fleet.snapshot_file import NO_DEPTH, Snapshot
+
+SHARD = 7
+COVERING, OTHER = "c" * 16, "0" * 16
+
+
+class FilesInMemory:
+    """The part of `TreeFiles` that snapshots and terms use."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, bytes] = {}
+        self.reads: list[tuple[str, int, int]] = []
+        self.removed: list[str] = []
+
+    def names(self, path: str) -> list[str]:
+        return [name.removeprefix(f"{path}/") for name in self.there if name.startswith(f"{path}/")]
+
+    def size(self, path: str) -> int:
+        return len(self.there.get(path, b""))
+
+    def read(self, path: str) -> bytes | None:
+        return self.there.get(path)
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes | None:
+        self.reads.append((path, offset, length))
+        data = self.there.get(path)
+        return None if data is None else data[offset : offset + length]
+
+    def publish(self, path: str, data: bytes) -> None:
+        self.there[path] = data
+
+    def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]]) -> int:
+        self.there[path] = b"".join(make())
+        return len(self.there[path])
+
+    def remove(self, path: str) -> None:
+        self.removed.append(path)
+        self.there.pop(path, None)
+
+
+@dataclass
+class NamedTerm:
+    digest: str
+    is_deep: bool
+
+
+@dataclass
+class NamedTerms:
+    """Terms that are only names. `covering`: those that cover the present one."""
+
+    current: NamedTerm
+    covering: set[str] = field(default_factory=set)
+
+    def covers(self, digest: str) -> bool:
+        return digest == self.current.digest or digest in self.covering
+
+
+def named_terms(*, deep: bool) -> NamedTerms:
+    return NamedTerms(NamedTerm("f" * 16, deep), {COVERING})
+
+
+def url(number: int) -> str:
+    return f"http://a.example/{number}"
+
+
+@dataclass
+class Folded:
+    """What lines say of one URL."""
+
+    kind: str
+    known: int | None = None
+    told: int | None = None
+    again: frozenset[str] = frozenset()
+    sitemap: str = ""
+    referrer: str = ""
+    failed_once: bool = False
+    stored: bool = False
+
+
+def fold(lines: Iterable[Line], covers: Callable[[str], bool], *, deep: bool) -> dict[int, Folded]:
+    """Put lines together in the way that is easiest to trust: fingerprint → state, without those of kind "nothing"."""
+    found: dict[int, list[Found]] = defaultdict(list)
+    told: dict[int, list[Told]] = defaultdict(list)
+    for line in lines:
+        if isinstance(line, Found):
+            found[urls.fingerprint(urls.key(line.url))].append(line)
+        elif isinstance(line, Told):
+            told[urls.fingerprint(line.key)].append(line)
+    states = {each: _state(found[each], told[each], covers, deep) for each in found.keys() | told.keys()}
+    return {each: state for each, state in states.items() if state.kind != "nothing"}
+
+
+def _state(found: list[Found], told: list[Told], covers: Callable[[str], bool], deep: bool) -> Folded:
+    known = min((line.depth for line in found), default=None)
+    successes = [line for line in told if not line.failed_at]
+    best = min((line.depth for line in successes if covers(line.term)), default=None)
+    failures = {line.failed_at for line in told if line.failed_at}
+    again = frozenset(line.flags.retry_of for line in found if line.flags.retry_of)
+    state = Folded("nothing", known, again=again, failed_once=bool(failures), stored=bool(successes))
+    if best is not None and not (deep and known is not None and best > known):
+        state.kind, state.told = "told", best
+    elif not successes and failures - again:
+        state.kind = "failed"
+    elif found:
+        state.kind = "waiting"
+        state.sitemap = min((line.flags.sitemap for line in found if line.flags.sitemap), default="")
+        state.referrer = min((line.depth, line.referrer or "-") for line in found)[1].replace("-", "")
+    elif successes:
+        state.kind = "untold"
+    return state
+
+
+def content(snapshot: Snapshot) -> dict[int, Folded]:
+    """Give what is in a snapshot, by fingerprint; fails if something is in it twice."""
+    states: dict[int, Folded] = {}
+    for fingerprint, state in _content(snapshot):
+        if fingerprint in states:  # one line for each failure because of which it is tried again
+            assert states[fingerprint].kind == state.kind == "waiting"
+            assert states[fingerprint].again.isdisjoint(state.again)
+            state.again |= states[fingerprint].again
+        states[fingerprint] = state
+    head = snapshot.head
+    kinds = [state.kind for state in states.values()]
+    counts = [kinds.count(kind) for kind in ("waiting", "failed", "told", "untold")]
+    assert counts == [head.waiting, head.failed, head.told, head.untold]
+    assert head.urls == len(states)
+    return states
+
+
+def _content(snapshot: Snapshot) -> Iterator[tuple[int, Folded]]:
+    for found in snapshot.pending():
+        again = frozenset({found.flags.retry_of} - {""})
+        fingerprint = urls.fingerprint(urls.key(found.url))
+        yield fingerprint, Folded("waiting", found.depth, None, again, found.flags.sitemap, found.referrer)
+    for kind, section in (("failed", snapshot.failed()), ("told", snapshot.told()), ("untold", snapshot.untold())):
+        before = -1
+        for fingerprints, knowns, tolds in section:
+            for index, fingerprint in enumerate(fingerprints):
+                assert before < fingerprint
+                before = fingerprint
+                known = None if knowns is None or knowns[index] == NO_DEPTH else knowns[index]
+                yield fingerprint, Folded(kind, known, None if tolds is None else tolds[index])
+
+
+def surveyed(lines: Iterable[Line]) -> int:
+    return max((line.generation for line in lines if isinstance(line, Surveyed)), default=-1)
