@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 
 from fscrawl.errors import FscrawlError
-from fscrawl.fleet.archive import Archive
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.snapshots import Snapshots
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
@@ -32,7 +32,7 @@ class Housekeeping:
         fleet: Fleet,
         ledger: Ledger,
         intake: Intake,
-        archive: Archive,
+        snapshots: Snapshots,
         warn: Callable[[str], None],
         *,
         caches_s: float,
@@ -41,7 +41,7 @@ class Housekeeping:
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake
-        self._archive = archive
+        self._snapshots = snapshots
         self._warn = warn
         self._caches_s = caches_s
         self._clock = clock
@@ -59,12 +59,12 @@ class Housekeeping:
             ends = self._ledger.ends()
             self._ledger.lines_since[shard] = 0
             self._start(
-                lambda: self._archive.make(shard, self._fleet.held.get(shard, 0), ends, self._ledger.rules.term)
+                lambda: self._snapshots.make(shard, self._fleet.held.get(shard, 0), ends, self._ledger.rules.term)
             )
         elif now >= self._next_removal:
             self._next_removal = now + _REMOVAL_PAUSE_S
             if _REMOVING_SHARD in self._fleet.held:
-                self._start(lambda: self._archive.remove_old(2 * self._caches_s))
+                self._start(lambda: self._snapshots.remove_old(2 * self._caches_s))
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""
@@ -73,7 +73,7 @@ class Housekeeping:
         if shard is None:
             return None
         lines = self._ledger.lines_since[shard]
-        return shard if lines > max(_FEWEST_LINES, _PART * self._archive.size_of(shard)) else None
+        return shard if lines > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)) else None
 
     def _start(self, work: Callable[[], object]) -> None:
         def run() -> None:

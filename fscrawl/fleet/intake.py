@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 
-from fscrawl.fleet.archive import Archive
+from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.snapshot_file import Snapshot
+from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import ShardHolder
 
@@ -33,7 +35,7 @@ class Intake:
         self,
         frontier: ShardHolder,
         ledger: Ledger,
-        archive: Archive,
+        snapshots: Snapshots,
         survey: Survey,
         *,
         caches_s: float,
@@ -47,7 +49,7 @@ class Intake:
         """
         self._frontier = frontier
         self._ledger = ledger
-        self._archive = archive
+        self._snapshots = snapshots
         self._survey = survey
         self._caches_s = caches_s
         self._prepare = prepare
@@ -134,7 +136,7 @@ class Intake:
 
     def _catch_up(self, shards: frozenset[int], ends: dict[str, Place]) -> Iterator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`."""
-        starts: dict[str, Place] | None = None
+        starts: Mapping[str, Place] | None = None
         for shard in sorted(shards & self._reading):
             at = yield from self._load_snapshot(shard)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
@@ -148,23 +150,37 @@ class Intake:
         for shard in read:
             self._plan_survey(shard)
 
-    def _load_snapshot(self, shard: int) -> Generator[None, None, dict[str, Place]]:
+    def _load_snapshot(self, shard: int) -> Generator[None, None, Mapping[str, Place]]:
         """Fold the newest readable snapshot of a shard; return up to where in each log it goes."""
-        snapshot = self._archive.newest(shard)
+        snapshot = self._snapshots.newest(shard)
         if snapshot is None:
             return {}
-        covers = self._ledger.covers(snapshot.head.term.digest)
-        for fingerprints, known, told in snapshot.told():
-            self._frontier.load(shard, fingerprints, known, told if covers else None)
+        try:
+            yield from self._fold(shard, snapshot)
+        except RecordError:  # it was removed meanwhile, since there is a newer one
+            return (yield from self._load_snapshot(shard))
+        return snapshot.head.at
+
+    def _fold(self, shard: int, snapshot: Snapshot) -> Iterator[None]:
+        covers = self._ledger.covers(snapshot.head.term)
+        for told in snapshot.told():
+            if covers:
+                self._frontier.load(shard, told.fingerprints, told.known, told.told)
+            else:
+                self._frontier.load_known(shard, told.fingerprints, told.known)
+            yield
+        for untold in snapshot.untold():
+            self._frontier.load_known(shard, untold.fingerprints, untold.known)
+            yield
+        for failed in snapshot.failed():
+            self._frontier.load(shard, failed.fingerprints, failed.known, failed.told)
             yield
         for found in snapshot.pending():
             self._ledger.take_line(found)
             yield
-        if snapshot.head.surveyed >= 0:
-            self._ledger.take_line(Surveyed(shard, snapshot.head.surveyed))
-        if not covers:
+        self._ledger.take_line(Surveyed(shard, snapshot.head.surveyed))
+        if not covers or snapshot.head.untold:
             self._ledger.uncovered.add(shard)
-        return snapshot.head.at
 
     # -- surveys
 

@@ -60,8 +60,7 @@ class Ledger:
     ) -> None:
         """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed.
 
-        `begin_generation(machine, place)`: called when the own log is not as it was left, up to `place`: others may count
-        what is gone.
+        `begin_generation(machine, place)`: called when the own log is not as it was left, for others counted on it.
         """
         self.rules = rules
         self.needed: set[int] = set()  # shards that have URLs
@@ -256,15 +255,15 @@ class Ledger:
         """Some log seems to be cut: it may also be an old view of the file, so it is looked at again."""
         return bool(self._reader.cuts)
 
-    def believed_cut(self, now: float) -> Cut | None:
-        """Give a cut that has been seen for longer than any cache lives; None if there is none."""
-        for machine in list(self._cut_since):
-            if machine not in self._reader.cuts:
-                del self._cut_since[machine]
-        for machine, cut in self._reader.cuts.items():
-            if now - self._cut_since.setdefault(machine, now) >= self._caches_s:
-                return cut
-        return None
+    def believed_cut(self, now: float, more: Mapping[str, Cut]) -> Cut | None:
+        """Give a cut that has been seen for longer than any cache lives; None if there is none.
+
+        `more`: cuts that were seen when a snapshot was made.
+        """
+        cuts = {**more, **self._reader.cuts}
+        self._cut_since = {machine: self._cut_since.get(machine, now) for machine in cuts}
+        old = (cut for machine, cut in cuts.items() if now - self._cut_since[machine] >= self._caches_s)
+        return next(old, None)
 
     def forgive(self, machine: str, expected: Place) -> None:
         """Go on from what a cut log still holds: a generation was made, so what is gone is said again."""

@@ -20,13 +20,13 @@ from dataclasses import replace
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
-from fscrawl.fleet.archive import Archive
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations, cut_of, refresh_of
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
@@ -36,6 +36,7 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead, shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.flags import NO_FLAGS, Flags
@@ -113,16 +114,19 @@ class Membership:
             refresh_before=lambda: self._refresh_before,
             tidy_up=lambda host: self._tidy_up(tree.all_temporaries(host)),
         )
-        self._archive = Archive(tree.files, logs, tree.machine)
+        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=tree.record.shards, warn=warn, clock=clock)
         self._intake = Intake(
             frontier,
             self.ledger,
-            self._archive,
+            self._snapshots,
             self._survey,
             caches_s=self._caches_s,
             prepare=self._prepare,
             complete=self._add_seeds_of,
             clock=clock,
+        )
+        self._housekeeping = Housekeeping(
+            self.fleet, self.ledger, self._intake, self._snapshots, warn, caches_s=self._caches_s, clock=clock
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
         self._rests = Rests(frontier, tree.record)
@@ -183,6 +187,7 @@ class Membership:
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
+        self._housekeeping.close()
         self.ledger.flush()
         self.ledger.close()
         self._update()
@@ -280,6 +285,7 @@ class Membership:
         if self._fence.may_end(now):
             self._end_fence(now)
         self._intake.step(now)
+        self._housekeeping.step(now)
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
@@ -420,7 +426,7 @@ class Membership:
         """Look for edits of settings and seeds, cut logs, and new generations; retake what they touch."""
         edited = self._watch.settings_edited(now)
         seeds = self._watch.new_seeds()
-        cut = self.ledger.believed_cut(now)
+        cut = self.ledger.believed_cut(now, self._snapshots.cuts)
         if cut is not None:
             self._begin_generation_after_cut(cut.machine, cut.expected)
         generation = self._generations.newest()
@@ -456,6 +462,7 @@ class Membership:
             cut = cut_of(reason)
             if cut is not None:
                 self.ledger.forgive(*cut)
+                self._snapshots.accept(cut[0])
         self._generation = generation
         self.rules = Rules.of(self._watch, self._tree.record, generation)
 

@@ -68,7 +68,7 @@ class Fleet:
         shards: int,
         gone: Callable[[Hello], bool] = is_gone,
     ) -> None:
-        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote a hello is known to have ended."""
+        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote it is known to have ended."""
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}

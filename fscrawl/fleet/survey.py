@@ -34,7 +34,7 @@ class Survey:
         refresh_before: Callable[[], str],
         tidy_up: Callable[[str], None],
     ) -> None:
-        """`refresh_before`: pages older than this time are fetched again, "": none. `tidy_up(host)`: remove left-overs."""
+        """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
         self.hosts_left = 0
         self._tree = tree
         self._frontier = frontier

@@ -65,6 +65,7 @@ class ShardHolder(Protocol):
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
     ) -> None: ...
+    def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
     def learn(self, location: Location, depth: int) -> tuple[bool, int]: ...
     def mark_told(self, shard: int, fingerprint: int, depth: int) -> None: ...
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
@@ -202,6 +203,13 @@ class Frontier:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
 
+    def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
+        """Take in the least depths of URLs that are stored, and must be told again; without depths there is no need."""
+        table = self._held[shard].table
+        if table.deep and known is not None:
+            for fingerprint, depth in zip(fingerprints, known, strict=True):
+                table.known(fingerprint, depth)
+
     def learn(self, location: Location, depth: int) -> tuple[bool, int]:
         """Take in that a URL of a held shard is known at `depth`; it does not become pending.
 
@@ -220,7 +228,7 @@ class Frontier:
             held.table.told(fingerprint, depth)
 
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool:
-        """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that depth, too."""
+        """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that one, too."""
         table = self._held[shard].table
         return table.settled(fingerprint) if depth is None else table.settled(fingerprint, depth)
 
