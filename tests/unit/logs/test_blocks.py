@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from fscrawl.fleet.blocks import First, encode_block, format_first, heads_in, parse_first, parse_head
 
-by_shard = st.dictionaries(st.integers(0, 10_000), st.lists(st.just(b"s 1\n") | st.just(b"s 22\n"), min_size=1))
+by_shard = st.dictionaries(
+    st.integers(0, 10_000), st.lists(st.just(b"s 1\n") | st.just(b"s 22\n"), min_size=1, max_size=3), max_size=5
+)
 
 
 @given(by_shard, by_shard, st.sampled_from([lambda shard: "", lambda shard: f"m{shard % 3}"]))

@@ -192,6 +192,17 @@ def test_gaps(make_writer, reader, files, write):
     assert files.read_bytes < HEAD_BYTES + 2 * GAP_BYTES
 
 
+def test_on_to_the_next_head(make_writer, reader, files, write):
+    """Where a wanted range ends with its block, the same call brings the next head."""
+    writer = make_writer()
+    list(reader.read("a", ()))
+    for _ in range(4):
+        filled(writer, write, range(5))
+    files.calls.clear()
+    assert len(list(reader.read("a", {4}, until=writer.place))) == 4 * 20
+    assert dict(files.calls) == {"open": 1, "read": 5}
+
+
 def test_a_long_head(make_writer, reader, files, write):
     """A head that does not fit into the first call is read on; the next is expected to be as long."""
     writer = make_writer()
