@@ -36,8 +36,15 @@ class LogChanged(MemoryGone):
     """The own log is not as this writer left it. The machine must not go on under this id."""
 
 
+class _Flushed(NamedTuple):
+    """What counts of the log: where it ends, and the bytes before that place."""
+
+    place: Place
+    tail: bytes
+
+
 class LogWriter:
-    """Writes this machine's log. `open` must have been called before the first flush."""
+    """Writes this machine's log. `check` may be called from another thread while this one flushes."""
 
     def __init__(
         self,
@@ -60,8 +67,8 @@ class LogWriter:
         self._counts: tuple[int, ...] = (0,)  # of the segments before, as in their first line
         self._spoilt = False
         self._end: SegmentEnd | None = None
-        self._place = Place(0, 0)  # in the last segment that something counts of
-        self._tail = b""  # the bytes before that place
+        self._is_appending = False
+        self._flushed = _Flushed(Place(0, 0), b"")
 
     # -- what waits for a flush
 
@@ -98,7 +105,7 @@ class LogWriter:
     @property
     def place(self) -> Place:
         """Where the flushed part of the log ends."""
-        return self._place
+        return self._flushed.place
 
     def open(self) -> None:
         """Make the first segment before there is anything to write: on sshfs, a listing shows a new file 20 s late."""
@@ -124,15 +131,22 @@ class LogWriter:
             self._end = end
             self._expect(end.size)
         data = block if self._counted else format_first(First(self._machine, self._segment, self._counts)) + block
+        self._is_appending = True
         try:
-            size = self._end.append(data)
+            self._append(self._end, data)
+        finally:
+            self._is_appending = False
+
+    def _append(self, end: SegmentEnd, data: bytes) -> None:
+        try:
+            size = end.append(data)
         except OSError:
             self._spoilt = True
             raise
         self._expect(size - len(data))
-        self._tail = (self._tail * (self._counted > 0) + data[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+        before = self._flushed.tail if self._counted else b""
         self._counted = size
-        self._place = Place(self._segment, size)
+        self._flushed = _Flushed(Place(self._segment, size), (before + data[-_TAIL_BYTES:])[-_TAIL_BYTES:])
 
     def _leave_segment(self) -> None:
         """Go on to the next segment. It is made later: if that fails, and is done again, the segment is the same."""
@@ -141,7 +155,7 @@ class LogWriter:
         self._counts = (self._counted, *before)
         self._segment += 1
         self._counted = 0
-        self._spoilt = False
+        self._spoilt = False  # after the number: see `_may_have_grown`
 
     def _expect(self, counted: int) -> None:
         """Raise LogChanged if the segment held another number of bytes than this writer counted."""
@@ -158,20 +172,30 @@ class LogWriter:
         the same content, nothing is lost so far. What is appended to the old one afterwards is missing by name, which
         the next look finds. The last bytes find what a size does not: a server that came back with zeros.
         """
-        segment, counted = self._place
+        flushed = self._flushed
+        segment, counted = flushed.place
         if not counted:
             return
         view = self._files.open_segment(self._machine, segment)
         if view is None:
-            raise LogChanged(_text_of(self._machine, self._place, "it is gone"))
+            raise LogChanged(_text_of(self._machine, flushed.place, "it is gone"))
         try:
-            may_be_longer = self._spoilt or self._segment != segment
-            if view.size < counted or (view.size > counted and not may_be_longer):
-                raise LogChanged(_text_of(self._machine, self._place, f"{view.size} bytes are there"))
-            if view.read(counted - len(self._tail), len(self._tail)) != self._tail:
-                raise LogChanged(_text_of(self._machine, self._place, "it ends with other bytes than were written"))
+            if view.size < counted or (view.size > counted and not self._may_have_grown(flushed)):
+                raise LogChanged(_text_of(self._machine, flushed.place, f"{view.size} bytes are there"))
+            if view.read(counted - len(flushed.tail), len(flushed.tail)) != flushed.tail:
+                raise LogChanged(_text_of(self._machine, flushed.place, "it ends with other bytes than were written"))
         finally:
             view.close()
+
+    def _may_have_grown(self, flushed: _Flushed) -> bool:
+        """Tell whether this writer may itself have added something behind what was `flushed`, or is adding it.
+
+        Another thread may be flushing. It changes these values in the order in which they are asked for here, so one of
+        them tells.
+        """
+        return (
+            self._is_appending or self._spoilt or self._segment != flushed.place.segment or self._flushed is not flushed
+        )
 
     def close(self) -> None:
         """Close the file. Nothing is flushed."""

@@ -181,6 +181,36 @@ def test_zeros(writer, store, write):
         writer.check()
 
 
+@pytest.mark.parametrize("fault", [None, -1, 20])
+def test_a_check_while_another_thread_flushes(writer, view, write, monkeypatch, fault):
+    """A segment that grows by this writer's own hand is not taken for changed, whenever it is looked at."""
+    write(writer, ONE)
+    appends, opens = [], []
+    real_append, real_open = writer._end.append, view.open_segment
+
+    def append(data):
+        try:
+            return real_append(data)
+        finally:
+            appends.append(writer.check())  # it has landed, and is not counted yet
+
+    def open_segment(machine, segment):
+        opened = real_open(machine, segment)
+        if not opens:
+            opens.append(segment)
+            write(writer, THREE)  # after `check` has taken what it compares with
+            return real_open(machine, segment)
+        return opened
+
+    writer._end.append = append
+    view.faults = [fault]
+    write(writer, TWO)
+    monkeypatch.setattr(view, "open_segment", open_segment)
+    writer.check()
+    writer.check()
+    assert appends
+
+
 def test_a_check_costs_little(writer, view, write):
     write(writer, *(found(1, number) for number in range(100)))
     view.calls.clear()
