@@ -32,11 +32,14 @@ class CrawlConfig:
     """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
 
     term       digest of all that decides which links are followed; outcomes carry it. Another term makes other workers
+    refresh_before
+               pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
     """
 
     settings: Settings
     seeds: frozenset[str]
     term: str
+    refresh_before: str = ""
 
     def scope(self) -> Scope:
         return Scope(self.settings.crawl, self.seeds)
@@ -60,7 +63,7 @@ class Worker:
         self._context = Context(tree, config.settings, config.scope(), config.term, threads, permit, on_answer)
         writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
-        self._refreshes = RefreshHandler(self._context, writer, self._pages)
+        self._refreshes = RefreshHandler(self._context, writer, self._pages, config.refresh_before)
         self._sitemaps = SitemapHandler(self._context, writer)
         self._robots = RobotsHandler(self._context)
         self._probes = ProbeHandler(self._context)
@@ -85,7 +88,7 @@ class Worker:
     def _page(self, task: PageTask, begun_at: float) -> Outcome:
         if class_ := task.flags.given_up:
             return self._pages.give_up(task, class_, begun_at)
-        if task.flags.refresh:
+        if task.flags.refresh or (task.check and self._refreshes.is_due(task)):
             return self._refreshes.fetch(task, begun_at)
         known = self._pages.look_up(task) if task.check else None
         if known is not None:

@@ -192,7 +192,9 @@ class Machine:
             self._membership.abandon()
 
     def _config(self) -> CrawlConfig:
-        return CrawlConfig(self._settings, self._edits.seeds, self._membership.rules.term.digest)
+        return CrawlConfig(
+            self._settings, self._edits.seeds, self._membership.rules.term.digest, self._membership.refresh_before
+        )
 
     def _exit_code(self) -> int:
         if self._interrupts:

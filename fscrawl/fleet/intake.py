@@ -214,5 +214,6 @@ class Intake:
         for shard in shards & self._surveying:
             self._surveying.discard(shard)
             self._ledger.uncovered.discard(shard)
-            self._ledger.say(Surveyed(shard, generation))
             self._ledger.take_line(Surveyed(shard, generation))
+            if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again
+                self._ledger.say(Surveyed(shard, generation))

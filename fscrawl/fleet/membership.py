@@ -91,7 +91,7 @@ class Membership:
         self._machinery = machinery
         self._generations = Generations(tree.files)
         self._generation = 0
-        self._refresh_before = refresh_before
+        self.refresh_before = refresh_before
         self.rules = Rules.of(watch, tree.record, 0)
         self.ledger = Ledger(
             logs,
@@ -111,7 +111,7 @@ class Membership:
             self.ledger,
             stored,
             warn,
-            refresh_before=lambda: self._refresh_before,
+            refresh_before=lambda: self.refresh_before,
             tidy_up=lambda host: self._tidy_up(tree.all_temporaries(host)),
         )
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=tree.record.shards, warn=warn, clock=clock)
@@ -178,8 +178,8 @@ class Membership:
 
     def _begin_generation(self) -> None:
         """Begin a new generation if a user asked for it; find the newest."""
-        if self._refresh_before:  # all machines that are told the same time make one generation together
-            self._generations.ensure({"reason": "refresh", "before": self._refresh_before})
+        if self.refresh_before:  # all machines that are told the same time make one generation together
+            self._generations.ensure({"reason": "refresh", "before": self.refresh_before})
         if self._reseed:
             self._generations.advance({"reason": "reseed"})
         self._use_generation(self._generations.newest())
@@ -458,7 +458,7 @@ class Membership:
         """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
         for number in range(self._generation + 1, generation + 1):
             reason = self._generations.reason(number)
-            self._refresh_before = max(self._refresh_before, refresh_of(reason))
+            self.refresh_before = max(self.refresh_before, refresh_of(reason))
             cut = cut_of(reason)
             if cut is not None:
                 self.ledger.forgive(*cut)

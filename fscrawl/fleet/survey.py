@@ -36,6 +36,7 @@ class Survey:
     ) -> None:
         """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
         self.hosts_left = 0
+        self.refreshing: set[int] = set()  # shards with a page that is fetched again, and told only then
         self._tree = tree
         self._frontier = frontier
         self._ledger = ledger
@@ -82,6 +83,7 @@ class Survey:
         rules = self._ledger.rules
         if self._is_old(page) and rules.admit(page.url, NO_FLAGS):
             self._frontier.add(page.url, depth, page.referrer, location, REFRESH)
+            self.refreshing.add(location.shard)
             return  # it is told when it has been refreshed
         links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key)
@@ -107,4 +109,4 @@ class Survey:
 
     def _is_old(self, page: PageRecord) -> bool:
         before = self._refresh_before()
-        return bool(before) and (page.checked_at or page.fetched_at) < before
+        return bool(before) and page.looked_at < before

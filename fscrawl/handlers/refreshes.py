@@ -21,11 +21,18 @@ from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
 
 class RefreshHandler:
-    def __init__(self, context: Context, writer: Writer, pages: PageHandler) -> None:
+    def __init__(self, context: Context, writer: Writer, pages: PageHandler, refresh_before: str = "") -> None:
+        """`refresh_before`: as for `CrawlConfig`."""
         self._context = context
         self._tree = context.tree
         self._writer = writer
         self._pages = pages
+        self._refresh_before = refresh_before
+
+    def is_due(self, task: PageTask) -> bool:
+        """Tell whether a page is stored, and so old that it is to be fetched again."""
+        old = stored_record(self._tree, task) if self._refresh_before else None
+        return old is not None and old.looked_at < self._refresh_before
 
     def fetch(self, task: PageTask, begun_at: float) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""

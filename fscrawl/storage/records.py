@@ -136,6 +136,11 @@ class PageRecord(_Record):
         return "nofollow" if url in (self.nofollow or ()) else None
 
     @property
+    def looked_at(self) -> str:
+        """When the page was last fetched or checked (RFC 3339)."""
+        return self.checked_at or self.fetched_at
+
+    @property
     def depth_of_links(self) -> int:
         """The depth of its links. Links of a sitemap have the depth of the sitemap itself."""
         return self.depth + (self.skipped != SITEMAP)
