@@ -462,7 +462,7 @@ class Membership:
             cut = cut_of(reason)
             if cut is not None:
                 self.ledger.forgive(*cut)
-                self._snapshots.accept(cut[0])
+                self._snapshots.forgive(*cut)
         self._generation = generation
         self.rules = Rules.of(self._watch, self._tree.record, generation)
 

@@ -181,7 +181,7 @@ class Snapshot:
             yield from founds
 
     def failed(self) -> Iterator[Depths]:
-        """Give the URLs that have failed, as URLs that are told at depth 0."""
+        """Give the URLs that have failed, as URLs that are told at depth 0; with depths in any case."""
         columns = [array(kind) for kind in _DEEP]
         for line in self._lines(FAILED):
             with self._readable():
@@ -190,10 +190,10 @@ class Snapshot:
                 for column, value in zip(columns, (int(digits, 16), known, 0), strict=True):
                     column.append(value)
             if len(columns[0]) == GROUP:
-                yield self._depths(columns)
+                yield Depths(*columns)
                 columns = [array(kind) for kind in _DEEP]
         if columns[0]:
-            yield self._depths(columns)
+            yield Depths(*columns)
 
     def told(self) -> Iterator[Depths]:
         """Give the URLs that are told under the head's term."""

@@ -1,4 +1,4 @@
-"""The snapshots of a tree, as one machine uses them: it reads the newest of a shard, makes new ones, removes old ones.
+"""The snapshots of a tree, as one machine uses them: it reads the newest, makes new ones, and removes old ones.
 
 What is in a snapshot is told in `snapshot_file`, how it is made in `snapshot_merge`, what is removed in
 `snapshot_removal`.
@@ -90,13 +90,13 @@ class Snapshots:
     def cuts(self) -> dict[str, Cut]:
         """The logs that hold less than they should, as `LogReader.cuts`: no snapshot is made of them.
 
-        The caller waits before it believes, makes a generation, and calls `accept`.
+        The caller waits before it believes, makes a generation, and calls `forgive`.
         """
         return self._reader.cuts
 
-    def accept(self, machine: str) -> None:
-        """Believe the cut of a log: snapshots are made of what is there."""
-        self._reader.accept(machine)
+    def forgive(self, machine: str, expected: Place) -> None:
+        """Report no cut of a log up to `expected`: a generation was made, so what is gone is said again."""
+        self._reader.forgive(machine, expected)
 
     def make(self, shard: int, epoch: int, ends: Mapping[str, Place], term: Term) -> SnapshotHead | None:
         """Make a snapshot of all that logs say of a shard up to `ends`; give its head; None if a log seems to be cut.

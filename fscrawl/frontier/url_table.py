@@ -176,7 +176,7 @@ class UrlTable:
         if self.deep:
             assert known is not None
             assert told is not None
-            depths = list(map(_pair, known, told, strict=True))
+            depths = [_pair(*both) for both in zip(known, told, strict=True)]
         start = 0
         while start < len(fingerprints):
             number = fingerprints[start] >> self._shift

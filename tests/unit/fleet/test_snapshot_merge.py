@@ -78,7 +78,7 @@ def of_all(expected, found, *, deep):
     wanted = [expected.kind]
     there = [found.kind]
     if expected.kind != "told" or deep:
-        wanted.append(expected.known if expected.kind != "failed" or deep else None)
+        wanted.append(expected.known)
         there.append(found.known)
     if expected.kind == "told" and deep:
         wanted.append(expected.told)
