@@ -49,7 +49,8 @@ def audit(
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `bar`: show a
     progress bar on standard error.
     """
-    liveness = Liveness(Machinery(tree), tree.machine, settings.fleet.dead_after, clock, sleep)
+    dead_after_s, shards = settings.fleet.dead_after, tree.record.shards
+    liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, bar=bar, sleep=sleep) as scanner:
         scanner.run()
         if repair:

@@ -19,10 +19,11 @@ class Liveness:
         machinery: Machinery,
         machine: str,
         dead_after_s: float,
+        shards: int,
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> None:
-        self._fleet = Fleet(machinery, machine, dead_after_s)
+        self._fleet = Fleet(machinery, machine, dead_after_s, shards)
         self._clock = clock
         self._sleep = sleep
         self._watched = False

@@ -8,9 +8,10 @@ from fscrawl import urls
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner, fingerprint
-from fscrawl.fleet import heartbeat
-from fscrawl.fleet.feed import FeedReader, FeedWriter, Found
+from fscrawl.fleet.command_log import write_command_log
+from fscrawl.fleet.feed import FeedReader
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.lines import Found
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.layout import HTMLS, LINKS, probe_path
 from fscrawl.storage.probe_directory import ProbeDirectory
@@ -18,7 +19,6 @@ from fscrawl.store import Tree
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors")
 _ALONE = ("orphan_bodies", "torn_robots")  # repaired only while no machine is live
-_FLUSH_EVERY = 10_000  # lines
 
 
 class Repair:
@@ -31,8 +31,7 @@ class Repair:
         self._liveness = liveness
         self._warn = warn
         self._machinery = Machinery(tree)
-        self._writer = FeedWriter(self._machinery)
-        self._fed = SeenSet()
+        self._written = SeenSet()
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
@@ -82,36 +81,33 @@ class Repair:
     # -- put back
 
     def _put_back(self) -> None:
+        self._report.put_back = write_command_log(self._tree, self._to_fetch())
+
+    def _to_fetch(self) -> Iterator[Found]:
+        """Give the URLs that must be fetched, each once: one may be found twice, as misplaced and as lost."""
+        for url, depth, referrer in self._wanted():
+            if self._written.add(fingerprint(url)):
+                yield Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
+
+    def _wanted(self) -> Iterator[tuple[str, int, str]]:
+        """Give URL, depth and referrer of what must be fetched."""
         for row in self._scanner.findings:
             finding = Finding(*row)
             if finding.kind == "lost_urls":
-                self._feed(finding.url, finding.depth, finding.referrer)
+                yield finding.url, finding.depth, finding.referrer
             elif finding.kind in _FETCHED_AGAIN and self._may_touch(finding):
                 if finding.url and not self._is_stored_elsewhere(finding):
-                    self._feed(finding.url, finding.depth, finding.referrer)
+                    yield finding.url, finding.depth, finding.referrer
                 if not finding.url or urls.key(finding.url) != finding.key:
                     self._unknown.add(urls.fingerprint(finding.key))
-        for found in self._search():
-            self._feed(found.url, found.depth, found.referrer)
-        self._writer.flush()
-        self._writer.close()
-        if self._writer.sent:
-            heartbeat.sign(self._machinery.heartbeat_log(), self._tree.machine, self._writer.sent)
-
-    def _feed(self, url: str, depth: int, referrer: str) -> None:
-        if not self._fed.add(fingerprint(url)):
-            return  # found twice: as misplaced and as lost
-        self._writer.add(Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url))
-        self._report.put_back += 1
-        if self._report.put_back % _FLUSH_EVERY == 0:
-            self._writer.flush()
+        yield from self._search()
 
     def _is_stored_elsewhere(self, finding: Finding) -> bool:
         """Tell whether the page of a misplaced record is also stored under its own name."""
         host, key = urls.host(finding.url), urls.key(finding.url)
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
-    def _search(self) -> Iterator[Found]:
+    def _search(self) -> Iterator[tuple[str, int, str]]:
         """Look for the URLs of keys. URLs in feeds and seeds wait already; others may be in link files."""
         wanted = self._unknown
         if wanted:
@@ -123,7 +119,7 @@ class Repair:
                 number = fingerprint(url)
                 if number in wanted and urls.normalise(url) == url:
                     wanted.discard(number)
-                    yield Found(0, record.depth_of_links, record.key, url)
+                    yield url, record.depth_of_links, record.key
 
     # -- repair files
 
