@@ -19,6 +19,7 @@ from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.lines import Found
+from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
@@ -33,8 +34,9 @@ def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Ca
     """Mark the failures of these classes and hosts to be tried again. Return their number by class.
 
     `classes`: if empty, all classes. `hosts`: shell patterns; if empty, all hosts. `tree`: opened under a machine id of
-    its own. TreeError if it cannot be read or written.
+    its own. TreeError if it cannot be read or written, or is of format 1.
     """
+    check_format(tree)
     put: Counter[str] = Counter()
 
     def lines() -> Iterator[Found]:

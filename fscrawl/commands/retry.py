@@ -45,7 +45,6 @@ def add(commands: Commands[Parser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fscrawl.admin.retry import retry  # noqa: PLC0415
-    from fscrawl.fleet.upgrade import check_format  # noqa: PLC0415
 
     classes = [name for text in options.classes for name in text.split(",")]
     for name in classes:
@@ -54,7 +53,6 @@ def run(options: argparse.Namespace) -> int:
     progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root, writing=True)
     settings_of(tree)  # wrong settings are told now, not by the next crawl
-    check_format(tree)
     marked = retry(tree, classes, options.host, progress.warn)
     if not marked:
         print("no failed URL matches")

@@ -16,6 +16,7 @@ from fscrawl.fleet.logs import Logs, TreeLogs
 from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
+from tests.support.format1 import OldTree
 
 SHARDS = 8
 MOMENT = "2026-01-02T03:04:05.678Z"
@@ -202,3 +203,12 @@ def test_stored_meanwhile(tree, warned, monkeypatch):
     assert path.exists()
     with pytest.raises(TreeError, match="a part of the path is a file"):
         retry(tree, [], [], warned.append)
+
+
+def test_a_tree_of_format_1(tmp_path, warned):
+    """The command does not write for machines that could not read it, and brings no tree to format 2 under them."""
+    tree = Tree(OldTree(tmp_path / "old").root, "retry-1-aa")
+    fail(tree, "http://a.example/")
+    with pytest.raises(TreeError, match="fscrawl crawl --root"):
+        retry(tree, [], [], warned.append)
+    assert Logs(tree).machines() == []
