@@ -246,7 +246,7 @@ class Membership:
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
-            self._frontier.forget_past_rests(now)
+            self._frontier.forget_what_is_over(now)
             self._next_round = float("inf")  # a round may ask for an early next round
             changed = self._round(now, starved=starved)
             often = starved or self._releasing or self._arriving or self.fenced

@@ -6,10 +6,10 @@ Vocabulary:
   history   the beats of a machine's last hour; fewer if its log is long
   rate      pages a second over the last minutes, of the machines that are alive
 
-Promise: a snapshot reads what the logs have grown by, one MiB of each at most: if there is more, the end of it. Of a log
-that is new to the observer it reads the beginning, too. So a tree of a million pages, or logs of a week, cost as much as an empty tree. The clocks of
-the machines are compared with this machine's clock at the first snapshot only. From the second one on, a machine is
-alive if its log grows.
+Promise: a snapshot reads what the logs have grown by, one MiB of each at most: if there is more, the end of it. Of a
+log that is new to the observer it reads the beginning, too. So a tree of a million pages, or logs of a week, cost as
+much as an empty tree. The clocks of the machines are compared with this machine's clock at the first snapshot only.
+From the second one on, a machine is alive if its log grows.
 """
 
 from __future__ import annotations

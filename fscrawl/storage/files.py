@@ -98,7 +98,7 @@ class TreeFiles:
         return tail(f"{self._prefix}{path}", offset, most, self.retrying)
 
     def newest(self, path: str, offset: int, most: int) -> tuple[bytes, int]:
-        """Read a log's newest whole lines from `offset`, about `most` bytes; return them, and the offset behind them."""
+        """Read a log's newest whole lines from `offset`, about `most` bytes; return them, and the offset behind."""
         return newest(f"{self._prefix}{path}", offset, most, self.retrying)
 
     def size(self, path: str) -> int:

@@ -6,9 +6,9 @@ Vocabulary:
   timeline   the values of a counter at the edges, summed over machines; between two beats of a machine a counter
              is taken to grow evenly
 
-Promise: memory does not grow with the logs, and of each log some 3 MiB are read at most. A machine writes as much in half
-a day; of a longer run the curves show samples. The last values are exact. Times are by the clocks of the machines, which are never compared: the
-curves are only as good as those clocks.
+Promise: memory does not grow with the logs, and of each log some 3 MiB are read at most. A machine writes as much in
+half a day; of a longer run the curves show samples. The last values are exact. Times are by the clocks of the machines,
+which are never compared: the curves are only as good as those clocks.
 """
 
 from __future__ import annotations
