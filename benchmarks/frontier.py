@@ -29,6 +29,8 @@ from fscrawl.frontier.task import Task
 
 COUNTS = (1_000_000, 10_000_000)
 WANTED_BYTES = {1_000_000: 150_000_000, 10_000_000: 1 << 30}
+WANTED_AFTER_BYTES = {1_000_000: 150_000_000}
+WANTED_IDLE_BYTES = 200
 WANTED_ADDED = 200_000
 WANTED_TAKEN = 5_000
 _CHUNK = 20_000  # URLs made at once: some 2 MB that do not belong to the frontier
@@ -36,6 +38,7 @@ _PAGE = 20  # new links of a page
 _OWN = 15  # of these are of the page's own host
 _HARDEST = 500_000  # URLs of any host, after the others
 _FETCHES = 200_000
+_IDLE_HOSTS = 500_000
 _IN_FLIGHT = 128
 _SETTINGS = settings.apply(settings.Settings(), ["politeness.delay=1", "politeness.robots=false", "crawl.scope=any"])
 _REFERRER = "599370d5687c3fd078c314ad"
@@ -54,23 +57,27 @@ _SECTIONS = (
 
 def main() -> None:
     arguments = _arguments()
-    if arguments.measure:
-        print(json.dumps(_measure(arguments.measure, arguments.hosts)))
+    if arguments.measure is not None:
+        print(json.dumps(_measure(arguments.measure, arguments.hosts) if arguments.measure else _measure_idle()))
         return
     print(f"{arguments.hosts:,} hosts, delay 1 s; URLs of 60 to 80 characters, all new; load {os.getloadavg()[0]:.1f}")
     for count in arguments.count:
-        command = [sys.executable, "-m", "benchmarks.frontier", "--measure", str(count), "--hosts"]
-        done = subprocess.run(
-            [*command, str(arguments.hosts)], check=True, cwd=measure.PROJECT, stdout=subprocess.PIPE, timeout=1800
-        )
-        _report(count, json.loads(done.stdout))
+        _report(count, _in_a_process(count, arguments.hosts))
+    _report_idle(_in_a_process(0, 0))
+
+
+def _in_a_process(count: int, hosts: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.frontier", "--measure", str(count), "--hosts", str(hosts)]
+    done = subprocess.run(command, check=True, cwd=measure.PROJECT, stdout=subprocess.PIPE, timeout=1800)
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description="A large frontier.")
     parser.add_argument("--count", type=int, nargs="+", default=COUNTS, help="URLs (default 1 and 10 millions)")
     parser.add_argument("--hosts", type=int, default=100_000, help="of them (default 100,000)")
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)  # the process that is measured
+    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)  # the process that is measured; 0: idle hosts
     return parser.parse_args()
 
 
@@ -120,6 +127,30 @@ def _measure(count: int, hosts: int) -> dict[str, float]:
     return figures
 
 
+def _measure_idle() -> dict[str, float]:
+    """Fetch the only page of many hosts; give the bytes that are kept of each, and the rate."""
+    gc.collect()
+    before = rss_bytes()
+    frontier = Frontier(_SETTINGS)
+    for shard in range(256):
+        frontier.hold(shard)
+    spent_s, now = 0.0, 10.0
+    for number, url in enumerate(links(0, _IDLE_HOSTS, 1 << 60, own=0)):
+        begin = time.process_time()
+        frontier.add(url, 3, _REFERRER)
+        task = frontier.take(now)
+        assert task is not None
+        frontier.finish(task, now, stored=True)
+        if number % 1000 == 0:  # a round
+            now += 10
+            frontier.forget_what_is_over(now)
+        spent_s += time.process_time() - begin
+    gc.collect()
+    met = len(frontier.scheduler)
+    frontier.close()
+    return {"hosts": met, "bytes": (rss_bytes() - before) / met, "rate": met / spent_s}
+
+
 def _add(frontier: Frontier, urls: Iterator[str], *, new: bool) -> float:
     """Add URLs as `membership.discover` does; give the CPU seconds of that alone."""
     spent_s = 0.0
@@ -157,11 +188,20 @@ def _report(count: int, figures: dict[str, float]) -> None:
     more = f"wanted ≤ {wanted / 1e6:.0f}: {_verdict(figures['peak_bytes'] <= wanted)}" if wanted else ""
     print(f"  memory at its most    {figures['peak_bytes'] / 1e6:9.0f} MB  {more}")
     print(f"  when filled           {figures['bytes'] / 1e6:9.0f} MB  {figures['bytes'] / count:.0f} bytes a URL")
-    print(f"  after the fetches     {figures['bytes_after'] / 1e6:9.0f} MB")
+    wanted = WANTED_AFTER_BYTES.get(count)
+    more = f"wanted ≤ {wanted / 1e6:.0f}: {_verdict(figures['bytes_after'] <= wanted)}" if wanted else ""
+    print(f"  after the fetches     {figures['bytes_after'] / 1e6:9.0f} MB  {more}")
     _rate("adding new URLs", figures["added"], WANTED_ADDED)
     _rate("adding seen URLs", figures["seen"], WANTED_ADDED)
     _rate("… new, of any host", figures["hardest"], None)
     _rate("taking and finishing", figures["taken"], WANTED_TAKEN)
+
+
+def _report_idle(figures: dict[str, float]) -> None:
+    verdict = f"wanted ≤ {WANTED_IDLE_BYTES}: {_verdict(figures['bytes'] <= WANTED_IDLE_BYTES)}"
+    print(f"\n{figures['hosts']:,} hosts of one page each, all fetched")
+    print(f"  memory                {figures['bytes']:9.0f} bytes a host, its URL included; {verdict}")
+    _rate("pages of new hosts", figures["rate"], None)
 
 
 def _rate(name: str, rate: float, wanted: float | None) -> None:

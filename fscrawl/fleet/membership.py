@@ -289,7 +289,7 @@ class Membership:
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
-            self._frontier.forget_past_rests(now)
+            self._frontier.forget_what_is_over(now)
             self._next_round = float("inf")  # a round may ask for an early next round
             self._changed = self._round(now, starved=starved) or self._changed
             self._next_round = min(self._next_round, now + self._pause_s(starved=starved))

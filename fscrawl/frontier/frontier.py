@@ -9,7 +9,7 @@ Vocabulary:
 
 The frontier is a door over four parts. Each does one job, and none knows of this module:
   shards      which shards are held, what is known of their URLs, and where a URL belongs
-  hosts       the hosts that were met, each with the queue of its pending URLs
+  hosts       the hosts that were met, each with the queue of its pending URLs; idle ones are set aside, in few bytes
   scheduler   whose turn it is: delays, rests, robots.txt first, giving hosts up
   retries     tasks that failed and come back later
 
@@ -41,6 +41,8 @@ from fscrawl.frontier.shards import Location, Shard, Shards
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.frontier.url_table import UrlState, UrlTable
+
+_CROWDED = 10_000
 
 
 class ShardHolder(Protocol):
@@ -77,7 +79,7 @@ class ShardHolder(Protocol):
     ) -> bool | None: ...
     def rest(self, name: str, until: float) -> None: ...
     def rests(self, now: float) -> dict[str, float]: ...
-    def forget_past_rests(self, now: float) -> None: ...
+    def forget_what_is_over(self, now: float) -> None: ...
 
 
 class Frontier:
@@ -102,6 +104,7 @@ class Frontier:
         self._by_name = self._hosts.by_name
         self._held = self._shards.held
         self._retries = Retries()
+        self._crowded = _CROWDED  # with so many hosts known by name, the next look for idle ones is worth its time
         self.scheduler = HostScheduler(settings, self._hosts, self._shards)
         self.cut = self.scheduler.cut  # URLs left out, by the limit that did it
 
@@ -151,9 +154,13 @@ class Frontier:
         return True
 
     def _meet(self, name: str, url: str, number: int, shard: Shard) -> Host | None:
-        """Make a host's queue; None if its domain has too many hosts already."""
+        """Make a host's queue, or recall it; None if its domain has too many hosts already."""
         is_open = not self._settings.politeness.robots
         host_shard = None if self._shards.by_url else number
+        recalled = self._hosts.recall(name, host_shard)
+        if recalled is not None:
+            self.scheduler.welcome(recalled)
+            return recalled
         host = self._hosts.meet(name, url, host_shard, shard.taken_at, is_open=is_open)
         if host is None:
             return None
@@ -344,8 +351,12 @@ class Frontier:
         """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
         return self.scheduler.rests(now)
 
-    def forget_past_rests(self, now: float) -> None:
+    def forget_what_is_over(self, now: float) -> None:
+        """Forget rests that are over. If many hosts are known by name, set aside those that have nothing to do."""
         self.scheduler.forget_past_rests(now)
+        if len(self._by_name) >= self._crowded and not self._shards.by_url:
+            self.scheduler.set_aside_idle(now, self._retries.hosts())
+            self._crowded = max(_CROWDED, 5 * len(self._by_name) // 4)
 
     # -- figures
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Container
 from typing import Any, Protocol
 
 from fscrawl import urls
@@ -67,7 +67,11 @@ class HostScheduler:
 
     def __len__(self) -> int:
         """Tell how many hosts were met."""
-        return len(self._by_name)
+        return len(self._hosts)
+
+    def _find(self, name: str) -> Host | None:
+        """Give a host that was met, also one that was set aside."""
+        return self._by_name.get(name) or self._hosts.recall(name)
 
     # -- for the frontier: hosts come and go
 
@@ -79,9 +83,18 @@ class HostScheduler:
 
     def forget_shard(self, shard: int) -> None:
         """Forget the hosts of a shard, and what is pending for them."""
+        given_up = self._hosts.forget_aside(shard)
         for host in [each for each in self._by_name.values() if each.shard == shard]:
             self._hosts.forget(host)
-            self._stats.forget(host.name)
+            given_up += bool(host.given_up)
+        self._stats.no_longer_given_up(given_up)
+        self._stats.keep(self._by_name)
+
+    def set_aside_idle(self, now: float, expected: Container[str]) -> None:
+        """Set all hosts aside that have nothing to do, except those of which tasks are expected back."""
+        for host in list(self._by_name.values()):
+            if not (host.pending or host.in_flight or host.in_heap or host.ready_at > now or host.name in expected):
+                self._hosts.set_aside(host)
 
     def keep(self, wanted: Callable[[str], bool]) -> None:
         """Forget what is pending for all hosts, except the wanted URLs."""
@@ -92,7 +105,7 @@ class HostScheduler:
         """A user asked for another try: ask the host again if it was given up."""
         if host.given_up:
             host.given_up = ""
-            self._stats.no_longer_given_up(host.name)
+            self._stats.no_longer_given_up()
             host.pace.forget_failures()
             host.robots_attempt = 1
 
@@ -232,10 +245,11 @@ class HostScheduler:
 
     def give_up(self, name: str, class_: str) -> None:
         """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`."""
-        host = self._by_name.get(name)
+        host = self._find(name)
         if host is not None:
+            if not host.given_up:
+                self._stats.given_up()
             host.given_up = class_
-            self._stats.given_up(name)
             self._reschedule(host)
 
     def _reschedule(self, host: Host) -> None:
@@ -249,7 +263,7 @@ class HostScheduler:
     def forgive(self, names: Collection[str]) -> None:
         """The failures of these hosts were not theirs: the network was gone."""
         for name in names:
-            host = self._by_name.get(name)
+            host = self._find(name)
             if host is not None:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
@@ -257,7 +271,7 @@ class HostScheduler:
 
     def ask_out_of_turn(self, name: str, now: float) -> bool:
         """Tell whether a host may be asked for something that is not in its queue; if so, its delay counts from now."""
-        host = self._by_name.get(name)
+        host = self._find(name)
         if self._rests.get(name, 0.0) > now:
             return False
         if host is not None:

@@ -6,6 +6,7 @@ The main loop writes it; another thread may call `figures`.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Container
 from typing import Any
 
 _SLOW_S = 1.0
@@ -19,7 +20,7 @@ class HostStats:
     def __init__(self) -> None:
         self._slow: dict[str, float] = {}  # host → its latency
         self._failing: dict[str, int] = {}  # host → failures in a row
-        self._given_up: set[str] = set()
+        self._given_up = 0
 
     def answered(self, host: str, latency_s: float) -> None:
         self._failing.pop(host, None)
@@ -37,23 +38,24 @@ class HostStats:
         """The failures were not the host's: the network was gone."""
         self._failing.pop(host, None)
 
-    def given_up(self, host: str) -> None:
-        self._given_up.add(host)
+    def given_up(self) -> None:
+        """One more host was given up."""
+        self._given_up += 1
 
-    def no_longer_given_up(self, host: str) -> None:
-        self._given_up.discard(host)
+    def no_longer_given_up(self, count: int = 1) -> None:
+        """Hosts that were given up are to be asked again, or other machines have them now."""
+        self._given_up -= count
 
-    def forget(self, host: str) -> None:
-        """Another machine has the host now."""
-        self._given_up.discard(host)
-        self._failing.pop(host, None)
-        self._slow.pop(host, None)
+    def keep(self, hosts: Container[str]) -> None:
+        """Forget all hosts but these: other machines may have the others now."""
+        self._slow = {host: latency_s for host, latency_s in self._slow.items() if host in hosts}
+        self._failing = {host: failures for host, failures in self._failing.items() if host in hosts}
 
     def figures(self) -> dict[str, Any]:
         """Give the slowest, those that fail most, and the number of those given up."""
         slow, failing = self._slow.copy(), self._failing.copy()
         return {
-            "gave_up": len(self._given_up),
+            "gave_up": self._given_up,
             "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_SHOWN, slow, key=slow.__getitem__)},
             "failing": {host: failing[host] for host in heapq.nlargest(_SHOWN, failing, key=failing.__getitem__)},
         }

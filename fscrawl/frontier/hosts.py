@@ -6,6 +6,7 @@ Vocabulary:
   urgent      a pending task that goes before the queue: it was handed out once before
   open        a host whose robots.txt is known
   given up    a host that failed for so long that it is asked nothing more
+  set aside   a host without anything to do: some 60 bytes are kept of it. When it is recalled, it is as it was
 
 Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues need more memory than
 `_MEMORY_BYTES`, they are moved to the local disk, where they take about twice their size at most. Nothing here looks at
@@ -15,18 +16,22 @@ times: that is the scheduler's job.
 from __future__ import annotations
 
 import random
-from collections import Counter
+import struct
 from collections.abc import Callable
 
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.queue import Line, Queue
+from fscrawl.frontier.rows import Rows
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.task import PageTask
+from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
 from fscrawl.politeness.pace import Pace
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
+_COUNT = struct.Struct("=I")
+_ROW = struct.Struct("=QId?BB")  # site, pages, opened_at, is_open, robots_attempt, given_up; and the pace
 
 
 class Host:
@@ -50,9 +55,9 @@ class Host:
         "urgent",
     )
 
-    def __init__(self, name: str, site: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
+    def __init__(self, name: str, site: int, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
         self.name = name
-        self.site = site  # its registrable domain
+        self.site = site  # fingerprint of its registrable domain
         self.shard = shard  # None: each of its URLs has its own
         self.taken_at = taken_at  # when its shard was taken over from another machine, None: it was not
         self.queue = Queue()
@@ -72,32 +77,107 @@ class Host:
         return self.queue.count + len(self.urgent or ())
 
 
+class _Aside:
+    """The hosts of one shard that were set aside."""
+
+    def __init__(self, taken_at: float | None) -> None:
+        self.taken_at = taken_at
+        self.rows = Rows(_ROW.size + PACE_BYTES)
+
+
+def _fingerprint(name: str) -> int:
+    return int.from_bytes(urls.digest(name)[:8])
+
+
 class Hosts:
-    """All hosts that were met, by name. `pending`: how many URLs wait in their queues."""
+    """All hosts that were met: those with something to do by name. `pending`: how many URLs wait in their queues."""
 
     def __init__(self, settings: CrawlSettings, rng: random.Random, scratch: Scratch) -> None:
         self.by_name: dict[str, Host] = {}
         self.pending = 0
         self.settings = settings
-        self._of_site: Counter[str] = Counter()
+        self._aside: dict[int, _Aside] = {}  # by shard
+        self._number_aside = 0
+        self._classes = [""]  # of failures for which hosts were given up
+        self._hosts_of_site = Rows(_COUNT.size)
         self._in_memory_bytes = 0
         self._rng = rng
         self._scratch = scratch
 
+    def __len__(self) -> int:
+        """Tell how many hosts were met; another thread may call this."""
+        return len(self.by_name) + self._number_aside
+
     def meet(self, name: str, url: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> Host | None:
         """Make a host's queue; None if its domain has too many hosts already. `url`: one of its URLs."""
-        site = urls.site(urls.hostname(url))
-        if self._of_site[site] >= self.settings.max_hosts_per_domain:
+        site = _fingerprint(urls.site(urls.hostname(url)))
+        if self._count_of(site) >= self.settings.max_hosts_per_domain:
             return None
-        self._of_site[site] += 1
+        self._add_to_count(site, 1)
         host = self.by_name[name] = Host(name, site, shard, taken_at, is_open=is_open)
         return host
+
+    def _count_of(self, site: int) -> int:
+        row = self._hosts_of_site.get(site)
+        return int(_COUNT.unpack(row)[0]) if row else 0
+
+    def _add_to_count(self, site: int, more: int) -> None:
+        self._hosts_of_site.put(site, _COUNT.pack(self._count_of(site) + more))
 
     def forget(self, host: Host) -> None:
         """Forget a host with all that is pending for it."""
         self.clear(host)
-        self._of_site[host.site] -= 1
+        self._add_to_count(host.site, -1)
         del self.by_name[host.name]
+
+    # -- hosts without anything to do
+
+    def set_aside(self, host: Host) -> None:
+        """Keep only some bytes of a host that has nothing pending and nothing in flight, and need not rest."""
+        assert host.shard is not None, "a host with URLs in many shards is always known by name"
+        if host.given_up not in self._classes:
+            self._classes.append(host.given_up)
+        given_up = self._classes.index(host.given_up)
+        aside = self._aside.setdefault(host.shard, _Aside(host.taken_at))
+        row = _ROW.pack(host.site, host.pages, host.opened_at, host.is_open, min(host.robots_attempt, 255), given_up)
+        aside.rows.put(_fingerprint(host.name), row + host.pace.to_bytes())
+        del self.by_name[host.name]
+        self._number_aside += 1
+
+    def recall(self, name: str, shard: int | None = None) -> Host | None:
+        """Take back a host that was set aside; None if it was not. `shard`: its own; None: look everywhere."""
+        if not self._aside:
+            return None
+        fingerprint = _fingerprint(name)
+        for number in self._aside if shard is None else self._aside.keys() & {shard}:
+            aside = self._aside[number]
+            row = aside.rows.take(fingerprint)
+            if row is not None:
+                self._number_aside -= 1
+                self.by_name[name] = self._unpacked(row, name, number, aside.taken_at)
+                return self.by_name[name]
+        return None
+
+    def _unpacked(self, row: bytes, name: str, shard: int, taken_at: float | None) -> Host:
+        site, pages, opened_at, is_open, robots_attempt, given_up = _ROW.unpack_from(row)
+        host = Host(name, site, shard, taken_at, is_open=is_open)
+        host.pages, host.opened_at, host.robots_attempt = pages, opened_at, robots_attempt
+        host.given_up = self._classes[given_up]
+        host.pace = Pace.from_bytes(row[_ROW.size :])
+        return host
+
+    def forget_aside(self, shard: int) -> int:
+        """Forget the hosts of a shard that were set aside; tell how many of them were given up."""
+        aside = self._aside.pop(shard, None)
+        given_up = 0
+        for row in aside.rows if aside is not None else ():
+            site, *_, class_ = _ROW.unpack_from(row)
+            self._add_to_count(site, -1)
+            self._number_aside -= 1
+            given_up += bool(class_)
+        return given_up
+
+    # -- what is pending
 
     def push(self, host: Host, depth: int, referrer: str, url: str, flags: Flags) -> None:
         """Make a URL pending."""

@@ -30,6 +30,10 @@ class Retries:
     def next_at(self) -> float | None:
         return self._heap[0][0] if self._heap else None
 
+    def hosts(self) -> set[str]:
+        """Give the hosts of the tasks that wait."""
+        return {task.host for _, _, task in self._heap}
+
     def keep(self, wanted: Callable[[PageTask], bool]) -> None:
         """Forget all tasks except the wanted ones."""
         self._heap = [entry for entry in self._heap if wanted(entry[2])]

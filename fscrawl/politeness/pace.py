@@ -13,6 +13,8 @@ delay of 0, for a site of one's own, stays 0.
 
 from __future__ import annotations
 
+import struct
+
 from fscrawl.config.settings import PolitenessSettings
 
 _BREAK_AFTER = 10
@@ -21,6 +23,9 @@ _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay
 _RELIEF = 0.25  # four answers make up for one failure
 _MAX_DOUBLINGS = 30  # keeps the pause a finite number, however often the host fails
+_PACKED = struct.Struct("=dddHBB")  # delay, latency and time as they are; trouble in quarters
+_MOST_FAILURES, _MOST_PAUSES = 2**16 - 1, 2**8 - 1  # what is beyond changes nothing
+SIZE_BYTES = _PACKED.size
 
 
 class Pace:
@@ -76,6 +81,26 @@ class Pace:
         if not self._pauses or self._failing_since is None:
             return False
         return now - self._failing_since >= settings.give_up_after
+
+    def to_bytes(self) -> bytes:
+        """Give all that is known, in `SIZE_BYTES` bytes.
+
+        >>> Pace.from_bytes(Pace().to_bytes()).failures
+        0
+        """
+        since = -1.0 if self._failing_since is None else self._failing_since
+        quarters = round(self._trouble / _RELIEF)
+        counts = min(self._failures, _MOST_FAILURES), quarters, min(self._pauses, _MOST_PAUSES)
+        return _PACKED.pack(self.robots_delay_s, self._latency_s, since, *counts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Pace:
+        """Read what `to_bytes` gave."""
+        pace = cls()
+        pace.robots_delay_s, pace._latency_s, since, pace._failures, quarters, pace._pauses = _PACKED.unpack(data)
+        pace._failing_since = None if since < 0 else since
+        pace._trouble = quarters * _RELIEF
+        return pace
 
     @property
     def failures(self) -> int:

@@ -9,9 +9,9 @@ from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet import membership as module
+from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
-from fscrawl.fleet.assignment import assign
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.storage.records import PageRecord, TreeRecord

@@ -133,6 +133,11 @@ class FrontierModel(RuleBasedStateMachine):
         self.frontier.scheduler.give_up(host, "dns")
         self.given_up.add(host)
 
+    @rule()
+    def tidy(self):
+        self.frontier._crowded = 0
+        self.frontier.forget_what_is_over(self.now)
+
     @precondition(lambda self: self.met)
     @rule(which=st.integers(0, 99))
     def again(self, which):
@@ -150,6 +155,8 @@ class FrontierModel(RuleBasedStateMachine):
             assert self.frontier.in_flight == len(self.flying)
             assert self.frontier.known == len(self.met)
             assert self.frontier.idle == (not self.due and not self.flying)
+            assert len(self.frontier.scheduler) == len({urls.host(url) for url in self.met})
+            assert self.frontier.scheduler.stats(self.now)["gave_up"] == len(self.given_up)
 
     def teardown(self):
         if hasattr(self, "frontier"):

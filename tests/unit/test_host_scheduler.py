@@ -88,9 +88,9 @@ def test_rests(make_frontier):
     frontier.rest("b.example", 130)
     assert frontier.rests(40) == {"a.example": 60, "b.example": 90}
     assert frontier.rests(100) == {"b.example": 30}
-    frontier.forget_past_rests(99)
+    frontier.forget_what_is_over(99)
     assert frontier.rests(0) == {"a.example": 100, "b.example": 130}
-    frontier.forget_past_rests(110)
+    frontier.forget_what_is_over(110)
     assert frontier.rests(0) == {"b.example": 130}
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.lines import Found, Surveyed, Told
 from fscrawl.fleet.log_writer import LogWriter, Place
+from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.terms import Term
 from fscrawl.storage.layout import snapshot_path
 from fscrawl.storage.records import TreeRecord
