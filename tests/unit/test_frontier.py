@@ -81,8 +81,10 @@ def test_give_back_robots(make_frontier):
 
 
 def test_again(make_frontier):
-    """A URL that was seen is handed out once more if a user asks for another try, and its flags say so."""
-    frontier = make_frontier("politeness.delay=0", stored=StoredFake(A))
+    """A URL that was told is handed out once more if a user asks for another try, and its flags say so."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A)
+    frontier.finish(frontier.take(0), 0, told=True)
     assert not frontier.add(A, 0, "")
     assert frontier.add(A, 2, "ref", flags=parse_flags("again=t"))
     task = frontier.take(0)
@@ -94,8 +96,10 @@ def test_again(make_frontier):
 
 
 def test_refresh(make_frontier):
-    """A refresh is handed out although the URL was seen; with any other flags a URL is handed out once."""
+    """A refresh is handed out although the URL was told; with any other flags a URL is handed out once."""
     frontier = make_frontier("politeness.delay=0", stored=StoredFake(A))
+    fill(frontier, A)
+    frontier.finish(frontier.take(0), 0, told=True)
     flags = [REFRESH, Flags(SITEMAP), Flags(SITEMAP_PART)]
     assert [frontier.add(A, 0, "", flags=each) for each in flags] == [True, False, False]
     assert [frontier.add(B, 0, "", flags=each) for each in flags[::-1]] == [True, False, True]

@@ -76,7 +76,7 @@ class FrontierModel(RuleBasedStateMachine):
             assert [flying.host for flying in self.flying].count(task.host) == 1
             return
         assert task.host in self.open | self.given_up or not self.settings.politeness.robots
-        assert task.flags == parse_flags("gave-up=dns") or task.host not in self.given_up
+        assert task.flags.given_up == "dns" or task.host not in self.given_up
         attempt, at = self.due.pop(task.url)
         assert (task.attempt, task.key, str(task.depth)) == (attempt, urls.key(task.url), task.url.rpartition("/")[2])
         assert at <= self.now

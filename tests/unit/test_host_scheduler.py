@@ -266,9 +266,9 @@ def test_forgive(make_frontier):
     ("flags", "handed_out"),
     [
         ("", "gave-up=dns"),
-        ("again=t", "gave-up=dns"),
+        ("again=t", "gave-up=dns,again=t"),
         ("sitemap", "gave-up=dns,sitemap"),
-        ("again=t,sitemap-part", "gave-up=dns,sitemap-part"),
+        ("again=t,sitemap-part", "gave-up=dns,again=t,sitemap-part"),
     ],
 )
 def test_sitemap_of_a_host_given_up(make_frontier, flags, handed_out):

@@ -33,7 +33,17 @@ SILENT = Exchange(1.0, "silent", begun_at=0.5)
 
 
 class Discoveries(list):
-    """Stands for the membership: what was discovered."""
+    """Stands for the membership: what was discovered, and what was told when so much had been discovered."""
+
+    def __init__(self):
+        super().__init__()
+        self.tellings = []
+
+    def told(self, task, term):
+        self.tellings.append((task.url, task.depth, term, len(self)))
+
+    def failed(self, task, failed_at):
+        self.tellings.append((task.url, task.depth, failed_at))
 
     def discover(self, links, depth, referrer, flags=None):
         if links:
@@ -54,7 +64,7 @@ class Tree:
         self.errors = []
 
     def put_error(self, host, record):
-        self.errors.append((host, record.class_))
+        self.errors.append(record)
 
 
 class Desk:
@@ -92,6 +102,10 @@ def handed_out(desk, url=A):
     return task
 
 
+def is_told(desk, url):
+    return desk.frontier.is_settled(desk.frontier.location(url).shard, urls.fingerprint(urls.key(url)))
+
+
 @pytest.mark.parametrize(
     ("kind", "counted"), [("stored", (1, 0, 0, 9)), ("redirect", (0, 1, 0, 0)), ("skipped", (0, 0, 1, 0))]
 )
@@ -122,10 +136,56 @@ def test_unchanged_and_known(desk):
     """A page that is as it was is counted apart, one that was known is not; the links of both are discovered."""
     desk = desk()
     desk.take(Unchanged(handed_out(desk), ANSWERED, 304, links=(A + "x",)))
-    desk.take(Known(handed_out(desk, A + "2"), (A + "y",)))
+    desk.take(Known(handed_out(desk, A + "2"), (A + "y",), term="term"))
     assert (desk.counts.unchanged, desk.counts.pages) == (1, 0)
     assert [links for links, *_ in desk.found] == [(A + "x",), (A + "y",)]
     assert desk.frontier.in_flight == 0
+
+
+def test_a_page_is_told_when_its_links_are_discovered(desk):
+    """The log has a page's links first, and then that they are all there, by the settings that chose them."""
+    desk = desk("crawl.max_depth=9")
+    desk.take(Stored(handed_out(desk, A + "1"), ANSWERED, "stored", 200, 9, (A + "x",), term="old"))
+    desk.take(Unchanged(handed_out(desk, A + "2"), ANSWERED, 304, links=(A + "y",), term="new"))
+    desk.take(Known(handed_out(desk, A + "3"), (A + "z",), term="new"))
+    assert desk.found.tellings == [(A + "1", 0, "old", 1), (A + "2", 0, "new", 2), (A + "3", 0, "new", 3)]
+    assert all(is_told(desk, url) for url in (A + "1", A + "2", A + "3"))
+
+
+def test_a_failure_is_told(desk):
+    """The log has when a page failed, whether it was just now, long ago, or by the death of a worker."""
+    desk = desk()
+    desk.take(FailedForGood(handed_out(desk, A + "1"), None, "robots", "not allowed", failed_at="t1"))
+    desk.take(Known(handed_out(desk, A + "2"), failed_at="t2"))
+    desk.take(KilledWorker(handed_out(desk, A + "3")))
+    told = [(A + "1", 0, "t1"), (A + "2", 0, "t2"), (A + "3", 0, desk.tree.errors[0].failed_at)]
+    assert desk.found.tellings == told
+    assert all(is_told(desk, url) for url in (A + "1", A + "2", A + "3"))
+    assert desk.found == []
+
+
+def test_what_is_not_told(desk):
+    """A damaged record tells nothing, nor does a task that is not done, or whose error record cannot be written."""
+    desk = desk("politeness.delay=0", tree=BrokenTree())
+    desk.take(Known(handed_out(desk, A + "1")))
+    desk.take(KilledWorker(handed_out(desk, A + "2")))
+    desk.take(Returned(handed_out(desk, A + "3")))
+    assert (desk.found.tellings, [is_told(desk, A + n) for n in "123"]) == ([], [False, False, False])
+
+
+def test_a_shorter_way_is_told_once_more(desk):
+    """A page is told at the depth of its task; if it is less deep by then it is told again, from its record."""
+    desk = desk("crawl.max_depth=9", "politeness.delay=0")
+    desk.frontier.add(A, 5, "far")
+    task = desk.frontier.take(time.monotonic())
+    desk.frontier.add(A, 3, "near")
+    desk.take(Stored(task, ANSWERED, "stored", 200, 9, (A + "x",), term="term"))
+    again = desk.frontier.take(time.monotonic())
+    assert (again.depth, again.check) == (3, True)
+    desk.take(Known(again, (A + "x",), term="term"))
+    assert desk.found.tellings == [(A, 5, "term", 1), (A, 3, "term", 2)]
+    assert [depth for _, depth, *_ in desk.found] == [6, 4]
+    assert desk.frontier.idle
 
 
 def test_a_failure_for_now_is_tried_again(desk):
@@ -202,7 +262,8 @@ def test_a_page_that_kills_its_worker(desk):
     """A page that killed its worker twice gets an error record."""
     desk = desk()
     assert desk.take(KilledWorker(handed_out(desk))) is None
-    assert (desk.tree.errors, desk.counts.errors) == ([("a.example", "worker-died")], {"worker-died": 1})
+    assert [record.class_ for record in desk.tree.errors] == ["worker-died"]
+    assert desk.counts.errors == {"worker-died": 1}
     assert desk.frontier.in_flight == 0
 
 

@@ -8,22 +8,24 @@ from tests.support.frontiers import A, B, StoredFake, drain, fill
 
 
 def test_stored_before(make_frontier):
-    """What is stored already counts as seen, and the tree is asked about a host once, when it is first met."""
+    """What is stored already is looked up in the tree; the tree is listed once for a host, when it is first met."""
     stored = StoredFake(A + "done")
-    frontier = make_frontier(stored=stored)
-    assert fill(frontier, A + "done", A + "new", B) == [False, True, True]
+    frontier = make_frontier("politeness.delay=0", stored=stored)
+    assert fill(frontier, A + "done", A + "new", B) == [True, True, True]
+    assert {task.url: task.check for task in drain(frontier)} == {A + "done": True, A + "new": False, B: False}
     assert stored.asked == ["a.example", "b.example"]
 
 
 def test_stored_before_by_url(make_frontier):
-    """With partition = "url" what is stored counts as seen in every shard of a host, whatever the order of holding."""
+    """With partition = "url" what is stored is looked up in each shard of a host, whatever the order of holding."""
     done = [f"{A}{n}" for n in range(20)]
-    frontier = make_frontier("crawl.partition=url", shards=5, stored=StoredFake(*done))
+    frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=5, stored=StoredFake(*done))
     fill(frontier, A + "new")
     for shard in range(5):
         frontier.hold(shard)
     frontier.learn_stored()
-    assert fill(frontier, *done) == [False] * 20
+    fill(frontier, *done)
+    assert {task.url: task.check for task in drain(frontier)} == {A + "new": False} | dict.fromkeys(done, True)
 
 
 def test_check(make_frontier):
