@@ -9,7 +9,8 @@ Vocabulary:
 
 Promise: the result is what all lines, in any order, come to: those before the snapshot before, and those since then. A
 URL counts as told only if some mark's term covers that of the head; if the one before was made under a term that does
-not, its told URLs become untold ones. Nothing appears under the name of the snapshot unless it is whole.
+not, its told URLs become untold ones. Their known depths are kept if the former term had a limit of depth, too; else
+senders must send shorter ways again. Nothing appears under the name of the snapshot unless it is whole.
 """
 
 from __future__ import annotations

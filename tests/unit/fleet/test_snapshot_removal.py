@@ -57,7 +57,7 @@ places = st.dictionaries(st.sampled_from("abc"), st.integers(0, 5), max_size=3)
 
 
 @given(st.dictionaries(st.integers(0, 3), places, max_size=4), st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5))))
-@settings(deadline=None, max_examples=tries(300))
+@settings(deadline=None, max_examples=tries(150))
 def test_nothing_is_removed_that_is_needed(snapshots, named):
     """Whatever the snapshots are: no shard needs a segment that may go, and each other one is the last or needed."""
     logs = {"a": [0, 1, 2, 3, 4], "b": [2, 3]}

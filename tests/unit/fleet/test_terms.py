@@ -116,7 +116,7 @@ links = st.builds(
 
 
 @given(crawls, seeds, crawls, seeds, links)
-@settings(deadline=None, max_examples=tries(500))
+@settings(deadline=None, max_examples=tries(300))
 @example(
     CrawlSettings(scope="domain"), ["http://a.example/"], CrawlSettings(scope="host"), ["http://www.a.example/"], ""
 )
@@ -132,7 +132,7 @@ def test_covered_scopes_are_inside(old, old_seeds, new, new_seeds, link):
 
 
 @given(st.tuples(crawls, seeds), st.tuples(crawls, seeds), st.tuples(crawls, seeds))
-@settings(deadline=None, max_examples=tries(250))
+@settings(deadline=None, max_examples=tries(150))
 def test_covers_is_transitive(one, two, three):
     """A mark that counted under a term counts under what that one covers. So snapshots may be made of others."""
     a, b, c = (term(names, **_values(crawl)) for crawl, names in (one, two, three))
