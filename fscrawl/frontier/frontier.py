@@ -40,7 +40,7 @@ from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.shards import Location, Shard, Shards
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
-from fscrawl.frontier.url_table import UrlState, UrlTable
+from fscrawl.frontier.url_table import UrlTable
 
 _CROWDED = 10_000
 
@@ -123,10 +123,10 @@ class Frontier:
     ) -> bool | None:
         """Take in that a normal form is known at `depth`; tell whether that is news, so that the logs must have it.
 
-        News is a URL that was not known, or in a deep shard a shorter way to it. What is news becomes pending, unless
-        it is pending or in flight already. A URL that is to be retried or refreshed becomes pending, too, and counts
-        as news. A URL beyond `max_depth` is left out (False). One beyond `max_hosts_per_domain` is left out, too, and
-        is not remembered (None): it is for the caller to remember whether the logs have it.
+        News is a URL that was not known, or in a deep shard a shorter way to it. It becomes pending unless it is
+        pending or in flight already, or is settled. A URL that is to be retried or refreshed becomes pending in any
+        case, and counts as news. A URL beyond `max_depth` is left out (False). One beyond `max_hosts_per_domain` is
+        left out, too, and is not remembered (None): it is for the caller to remember whether the logs have it.
         """
         name, digest, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
@@ -140,18 +140,19 @@ class Frontier:
             return None
         table = shard.table
         fingerprint = int.from_bytes(digest[:8])
-        was_waiting = table.deep and _is_waiting(table.state(fingerprint))
-        news = table.known(fingerprint, depth)
-        if flags is not NO_FLAGS and flags.wanted_again:
-            news, was_waiting = True, False
-        if not news or was_waiting:
+        wanted_again = flags is not NO_FLAGS and flags.wanted_again
+        if table.deep:
+            news, wanted = _learn_deep(table, fingerprint, depth, wanted_again=wanted_again)
+        else:
+            news = wanted = table.known(fingerprint, depth) or wanted_again
+        if not wanted:
             return news
         if flags.retry_of:
             self.scheduler.try_again(host)
         self._hosts.push(host, depth, referrer, url, flags)
         if not host.in_heap:
             self.scheduler.schedule(host)
-        return True
+        return news
 
     def _meet(self, name: str, url: str, number: int, shard: Shard) -> Host | None:
         """Make a host's queue, or recall it; None if its domain has too many hosts already."""
@@ -288,7 +289,7 @@ class Frontier:
         if isinstance(task, RobotsTask):
             return task
         held = self._held[shard]
-        known, told, there = held.table.state(urls.fingerprint(task.key))
+        known, told, there, _ = held.table.state(urls.fingerprint(task.key))
         check = there or told is not None or task.flags is not NO_FLAGS or now < held.check_until
         depth = known if known is not None and held.table.deep else task.depth
         return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
@@ -376,6 +377,15 @@ class Frontier:
         return self._shards.known
 
 
-def _is_waiting(state: UrlState) -> bool:
-    """Tell whether a URL is pending or in flight: it is known, and was not told with its least depth."""
-    return state.known is not None and (state.told is None or state.told > state.known)
+def _learn_deep(table: UrlTable, fingerprint: int, depth: int, *, wanted_again: bool) -> tuple[bool, bool]:
+    """Take in a way to a URL. Returns whether that is news, and whether the URL is to be made pending.
+
+    What is known need not have been pending: of some URLs only fingerprint and depth are known, from a snapshot.
+    """
+    before = table.state(fingerprint)
+    news = table.known(fingerprint, depth) or wanted_again
+    is_waiting = before.pushed and not before.is_settled
+    wanted = wanted_again or not (is_waiting or table.settled(fingerprint))
+    if wanted:
+        table.mark_pushed(fingerprint)
+    return news, wanted

@@ -4,6 +4,7 @@ Vocabulary:
   known      some page links to the URL, or it is a seed
   told       its links are in the logs, or its failure is
   there      the tree has a page record or an error record of it
+  pushed     it was made pending once. A URL that is known, pushed and not settled is pending or in flight
   settled    told: nothing is left to do. In a deep table it is settled only if it was told at a depth that is not
              greater than its known depth; otherwise its links must be told again, one level less deep
   deep       the table keeps depths: the crawl has `max_depth`, so a shorter way to a page may open new pages
@@ -27,7 +28,7 @@ _CROWDED = 512  # entries in a bucket, on average; with more, to move them costs
 
 # An entry is a fingerprint without its first four bits, which its bucket tells, and then four bits of state.
 _STATE_BITS = _FIRST_BITS
-_KNOWN, _TOLD, _THERE = 1, 2, 4
+_KNOWN, _TOLD, _THERE, _PUSHED = 1, 2, 4, 8
 _ALL_STATES = (1 << _STATE_BITS) - 1
 _REST_OF_FINGERPRINT = (1 << (64 - _STATE_BITS)) - 1
 
@@ -42,6 +43,11 @@ class UrlState(NamedTuple):
     known: int | None
     told: int | None
     there: bool
+    pushed: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        return self.told is not None and (self.known is None or self.told <= self.known)
 
 
 def _pair(known: int, told: int) -> int:
@@ -60,7 +66,7 @@ class UrlTable:
     (True, False, True)
     >>> table.told(7, 3)
     >>> table.settled(7), table.state(7)
-    (False, UrlState(known=2, told=3, there=False))
+    (False, UrlState(known=2, told=3, there=False, pushed=False))
     """
 
     __slots__ = ("_buckets", "_depths", "_limit", "_shift", "_size", "deep")
@@ -90,6 +96,10 @@ class UrlTable:
     def mark_there(self, fingerprint: int) -> None:
         """Take in that the tree has a record of a URL."""
         self._mark(fingerprint, _THERE, _DEEPEST, _DEEPEST)
+
+    def mark_pushed(self, fingerprint: int) -> None:
+        """Take in that a URL is made pending."""
+        self._mark(fingerprint, _PUSHED, _DEEPEST, _DEEPEST)
 
     def _mark(self, fingerprint: int, state: int, known: int, told: int) -> bool:
         """Set a bit of state, and lower the depths; tell whether anything changed."""
@@ -144,6 +154,7 @@ class UrlTable:
             depths >> 16 if state & _KNOWN else None,
             depths & _DEEPEST if state & _TOLD else None,
             bool(state & _THERE),
+            bool(state & _PUSHED),
         )
 
     def settled(self, fingerprint: int, depth: int = _DEEPEST) -> bool:

@@ -68,6 +68,7 @@ class TableModel(RuleBasedStateMachine):
         if hasattr(self, "table"):
             assert len(self.table) == len(self.model)
             assert all(self.table.state(number) == UrlState(*entry) for number, entry in self.model.items())
+            assert all(self.table.settled(number) == self.table.state(number).is_settled for number in self.model)
 
 
 TestTableModel = TableModel.TestCase
