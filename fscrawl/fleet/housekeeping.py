@@ -14,11 +14,13 @@ from collections.abc import Callable
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.log_writer import SEGMENT_BYTES
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.snapshots import Snapshots
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
+_QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
 _PAUSE_S = 1.0
 _REMOVAL_PAUSE_S = 3600.0
 _REMOVING_SHARD = 0  # its holder removes segments
@@ -46,6 +48,7 @@ class Housekeeping:
         self._caches_s = caches_s
         self._clock = clock
         self._thread: threading.Thread | None = None
+        self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
         self._next_removal = clock() + _REMOVAL_PAUSE_S
 
@@ -58,6 +61,7 @@ class Housekeeping:
         if shard is not None:
             ends = self._ledger.ends()
             self._ledger.lines_since[shard] = 0
+            self._made_at[shard] = self._bytes_of_logs()
             self._start(
                 lambda: self._snapshots.make(shard, self._fleet.held.get(shard, 0), ends, self._ledger.rules.term)
             )
@@ -72,8 +76,14 @@ class Housekeeping:
         shard = max(held, key=lambda each: self._ledger.lines_since[each], default=None)
         if shard is None:
             return None
-        lines = self._ledger.lines_since[shard]
-        return shard if lines > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)) else None
+        if self._ledger.lines_since[shard] > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)):
+            return shard
+        quiet_before = self._bytes_of_logs() - _QUIET_BYTES
+        return next((shard for shard in held if self._made_at.setdefault(shard, 0) < quiet_before), None)
+
+    def _bytes_of_logs(self) -> int:
+        """Give how much all machines have said since the crawl began."""
+        return sum(place.segment * SEGMENT_BYTES + place.bytes for place in self._ledger.ends().values())
 
     def _start(self, work: Callable[[], object]) -> None:
         def run() -> None:

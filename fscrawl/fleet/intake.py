@@ -56,6 +56,7 @@ class Intake:
         self._complete = complete
         self._clock = clock
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
+        self._new: set[int] = set()  # nobody has held them before
         self._arriving: set[int] = set()
         self._reading: set[int] = set()
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
@@ -84,6 +85,8 @@ class Intake:
         """Take shards in, or take them in anew. `taken_at`: of those that were just taken over or never held."""
         for shard in shards:
             self.drop(shard)
+            if shard in taken_at and taken_at[shard] is None:
+                self._new.add(shard)
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
 
@@ -98,6 +101,7 @@ class Intake:
     def forget(self, shard: int) -> None:
         """The shard is no longer held."""
         self.drop(shard)
+        self._new.discard(shard)
         self._taken_at.pop(shard, None)
 
     # -- work
@@ -132,12 +136,21 @@ class Intake:
         self._prepare(shards)
         self._frontier.learn_stored()
         self._reading |= shards
-        self._chores.append(self._catch_up(frozenset(shards), self._ledger.ends()))
+        ends = self._ledger.ends()
+        new = frozenset(shards & self._new)
+        self._new -= new
+        for some, starts in ((new, self._ledger.first_places() if new else {}), (frozenset(shards - new), None)):
+            if some:
+                self._chores.append(self._catch_up(some, starts, ends))
 
-    def _catch_up(self, shards: frozenset[int], ends: dict[str, Place]) -> Iterator[None]:
-        """Fold what snapshots and logs say of `shards`, up to `ends`."""
-        starts: Mapping[str, Place] | None = None
-        for shard in sorted(shards & self._reading):
+    def _catch_up(
+        self, shards: frozenset[int], starts: Mapping[str, Place] | None, ends: dict[str, Place]
+    ) -> Iterator[None]:
+        """Fold what snapshots and logs say of `shards`, up to `ends`.
+
+        `starts`: where to begin in each log if nobody has held the shards before, so that there is no snapshot.
+        """
+        for shard in sorted(shards & self._reading) if starts is None else ():
             at = yield from self._load_snapshot(shard)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
         for line in self._ledger.lines_of(shards, starts or {}, ends):

@@ -103,8 +103,12 @@ class Ledger:
             raise
 
     def use(self, rules: Rules) -> None:
-        """Go by other rules from now on. In a new generation all that was sent before must be written again."""
-        if rules.generation != self.rules.generation:
+        """Go by other rules from now on.
+
+        In a new generation all that was sent before must be written again. So it must where depths begin to count: a
+        shorter way to a URL was no news before.
+        """
+        if rules.generation != self.rules.generation or rules.term.is_deep != self.rules.term.is_deep:
             self._sent = RecentDepths(_SENT_MEMORY)
         self.rules = rules
         self._terms.use(rules.term)
@@ -189,9 +193,21 @@ class Ledger:
         for machine, end in ends.items():
             if machine == self._machine:
                 continue
+            if machine not in self._reader.places:
+                self._reader.begin_at(machine, self._first_place(machine, end))
             for line in self._reader.read(machine, self._frontier.shards, until=end):
                 self.take_line(line)
         self.needed |= self._reader.needed
+
+    def first_places(self) -> dict[str, Place]:
+        """Give where each log begins. The first segments of an old log may have been removed."""
+        return {machine: self._first_place(machine, end) for machine, end in self.ends().items()}
+
+    def _first_place(self, machine: str, end: Place | None) -> Place:
+        """Give where a log begins. `end`: where it ends; None: that is not known."""
+        if end is not None and end.segment == 0:
+            return BEGINNING
+        return Place(min(self._files.log_segments(machine), default=0), 0)
 
     def machines(self) -> list[str]:
         """List the machines that have a log, this one too."""
