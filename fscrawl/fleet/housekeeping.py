@@ -23,7 +23,6 @@ _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more th
 _QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
 _PAUSE_S = 1.0
 _REMOVAL_PAUSE_S = 3600.0
-_REMOVING_SHARD = 0  # its holder removes segments
 
 
 class Housekeeping:
@@ -59,15 +58,13 @@ class Housekeeping:
         self._next_look = now + _PAUSE_S
         shard = self._most_worthwhile()
         if shard is not None:
-            ends = self._ledger.ends()
+            epoch, ends, term = self._fleet.held[shard], self._ledger.ends(), self._ledger.rules.term
             self._ledger.lines_since[shard] = 0
             self._made_at[shard] = self._bytes_of_logs()
-            self._start(
-                lambda: self._snapshots.make(shard, self._fleet.held.get(shard, 0), ends, self._ledger.rules.term)
-            )
+            self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
         elif now >= self._next_removal:
             self._next_removal = now + _REMOVAL_PAUSE_S
-            if _REMOVING_SHARD in self._fleet.held:
+            if min(self._ledger.needed, default=-1) in self._fleet.held:  # so one machine does it
                 self._start(lambda: self._snapshots.remove_old(2 * self._caches_s))
 
     def _most_worthwhile(self) -> int | None:
