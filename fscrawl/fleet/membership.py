@@ -23,7 +23,8 @@ from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
 from fscrawl.fleet.fence import Fence
-from fscrawl.fleet.generations import Generations, cut_of, refresh_of
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.housekeeping import Housekeeping
@@ -35,6 +36,7 @@ from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead, shards_of
 from fscrawl.fleet.rests import Rests
+from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
@@ -89,10 +91,7 @@ class Membership:
         self.permit = Permit()
         self._anchor: Anchor
         self._machinery = machinery
-        self._generations = Generations(tree.files)
-        self._generation = 0
-        self.refresh_before = refresh_before
-        self.rules = Rules.of(watch, tree.record, 0)
+        self._rulebook = Rulebook(watch, tree.record, Generations(tree.files), self._forgive, refresh_before)
         self.ledger = Ledger(
             logs,
             tree.machine,
@@ -101,7 +100,7 @@ class Membership:
             Terms(tree.files, self.rules.term),
             caches_s=self._caches_s,
             holder_of=self.fleet.holder,
-            begin_generation=self._begin_generation_after_cut,
+            begin_generation=self._rulebook.mend,
             warn=warn,
             clock=clock,
         )
@@ -130,7 +129,6 @@ class Membership:
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
         self._rests = Rests(frontier, tree.record)
-        self._releasing: set[int] = set()
         self._claims_from = 0.0
         self._must_note = False  # that the time until then has passed
         self._next_round = 0.0
@@ -138,6 +136,7 @@ class Membership:
         self._state = Beat(idle=False)
         self._heart: Heartbeat
         self._fence: Fence
+        self._handover: Handover
 
     # -- beginning and end
 
@@ -156,11 +155,13 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
+        self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, self._rests, self._heart)
         now = self._clock()
         self.ledger.open()
         self.fleet.observe(now)
         self._wait_for_old_permits(now)
-        self._begin_generation()
+        self._rulebook.begin(reseed=self._reseed)
+        self.ledger.use(self.rules)
         self._tidy_up(self._tree.machinery_temporaries())
         self._stored.list_hosts()
         needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
@@ -175,15 +176,6 @@ class Membership:
             self._must_note = True
             self._claims_from = now + wait_s
             self._warn(f".fscrawl is new, and pages are stored: waiting {wait_s:.0f} s for machines of the old one")
-
-    def _begin_generation(self) -> None:
-        """Begin a new generation if a user asked for it; find the newest."""
-        if self.refresh_before:  # all machines that are told the same time make one generation together
-            self._generations.ensure({"reason": "refresh", "before": self.refresh_before})
-        if self._reseed:
-            self._generations.advance({"reason": "reseed"})
-        self._use_generation(self._generations.newest())
-        self.ledger.use(self.rules)
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
@@ -238,6 +230,14 @@ class Membership:
         return self._heart.cause_of(error) if hasattr(self, "_heart") else error
 
     # -- what the main loop asks
+
+    @property
+    def rules(self) -> Rules:
+        return self._rulebook.rules
+
+    @property
+    def refresh_before(self) -> str:
+        return self._rulebook.refresh_before
 
     @property
     def fenced(self) -> bool:
@@ -305,7 +305,7 @@ class Membership:
 
     def _pause_s(self, *, starved: bool) -> float:
         """Give the time until the next round. It grows with the number of machines that are looked at."""
-        often = starved or self._releasing or not self._intake.is_done or self.fenced
+        often = starved or self._handover.releasing or not self._intake.is_done or self.fenced
         beat_s = self._heart.beat_s
         return max(min(_STARVED_ROUND_S, beat_s / 4) if often else beat_s, self._hearing.least_pause_s)
 
@@ -318,7 +318,7 @@ class Membership:
     def _state_now(self) -> Beat:
         idle = (
             self._intake.is_done
-            and not (self._releasing or self.fenced or self.ledger.has_doubts)
+            and not (self._handover.releasing or self.fenced or self.ledger.has_doubts)
             and self._frontier.idle
             and self.ledger.is_flushed
         )
@@ -340,23 +340,18 @@ class Membership:
         self._watch.look_for_signs()
         self.fleet.observe(now)
         changes = self.fleet.look(now)
-        self._lose(changes.lost)
+        self._handover.lose(changes.lost)
         changed = self._look_for_changes(now)
         self._hearing.hear(now, starved=starved)
-        self._release(now)
+        self._handover.release(now)
         self._take(changes.adopted, now)
         self._take(self._claim(now), now)
         self._intake.step(now)
         return changed
 
-    def _lose(self, shards: Iterable[int]) -> None:
-        for shard in shards:
-            self._releasing.discard(shard)
-            self._intake.forget(shard)
-
     def _take(self, shards: Iterable[int], now: float) -> None:
         """Put shards into the frontier that were adopted or claimed."""
-        taken = set(shards) - self._releasing
+        taken = set(shards) - self._handover.releasing
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
 
@@ -370,32 +365,6 @@ class Membership:
     def _add_seeds_of(self, shards: set[int]) -> None:
         """The logs of some shards have been read: add their seeds."""
         self._add_seeds(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
-
-    def _release(self, now: float) -> None:
-        for shard, to in self.fleet.unwanted(now).items():
-            if not self._intake.is_complete(shard) and shard not in self._releasing:
-                continue
-            if shard not in self._releasing:
-                self._releasing.add(shard)
-                self._intake.drop(shard)
-            if not self._frontier.in_flight_of(shard):
-                if not self._rests.were_told(shard, self._last_rests(), now):
-                    self._heart.beat_now()
-                    continue
-                self.ledger.flush()
-                self._releasing.discard(shard)
-                self._intake.forget(shard)
-                self.fleet.hand_over(shard, to)
-        self._keep_after_all(now)
-
-    def _keep_after_all(self, now: float) -> None:
-        """Take shards back whose next holder is gone before they were handed over."""
-        kept = self._releasing - self.fleet.unwanted(now).keys()
-        self._releasing -= kept
-        self._intake.begin(kept & self.fleet.held.keys(), {})
-
-    def _last_rests(self) -> dict[str, float]:
-        return dict(self._heart.written[-1].rests) if self._heart.written else {}
 
     def _claim(self, now: float) -> list[int]:
         """Claim free shards that this machine should hold; return those it won."""
@@ -416,7 +385,7 @@ class Membership:
     def _end_fence(self, now: float) -> None:
         self.fleet.observe(now)
         changes = self.fleet.look_again(now)
-        self._lose(changes.lost)
+        self._handover.lose(changes.lost)
         self._take(changes.adopted, now)
         self._fence.take_down()
 
@@ -424,28 +393,25 @@ class Membership:
 
     def _look_for_changes(self, now: float) -> bool:
         """Look for edits of settings and seeds, cut logs, and new generations; retake what they touch."""
-        edited = self._watch.settings_edited(now)
-        seeds = self._watch.new_seeds()
         cut = self.ledger.believed_cut(now, self._snapshots.cuts)
         if cut is not None:
-            self._begin_generation_after_cut(cut.machine, cut.expected)
-        generation = self._generations.newest()
-        if not (edited or seeds or generation != self._generation):
+            self._rulebook.mend(cut.machine, cut.expected)
+        change = self._rulebook.look(now)
+        if change is None:
             return False
-        if edited:
+        if change.edited:
             self._use_fleet_settings()
-        self._use_generation(generation)
-        self.ledger.needed |= {self._frontier.location(seed).shard for seed in seeds}
-        if edited or self.ledger.rules.term != self.rules.term:
+        self.ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
+        if change.retake:
             self.ledger.use(self.rules)
-            self._intake.begin(set(self.fleet.held) - self._releasing, {})
+            self._intake.begin(set(self.fleet.held) - self._handover.releasing, {})
         else:
-            self._add_seeds(seeds)
+            self._add_seeds(change.seeds)
         return True
 
-    def _begin_generation_after_cut(self, log: str, expected: Place) -> None:
-        """Something that was told may be gone for others; the heart's thread may call this, too."""
-        self._generations.advance({"reason": "cut", "log": log, "expected": list(expected)})
+    def _forgive(self, log: str, expected: Place) -> None:
+        self.ledger.forgive(log, expected)
+        self._snapshots.forgive(log, expected)
 
     def _use_fleet_settings(self) -> None:
         fleet = self._watch.settings.fleet
@@ -453,18 +419,6 @@ class Membership:
         self._heart.lease_s = min(self.fleet.dead_after_s, fleet.dead_after) / 2
         # A shorter time is used in the next run: other machines may not have read it yet, and still beat slowly.
         self.fleet.dead_after_s = max(self.fleet.dead_after_s, fleet.dead_after)
-
-    def _use_generation(self, generation: int) -> None:
-        """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
-        for number in range(self._generation + 1, generation + 1):
-            reason = self._generations.reason(number)
-            self.refresh_before = max(self.refresh_before, refresh_of(reason))
-            cut = cut_of(reason)
-            if cut is not None:
-                self.ledger.forgive(*cut)
-                self._snapshots.forgive(*cut)
-        self._generation = generation
-        self.rules = Rules.of(self._watch, self._tree.record, generation)
 
     def _add_seeds(self, seeds: Iterable[str]) -> None:
         for seed in seeds:

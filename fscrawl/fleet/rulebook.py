@@ -1,0 +1,86 @@
+"""Which rules are in force: they follow from the settings, the seeds and the newest generation, and all may change.
+
+Vocabulary:
+  generation   a number; what was told in an earlier one does not count (see `generations`)
+  refresh      a generation may say that pages which were last looked at before some time are to be fetched again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fscrawl.config.watcher import EditWatcher
+from fscrawl.fleet.generations import Generations, cut_of, refresh_of
+from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.rules import Rules
+from fscrawl.storage.records import TreeRecord
+
+
+class Change(NamedTuple):
+    """What a look has found: edited settings, new seeds, and whether all shards must be taken in anew."""
+
+    edited: bool
+    seeds: list[str]
+    retake: bool
+
+
+class Rulebook:
+    """The rules of one machine.
+
+    rules            those in force
+    refresh_before   pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
+    """
+
+    def __init__(
+        self,
+        watch: EditWatcher,
+        record: TreeRecord,
+        generations: Generations,
+        forgive: Callable[[str, Place], None],
+        refresh_before: str = "",
+    ) -> None:
+        """`forgive(machine, place)`: called for each log that was cut, when the generation that mends it is known."""
+        self.refresh_before = refresh_before
+        self.rules = Rules.of(watch, record, 0)
+        self._watch = watch
+        self._record = record
+        self._generations = generations
+        self._generation = 0
+        self._forgive = forgive
+        self._crawl = watch.settings.crawl
+
+    def begin(self, *, reseed: bool) -> None:
+        """Begin a new generation if a user asked for it, and find the newest."""
+        if self.refresh_before:  # all machines that are told the same time make one generation together
+            self._generations.ensure({"reason": "refresh", "before": self.refresh_before})
+        if reseed:
+            self._generations.advance({"reason": "reseed"})
+        self._use(self._generations.newest())
+
+    def mend(self, log: str, expected: Place) -> None:
+        """A log was cut: something that was told may be gone for others. The heart's thread may call this, too."""
+        self._generations.advance({"reason": "cut", "log": log, "expected": list(expected)})
+
+    def look(self, now: float) -> Change | None:
+        """Look for edits and new generations; None if there is nothing new."""
+        edited = self._watch.settings_edited(now)
+        seeds = self._watch.new_seeds()
+        generation = self._generations.newest()
+        if not (edited or seeds or generation != self._generation):
+            return None
+        before, limits = self.rules, self._crawl
+        self._use(generation)
+        self._crawl = self._watch.settings.crawl
+        return Change(edited, seeds, retake=self.rules.term != before.term or self._crawl != limits)
+
+    def _use(self, generation: int) -> None:
+        """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
+        for number in range(self._generation + 1, generation + 1):
+            reason = self._generations.reason(number)
+            self.refresh_before = max(self.refresh_before, refresh_of(reason))
+            cut = cut_of(reason)
+            if cut is not None:
+                self._forgive(*cut)
+        self._generation = generation
+        self.rules = Rules.of(self._watch, self._record, generation)
