@@ -1,0 +1,320 @@
+"""The rules that can be left out one at a time, and what the model says then: its mutations.
+
+`seed` is the first schedule that violates an invariant without the rule; `python -m tests.model mutate` finds them.
+No seed: no schedule has been found yet, and `note` says why.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """`faults`: those of `faults.py` that its schedules have."""
+
+    name: str
+    says: str
+    seed: int | None = None
+    faults: str = ""
+    note: str = ""
+
+
+RULES = (
+    # what is said
+    Rule(
+        "one_file",
+        "T3, T4: a page's links and then its mark stand in one file; a lost tail loses both",
+        faults="cut crash join",
+    ),
+    Rule(
+        "term_of_filter",
+        "T2: the term of a mark is that of the filter, not that of the moment of telling",
+        faults="race edit",
+    ),
+    Rule(
+        "limit_not_told",
+        "what a sender tells is never filtered by `max_pages_per_host`, which is in no term",
+        faults="edit",
+    ),
+    Rule(
+        "term_in_mark",
+        "a mark counts only if its term covers the present one",
+        faults="edit",
+    ),
+    Rule(
+        "depth_in_mark",
+        "H5: a mark counts only if its depth is not above the least that is known",
+        faults="takeover",
+    ),
+    Rule(
+        "promise",
+        "PROMISE: before a mark its log says how far all logs were read that it may rest on",
+        faults="power_loss join join power_loss",
+    ),
+    Rule(
+        "generation_nonce",
+        "a term names a generation by random bits: after a restore, its number may come again",
+        faults="restore cut join",
+    ),
+    Rule(
+        "generation_retakes",
+        "a generation puts every shard together anew",
+        faults="cut crash join",
+    ),
+    Rule(
+        "edit_retakes",
+        "an edit puts every shard together anew, as memory keeps only what the term asked for",
+        faults="edit race",
+    ),
+    Rule(
+        "retake_waits",
+        "a shard is put together after its tasks in flight have come back and were told",
+        faults="edit race takeover",
+    ),
+    Rule(
+        "retake_flushes",
+        "K3: own lines are flushed before a shard is put together",
+        faults="edit takeover",
+    ),
+    # logs
+    Rule(
+        "next_segment",
+        "after an append that failed in any way, nothing is appended to that segment",
+        faults="append_fault crash join",
+    ),
+    Rule(
+        "first_line",
+        "the first line of a segment says how much of the one before counts",
+        faults="append_fault cut crash join",
+    ),
+    Rule(
+        "place_in_head",
+        "a block's head names the place where it stands: a log that was cut may grow again unseen",
+        faults="cut crash crash join",
+    ),
+    Rule(
+        "own_log_is_looked_at",
+        "GONE: a machine looks whether its own logs are as it left them",
+        faults="cut",
+    ),
+    Rule(
+        "machinery_is_looked_at",
+        "GONE: a machine looks whether `.fscrawl` is the one that it joined",
+        faults="delete delete delete join",
+    ),
+    Rule(
+        "gone_makes_generation",
+        "GONE: a generation is made before it joins anew",
+        faults="restore restore join edit",
+    ),
+    Rule(
+        "cut",
+        "CUT: a log that holds less than was read makes a generation",
+        faults="cut crash join",
+    ),
+    Rule(
+        "cut_by_snapshot",
+        "CUT: so does a log that holds less than a snapshot has of it",
+        faults="tidy cut crash join",
+    ),
+    Rule(
+        "cut_waits",
+        "CUT: it is waited for C before a log counts as cut",
+        faults="cut",
+    ),
+    Rule(
+        "gap",
+        "CUT: segments that are missing before any snapshot make a generation",
+        faults="tidy tear crash join",
+    ),
+    Rule(
+        "own_part_read",
+        "K6: live readers read what a writer said of shards that it took for its own",
+        faults="takeover takeover pause resume",
+    ),
+    Rule(
+        "end_waits_for_cuts",
+        "E1: nobody leaves while something looks cut",
+        faults="cut crash join",
+    ),
+    # what is stored
+    Rule(
+        "survey",
+        "K4: what is stored and said nowhere is listed",
+        faults="delete delete delete edit join",
+    ),
+    Rule(
+        "late_survey",
+        "K4: the listing counts if it was made C after the take",
+        faults="takeover edit",
+    ),
+    Rule(
+        "edit_surveys",
+        "K4: so it is done if a mark of another term is the only one",
+        faults="tidy edit join",
+    ),
+    Rule(
+        "told_from_record",
+        "H4: what is stored and not told is told from its record",
+        faults="takeover",
+    ),
+    Rule(
+        "by_name",
+        "H3: after a take, what is handed out is also asked for by name",
+        faults="takeover crash join",
+    ),
+    Rule(
+        "ripe_listing",
+        "H3: until the listing was made C after the take",
+        faults="takeover crash join",
+    ),
+    Rule(
+        "retake_lists_again",
+        "what is put together anew is also listed anew",
+        faults="edit",
+    ),
+    Rule(
+        "given_back",
+        "what was given back after it may have been stored is asked for by name",
+        faults="append_fault",
+    ),
+    Rule(
+        "spent_by_time",
+        "a mark names the retries that it spends, not the time of its failure",
+        faults="retry takeover late_publish retry",
+    ),
+    Rule(
+        "snapshot_keeps_retries",
+        "a snapshot keeps the retries that are not spent",
+        faults="retry tidy crash join",
+    ),
+    Rule(
+        "all_refreshes",
+        "pages are refreshed by the latest of all generations that ask for it, not by the newest only",
+        faults="refresh cut crash join",
+    ),
+    Rule(
+        "check_refreshes",
+        "a stored page that a refresh asks for is fetched, even where it is only looked for",
+        faults="refresh join",
+    ),
+    # leases
+    Rule(
+        "hand_over_waits",
+        "a shard is handed over when nothing of it is in flight",
+        faults="join",
+    ),
+    Rule(
+        "unclear_hand_over_stops",
+        "a hand-over whose reply is lost counts as made until the leases say otherwise",
+        faults="append_fault join",
+    ),
+    Rule(
+        "rests_beaten",
+        "a shard is handed over when a beat has told of its host's rest",
+        faults="join",
+    ),
+    Rule(
+        "rests_by_lease",
+        "the lease says how many beats of its giver must be read",
+        faults="join",
+    ),
+    Rule(
+        "one_more_beat",
+        "after a fence, one more beat is waited for",
+        faults="takeover",
+    ),
+    Rule(
+        "look_after_fence",
+        "after a fence, leases are looked at by listing and by name",
+        faults="takeover",
+    ),
+    Rule(
+        "held_leases_are_there",
+        "after a fence, a lease that is not there, or names another, is GONE",
+        faults="restore pause resume",
+    ),
+    Rule(
+        "grace",
+        "who joins anew, or makes `.fscrawl` over pages, waits until old permits are over",
+        faults="delete delete restore join",
+    ),
+    # snapshots
+    Rule(
+        "snapshot_where_read",
+        "a snapshot says where its reader was, never where logs end",
+        faults="tidy crash join",
+    ),
+    Rule(
+        "snapshot_of_files",
+        "a snapshot is a function of files: nothing that is not flushed",
+        faults="tidy crash join",
+    ),
+    Rule(
+        "snapshot_keeps_aside",
+        "a snapshot keeps what its term does not ask for",
+        faults="tidy edit race crash join",
+    ),
+    Rule(
+        "snapshot_resurveys",
+        "a snapshot of a new term that drops a mark says that no survey was made",
+        faults="tidy edit crash join",
+    ),
+    Rule(
+        "every_snapshot",
+        "a segment is removed when every shard's snapshot is beyond it",
+        faults="tidy crash join",
+    ),
+    Rule(
+        "old_snapshot",
+        "a snapshot counts for removal when it is 2C old; so long the one before stays",
+        faults="tidy crash join",
+    ),
+    # the end
+    Rule(
+        "end_by_places",
+        "E4: all have read the same, by the whole vector",
+        faults="join",
+    ),
+    Rule(
+        "end_by_config",
+        "E4: all know the same text of crawl.toml and seeds.txt, not only the same term",
+        faults="edit",
+    ),
+    Rule(
+        "end_looks_at_settings",
+        "E2: settings and generations are looked at once more",
+        faults="edit race",
+    ),
+    Rule(
+        "end_looks_at_leases",
+        "E2: so are leases",
+        faults="join",
+    ),
+    Rule(
+        "end_adopts_first",
+        "E3: a shard that was handed to this machine is put together first",
+        faults="join",
+    ),
+    Rule(
+        "end_by_finished_while_here",
+        "E5: only those count who finished while this machine was there",
+        faults="edit join",
+    ),
+    Rule(
+        "two_beats",
+        "E4: two beats of each machine say so",
+        faults="join",
+    ),
+    # format 1
+    Rule(
+        "waits_for_old",
+        "no machine joins while one of format 1 is live",
+        faults="old_works old_works old_works old_works",
+    ),
+    Rule(
+        "old_feeds_stay",
+        "old feeds are removed after their retries were flushed; until then every joiner reads them",
+        faults="old_works old_works old_works old_works old_stops old_retry crash join",
+    ),
+)

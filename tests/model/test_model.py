@@ -1,0 +1,43 @@
+"""The protocol of tree format 2 keeps its invariants in random schedules, and each of its rules is needed for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model.__main__ import violation
+from tests.model.rules import RULES, Rule
+from tests.model.schedule import run
+from tests.support import effort
+
+_CHUNK = 100  # schedules of one test: a second
+_CHUNKS = 80 if effort.FULL else 3
+_NEEDED = [rule for rule in RULES if rule.seed is not None]
+
+
+@pytest.mark.parametrize("chunk", range(_CHUNKS))
+def test_no_schedule_violates_an_invariant(chunk: int) -> None:
+    """A hundred schedules of crashes, pauses, cuts, edits, joins, lost replies and restored backups."""
+    for seed in range(chunk * _CHUNK, (chunk + 1) * _CHUNK):
+        try:
+            run(seed)
+        except Exception as error:
+            raise AssertionError(f"`python -m tests.model minimise {seed}` tells it: {error}") from error
+
+
+@pytest.mark.parametrize("rule", _NEEDED, ids=lambda rule: rule.name)
+def test_a_rule_is_needed(rule: Rule) -> None:
+    """Without the rule, a schedule violates an invariant. (After a change: `python -m tests.model mutate`.)"""
+    assert rule.seed is not None
+    assert violation(rule.seed, rule)
+
+
+@pytest.mark.parametrize("rule", _NEEDED, ids=lambda rule: rule.name)
+def test_with_the_rule_it_holds(rule: Rule) -> None:
+    """The same schedule keeps all invariants with the rule."""
+    assert rule.seed is not None
+    assert not violation(rule.seed, Rule("", "", faults=rule.faults))
+
+
+def test_a_rule_without_a_schedule_says_why() -> None:
+    """For a rule that no schedule misses there is a word about it."""
+    assert [rule.name for rule in RULES if rule.seed is None and not rule.note] == []
