@@ -15,11 +15,15 @@ Sums of bytes are not enough for 4: two different readings can have one sum. So 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.beat import Beat
+from fscrawl.fleet.intake import Intake
+from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.frontier.frontier import ShardHolder
 
 
 class Told(NamedTuple):
@@ -50,6 +54,30 @@ def _agrees(beat: Beat, own: Beat, told: Told) -> bool:
     return beat.idle and same and beat.log == told.read_to and beat.held == told.held
 
 
-def said_over(own: Beat, goodbyes: Mapping[str, Beat]) -> bool:
-    """Tell whether condition 5 holds. `goodbyes`: the last words of those that left because the crawl was over."""
-    return any((bye.read, bye.term) == (own.read, own.term) for bye in goodbyes.values())
+class Ending:
+    """Finds out whether the crawl is over, as far as one machine knows. Only the main loop uses it."""
+
+    def __init__(self, fleet: Fleet, ledger: Ledger, intake: Intake, frontier: ShardHolder) -> None:
+        self._fleet = fleet
+        self._ledger = ledger
+        self._intake = intake
+        self._frontier = frontier
+
+    def seems_reached(self, own: Beat, own_beats: list[Beat], now: float) -> bool:
+        """Tell whether conditions 3 and 4, or 5, hold. `own`: the state of this machine now; it is idle."""
+        if any((peer.last().read, peer.last().term) == (own.read, own.term) for peer in self._fleet.finished_peers()):
+            return True
+        if not all(self._is_held(shard, now) for shard in self._ledger.needed):
+            return False
+        leases = self._fleet.leases_by_holder()
+        told = [
+            Told(peer.beats, self._ledger.read_to(peer.machine), held_hash(leases.get(peer.machine, ())))
+            for peer in self._fleet.live_peers(now)
+        ]
+        return not told or all_agree(own, [*told, Told(own_beats, self._ledger.place, own.held)])
+
+    def _is_held(self, shard: int, now: float) -> bool:
+        """Tell whether a live machine holds a shard. If it is this one, it must have put it together."""
+        if shard in self._fleet.held:
+            return self._intake.is_complete(shard) and self._frontier.holds(shard)
+        return self._fleet.is_live(self._fleet.holder(shard), now)

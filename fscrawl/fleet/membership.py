@@ -19,9 +19,10 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
+from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.ending import Told, all_agree, held_hash, said_over
+from fscrawl.fleet.claims import Claims
+from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
@@ -129,8 +130,8 @@ class Membership:
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
         self._rests = Rests(frontier, tree.record)
-        self._claims_from = 0.0
-        self._must_note = False  # that the time until then has passed
+        self._claims = Claims(tree, self.fleet, self._caches_s, warn)
+        self._ending = Ending(self.fleet, self.ledger, self._intake, frontier)
         self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
@@ -159,7 +160,7 @@ class Membership:
         now = self._clock()
         self.ledger.open()
         self.fleet.observe(now)
-        self._wait_for_old_permits(now)
+        self._claims.wait_for_old_permits(now)
         self._rulebook.begin(reseed=self._reseed)
         self.ledger.use(self.rules)
         self._tidy_up(self._tree.machinery_temporaries())
@@ -168,14 +169,6 @@ class Membership:
         self.ledger.needed |= needed | shards_of(self._tree, self._stored.hosts)
         self._hearing.hear_all()
         self._round(now, starved=True)
-
-    def _wait_for_old_permits(self, now: float) -> None:
-        """Claim nothing as long as machines of a `.fscrawl` that was deleted may still be fetching."""
-        wait_s = must_wait_s(self._tree, self.fleet.dead_after_s, self._caches_s)
-        if wait_s:
-            self._must_note = True
-            self._claims_from = now + wait_s
-            self._warn(f".fscrawl is new, and pages are stored: waiting {wait_s:.0f} s for machines of the old one")
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
@@ -269,11 +262,13 @@ class Membership:
 
     def is_over(self) -> bool:
         """No work is left on any machine."""
-        now = self._clock()
-        if not self._state.idle or not self._seems_over(now):
+        if not self._is_end_in_sight(self._state):
             return False
-        self._changed = self._round(now, starved=True) or self._changed  # look once more, at all of it
-        return not self._changed and self._state_now().idle and self._seems_over(now)
+        self._changed = self._round(self._clock(), starved=True) or self._changed  # look once more, at all of it
+        return not self._changed and self._is_end_in_sight(self._state_now())
+
+    def _is_end_in_sight(self, state: Beat) -> bool:
+        return state.idle and self._ending.seems_reached(state, self._heart.written, self._clock())
 
     def pages_elsewhere(self) -> int:
         """How many pages other machines have stored, in this and in earlier runs."""
@@ -345,7 +340,7 @@ class Membership:
         self._hearing.hear(now, starved=starved)
         self._handover.release(now)
         self._take(changes.adopted, now)
-        self._take(self._claim(now), now)
+        self._take(self._claims.claim(self.ledger.needed, self._heart.beat_s, self._clock), now)
         self._intake.step(now)
         return changed
 
@@ -365,20 +360,6 @@ class Membership:
     def _add_seeds_of(self, shards: set[int]) -> None:
         """The logs of some shards have been read: add their seeds."""
         self._add_seeds(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
-
-    def _claim(self, now: float) -> list[int]:
-        """Claim free shards that this machine should hold; return those it won."""
-        if now < self._claims_from:
-            return []
-        if self._must_note:
-            note_waited(self._tree)
-            self._must_note = False
-        return [shard for shard in self.fleet.claimable(self.ledger.needed, now) if self._claim_one(shard)]
-
-    def _claim_one(self, shard: int) -> bool:
-        now = self._clock()
-        self.fleet.look_at_holder(shard, now, self._heart.beat_s / 2)
-        return self.fleet.is_free(shard, now) and self.fleet.claim(shard)
 
     # -- fencing
 
@@ -425,30 +406,6 @@ class Membership:
             location = self._frontier.location(seed)
             if self._frontier.holds(location.shard):
                 self._frontier.add(seed, 0, "", location)
-
-    # -- the end
-
-    def _seems_over(self, now: float) -> bool:
-        state = self._state
-        leases = self.fleet.leases_by_holder()
-        goodbyes = {peer.machine: peer.bye.counters for peer in self.fleet.finished_peers() if peer.bye}
-        if said_over(state, goodbyes):
-            return True
-        if not all(self._is_held(shard, now) for shard in self.ledger.needed):
-            return False
-        live = self.fleet.live_peers(now)
-        told = [
-            Told(peer.beats, self.ledger.read_to(peer.machine), held_hash(leases.get(peer.machine, ())))
-            for peer in live
-        ]
-        own = [Told(self._heart.written, self.ledger.place, state.held)] if live else []
-        return all_agree(state, [*told, *own])
-
-    def _is_held(self, shard: int, now: float) -> bool:
-        """Tell whether a live machine holds a shard. If it is this one, it must have put it together."""
-        if shard in self.fleet.held:
-            return self._intake.is_complete(shard) and self._frontier.holds(shard)
-        return self.fleet.is_live(self.fleet.holder(shard), now)
 
     def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
         remove_temporaries_of_the_dead(temporaries, self.fleet, self._tree)
