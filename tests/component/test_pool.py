@@ -20,7 +20,7 @@ from fscrawl.engine.pool import KilledWorker, Pool
 from fscrawl.engine.worker_process import TreeUnusable, WorkerSetup
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask
-from fscrawl.handlers.outcome import FailedForGood, Outcome, Returned, Stored
+from fscrawl.handlers.outcome import FailedForGood, Known, Outcome, Returned, Stored
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import CrawlConfig
 from tests.support.crawling import USER_AGENT, check_tree, errors, pages
@@ -41,7 +41,7 @@ Answer = Outcome | KilledWorker | TreeUnusable
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
     """Start pools over a new tree; what is left of them is killed in the end."""
-    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host")
+    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host", "ab" * 16)
     store.create(root, record, render(Settings()), "")
     started: list[Pool] = []
 
@@ -278,7 +278,9 @@ def test_defect_costs_one_page(start: Start, root: Path) -> None:
             pool.submit(task(served.url(HOSTS[0], f"/{n}")))
         outcomes = {answer.task.url: answer for answer in gather(pool, 3) if isinstance(answer, Outcome)}
         assert [what(outcomes[served.url(HOSTS[0], f"/{n}")]) for n in (1, 2, 3)] == ["stored", FailedForGood, "stored"]
-        assert errors(root)[served.url(HOSTS[0], "/2")].class_ == "internal"
+        broken_url = served.url(HOSTS[0], "/2")
+        record = errors(root)[broken_url]
+        assert (record.class_, outcomes[broken_url].failed_at) == ("internal", record.failed_at)
         assert pool.replaced == 0
 
 
@@ -338,3 +340,18 @@ def test_new_settings_reach_the_workers(start: Start) -> None:
         pool.submit(task(served.url(HOSTS[0], "/2")))
         gather(pool, 1)
         assert [e.headers.get("x-now") for e in served.requests()] == [None, "new"]
+
+
+def test_another_term_makes_other_workers(start: Start) -> None:
+    """If only the term changes, as in a new generation, links that were reported before are reported once more."""
+    with Web(lambda request: Response(200, HTML, b'<a href="/x">'), HOSTS) as served:
+        pool = start(workers=1)
+        reported = []
+        for term in (TERM, TERM, "f" * 16):
+            if term != TERM:
+                pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), term))
+            pool.submit(task(served.url(HOSTS[0], "/1")))
+            (answer,) = gather(pool, 1)
+            assert isinstance(answer, Stored | Known)
+            reported.append((len(answer.links), answer.term))
+    assert reported == [(1, TERM), (0, TERM), (1, "f" * 16)]

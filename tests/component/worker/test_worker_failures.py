@@ -141,9 +141,22 @@ def test_given_up(work: Work, root: Path) -> None:
     assert errors(root)[url].class_ == "dns"
     store.Tree(root, "m").drop_error(gone.host, gone.key)
     store.Tree(root, "m").put_page(gone.host, stored_record(url), b"old")
-    assert what(work().do(gone)) == Known
+    outcome = work().do(gone)
+    assert (what(outcome), outcome.links) == (Known, (url + "?old",))
     assert errors(root) == {}
     check_tree(root)
+
+
+def test_given_up_after_a_failure(work: Work, root: Path) -> None:
+    """What failed before its host was given up keeps its error record, unless another try was asked for."""
+    url = dead_url()
+    outcomes = [
+        work().do(task(url)._replace(flags=parse_flags(f"gave-up={word}"))) for word in ("dns", "tls", "tls,again=then")
+    ]
+    assert [what(outcome) for outcome in outcomes] == [FailedForGood, Known, Known]
+    again = task(url)._replace(flags=parse_flags(f"gave-up=tls,again={outcomes[0].failed_at}"))
+    assert what(work().do(again)) == FailedForGood
+    assert errors(root)[url].class_ == "tls"
 
 
 def test_again(tree: store.Tree, work: Work, root: Path) -> None:

@@ -14,7 +14,7 @@ from fscrawl.config.settings import CrawlSettings
 from fscrawl.handlers.outcome import FailedForGood, Known
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
-from tests.support.workers import HOST, HTML, OTHER, SETTINGS, Work, page, site, task, what
+from tests.support.workers import HOST, HTML, OTHER, SETTINGS, TERM, Work, page, site, task, what
 
 
 def test_page_is_stored_whole(work: Work, root: Path) -> None:
@@ -169,6 +169,37 @@ def test_known_page_tells_its_links(work: Work) -> None:
         work().do(task(web.url(HOST)))
         outcome = work().do(task(web.url(HOST)))
         assert (what(outcome), outcome.links) == (Known, (web.url(HOST, "/x"),))
+
+
+def test_outcomes_have_their_term(work: Work) -> None:
+    """Whatever tells links says by which settings they were chosen."""
+    with Web(site({"/": page('<a href="/x">')}), [HOST]) as web:
+        assert [work().do(task(web.url(HOST))).term for _ in range(2)] == [TERM, TERM]
+
+
+def test_known_failure_tells_when_it_was(work: Work, root: Path) -> None:
+    """A page that has failed for good is not asked for again: its outcome says when it failed, as the first one did."""
+    with Web(site({}), [HOST]) as web:
+        failed, known = (work().do(task(web.url(HOST, "/a"))) for _ in range(2))
+        assert (what(failed), what(known), web.count(path="/a")) == (FailedForGood, Known, 1)
+        assert failed.failed_at == known.failed_at == errors(root)[web.url(HOST, "/a")].failed_at
+
+
+def test_known_page_with_a_damaged_record(work: Work, tree: store.Tree) -> None:
+    """A page whose record is damaged is not fetched, and tells nothing: it is for the audit to repair it."""
+    with Web(site({"/a": page("<p>")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))
+        work().do(asked)
+        Path(tree.path_of("links", asked.host, asked.key)).write_bytes(b"{")
+        assert work().do(asked) == Known(asked)
+        assert web.count(path="/a") == 1
+
+
+def test_unchecked_page_is_not_looked_up(work: Work) -> None:
+    """Without `check` the tree is not asked: nothing can be there."""
+    with Web(site({"/a": page("<p>")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(check=False)
+        assert [what(work().do(asked)) for _ in range(2)] == ["stored", "stored"]
 
 
 def test_asked_at(work: Work) -> None:

@@ -16,7 +16,7 @@ from fscrawl.handlers.outcome import FailedForNow, Known, Outcome, Unchanged
 from fscrawl.storage.records import SITEMAP, PageRecord
 from tests.support.crawling import check_tree
 from tests.support.web import Response, Web
-from tests.support.workers import ETAG, HOST, SETTINGS, Work, dead_url, page, site, stored_record, task, what
+from tests.support.workers import ETAG, HOST, SETTINGS, TERM, Work, dead_url, page, site, stored_record, task, what
 
 
 @dataclass
@@ -59,7 +59,7 @@ def test_unchanged_page(refresh: Refresh) -> None:
     found = refresh(Response(304))
     assert [found.asked[0][name] for name in ("if-none-match", "if-modified-since")] == list(ETAG.values())
     assert (what(found.outcome), found.outcome.status, found.outcome.exchange.health) == (Unchanged, 304, "answered")
-    assert found.outcome.links == found.old.links
+    assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM)
     assert (found.new.checked_status, found.body) == (304, b"old")
     assert re.fullmatch(r"20[2-9]\d-.*Z", found.new.checked_at or "")
     assert replace(found.new, checked_at=None, checked_status=None) == found.old
@@ -154,6 +154,7 @@ def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> Non
     """A page that robots.txt forbids now, or whose robots.txt cannot be fetched, is left as it is, unasked."""
     found = refresh(page("new"), robots=robots)
     assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
+    assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM), "it is told all the same"
 
 
 def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> None:
@@ -170,3 +171,4 @@ def test_sitemaps_are_not_refreshed(refresh: Refresh) -> None:
     """A sitemap is read once."""
     found = refresh(page("new"), body=None, sha256="", skipped=SITEMAP)
     assert (what(found.outcome), found.asked) == (Known, [])
+    assert (found.outcome.links, found.outcome.task.flags.sitemap) == (found.old.links, SITEMAP)

@@ -14,7 +14,7 @@ from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome
 from fscrawl.storage.records import SITEMAP
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, site, task, what
+from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, page, site, task, what
 
 
 def urlset(*locations: str) -> Response:
@@ -58,8 +58,18 @@ def test_sitemap(work: Work, root: Path) -> None:
         assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
         record = pages(root)[web.url(HOST, "/s.xml")]
         assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)
-        assert what(read_sitemap(work, web, "/s.xml")) == Known
+        known = [read_sitemap(work, web, "/s.xml"), work().do(task(web.url(HOST, "/s.xml")))]
+        assert [what(each) for each in known] == [Known, Known]
+        assert [(each.task.flags.sitemap, each.links) for each in known] == [("sitemap", outcome.links)] * 2
     check_tree(root)
+
+
+def test_page_that_is_called_a_sitemap(work: Work) -> None:
+    """A page that was stored as a page is told as one, though robots.txt calls it a sitemap."""
+    with Web(site({"/s.xml": page('<a href="/x">')}), [HOST]) as web:
+        work().do(task(web.url(HOST, "/s.xml")))
+        known = read_sitemap(work, web, "/s.xml")
+        assert (what(known), known.task.flags.sitemap, len(known.links)) == (Known, "", 1)
 
 
 def test_sitemap_index(work: Work, root: Path) -> None:

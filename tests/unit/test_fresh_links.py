@@ -1,0 +1,63 @@
+"""Which links a worker reports: each once, and with max_depth once more when the way to it is shorter."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fscrawl.config.settings import CrawlSettings
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.seen import RecentDepths
+from fscrawl.handlers.fresh_links import FreshLinks
+from fscrawl.storage.records import SITEMAP, PageRecord
+from tests.support.effort import tries
+from tests.support.frontiers import A
+
+
+def record(*links, skipped=None):
+    return PageRecord(A, "0" * 24, 7, "", "t", "m", 200, {}, 0, "", 0.1, links, skipped=skipped)
+
+
+def fresh_links(**crawl):
+    settings = CrawlSettings(**crawl)
+    return FreshLinks(settings, Scope(settings, frozenset({A})))
+
+
+def test_once():
+    """A link is reported once, however deep the pages are; one outside the scope is counted once."""
+    links = fresh_links()
+    page = record(A + "x", "http://b.example/")
+    assert [links.of(page, depth) for depth in (3, 1)] == [((A + "x",), {"scope": 1}), ((), None)]
+
+
+def test_a_shorter_way():
+    """With max_depth a link is reported again from a page that is less deep, and from no other."""
+    links = fresh_links(max_depth=5)
+    page = record(A + "x")
+    assert [bool(links.of(page, depth)[0]) for depth in (3, 3, 4, 2, 2)] == [True, False, False, True, False]
+
+
+def test_links_of_a_sitemap():
+    """The links of a sitemap are as deep as the sitemap itself."""
+    links = fresh_links(max_depth=5)
+    assert links.of(record(A + "x"), 2) == ((A + "x",), None)
+    assert links.of(record(A + "x", skipped=SITEMAP), 3) == ((), None)
+    assert links.of(record(A + "x", skipped=SITEMAP), 2) == ((A + "x",), None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
+@settings(deadline=None, max_examples=tries(200))
+def test_recent_depths(added):
+    """What is new or less deep is told as such; with room for all, nothing is forgotten."""
+    recent, model = RecentDepths(100), {}
+    for item, depth in added:
+        assert recent.add(item, depth) == (depth < model.get(item, 9))
+        model[item] = min(depth, model.get(item, 9))
+
+
+def test_recent_depths_forgets():
+    """Only the latest items are remembered, at least as many as were asked for."""
+    recent = RecentDepths(3)
+    assert all(recent.add(item, 1) for item in range(7))
+    assert [recent.add(item, 1) for item in (6, 5, 4, 3)] == [False] * 4
+    assert recent.add(0, 1)
+    assert not recent.add(6, 2)
+    assert recent.add(6, 0)
