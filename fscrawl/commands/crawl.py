@@ -18,7 +18,9 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
-from fscrawl.errors import NotATreeError, UsageError
+from fscrawl.errors import NotATreeError, TreeError, UsageError
+from fscrawl.fleet.anchor import cause_of
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.upgrade import upgraded
@@ -26,7 +28,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 
 if TYPE_CHECKING:
-    from fscrawl.engine.machine import Result
+    from fscrawl.engine.machine import Machine, Options, Result
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32
@@ -70,7 +72,7 @@ def _warm_up() -> None:
 
 def run(options: argparse.Namespace) -> int:
     _warm_up()
-    from fscrawl.engine.machine import Machine, Options  # noqa: PLC0415 - loaded while the forkserver loads
+    from fscrawl.engine.machine import Options  # noqa: PLC0415 - loaded while the forkserver loads
     from fscrawl.engine.rejoin import run_until_over  # noqa: PLC0415
 
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
@@ -82,20 +84,50 @@ def run(options: argparse.Namespace) -> int:
         follow=options.follow,
         refresh_before=_refresh_before(options.refresh),
     )
-    given = _given_seeds(options, progress)
-    tree, chosen, seeds = _prepare(options.root, options.set, given, progress)
-    if chosen.politeness.user_agent == settings.USER_AGENT:
-        progress.warn(f"politeness.user_agent has no contact address; please add yours in {tree.root}/crawl.toml")
+    machines = _Machines(options.root, progress, how)
+    machines.prepare(options.set, _given_seeds(options, progress))
     gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
-
-    def rejoin() -> Machine:
-        store.wait_for_deletion(options.root)
-        return Machine(*_prepare(options.root, [], [], progress), progress, replace(how, reseed=False))
-
-    result = run_until_over(Machine(tree, chosen, seeds, progress, how), rejoin, progress)
-    print(_summary(tree.root, result))
+    result = run_until_over(machines.first, machines.next, progress)
+    print(_summary(options.root, result))
     return result.exit_code
+
+
+class _Machines:
+    """Makes the machines of one command, each with an id of its own and with the tree opened anew."""
+
+    def __init__(self, root: Path, progress: Progress, how: Options) -> None:
+        self._root = root
+        self._progress = progress
+        self._how = how
+        self._tree: store.Tree
+        self._settings: settings.Settings
+        self._seeds: frozenset[str]
+
+    def prepare(self, assignments: list[str], given: list[str]) -> None:
+        """Open the tree, or make it."""
+        self._tree, self._settings, self._seeds = _prepare(self._root, assignments, given, self._progress)
+        if self._settings.politeness.user_agent == settings.USER_AGENT:
+            where = f"{self._root}/{settings.FILE}"
+            self._progress.warn(f"politeness.user_agent has no contact address; please add yours in {where}")
+
+    def first(self) -> Machine:
+        from fscrawl.engine.machine import Machine  # noqa: PLC0415 - loaded while the forkserver loads
+
+        try:
+            return Machine(self._tree, self._settings, self._seeds, self._progress, self._how)
+        except TreeError as error:
+            raise cause_of(self._tree, error) from error
+
+    def next(self) -> Machine:
+        """Give the machine that goes on when the memory of the fleet was lost under the last one."""
+        store.wait_for_deletion(self._root)
+        before = self._tree
+        self._tree, self._settings, self._seeds = _prepare(self._root, [], [], self._progress)
+        if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
+            Generations(self._tree.files).advance({"reason": "lost", "log": before.machine})
+        self._how = replace(self._how, reseed=False)
+        return self.first()
 
 
 def _prepare(

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from fscrawl.engine.machine import Result
@@ -33,39 +34,49 @@ class Run(Protocol):
 
 
 def run_until_over(
-    run: Run, rejoin: Callable[[], Run], progress: Progress, clock: Callable[[], float] = time.monotonic
+    begin: Callable[[], Run],
+    rejoin: Callable[[], Run],
+    progress: Progress,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Result:
     """Run, and run again as long as the memory of the fleet is lost under a run. Return the result of all runs.
 
-    `rejoin`: opens the tree anew, and gives the next run. MemoryGone if this happens too often; other errors of a run
-    or of `rejoin` are not caught.
+    `begin` gives the first run; `rejoin` opens the tree anew, and gives the next one. MemoryGone if this happens too
+    often; other errors are not caught.
     """
     began = clock()
     lost_at: deque[float] = deque(maxlen=_MOST)
+    make = begin
     while True:
+        counts = Counts()
         try:
+            run = make()
+            counts = run.counts
             result = run.run()
         except MemoryGone as error:
             now = clock()
             if len(lost_at) == _MOST and now - lost_at[0] <= _WITHIN_S:
-                progress.close(run.counts)
+                progress.close(counts)
                 raise _too_often(error) from error
             lost_at.append(now)
-            progress.carry(run.counts)
+            progress.carry(counts)
             progress.warn(f"{error}; joining anew, what is stored stays")
-            run = _next_run(rejoin, progress)
+            make = partial(_rejoin, rejoin, progress)
         else:
             return replace(result, counts=progress.whole(result.counts), elapsed_s=clock() - began)
+
+
+def _rejoin(rejoin: Callable[[], Run], progress: Progress) -> Run:
+    """Give the next run. If there is none, the progress line ends, since no run will end it."""
+    try:
+        return rejoin()
+    except MemoryGone:
+        raise
+    except FscrawlError:
+        progress.close(Counts())
+        raise
 
 
 def _too_often(error: MemoryGone) -> MemoryGone:
     often = f"this has happened {_MOST + 1} times within an hour"
     return MemoryGone(f"{error}; {often}: find out what deletes or restores it, then run the same command again")
-
-
-def _next_run(rejoin: Callable[[], Run], progress: Progress) -> Run:
-    try:
-        return rejoin()
-    except FscrawlError:
-        progress.close(Counts())
-        raise

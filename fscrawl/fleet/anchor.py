@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from fscrawl.errors import MemoryGone, NotATreeError, RecordError
+from fscrawl.errors import FscrawlError, MemoryGone, NotATreeError, RecordError, TreeError
 from fscrawl.storage.layout import LINKS, MACHINERY, TREE_RECORD, WAITED, heartbeat_path
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
@@ -27,6 +27,16 @@ from fscrawl.store import Tree, TreeFiles
 
 _RETRYING = Retrying(1.0)  # there is soon another beat
 _INSTANT_S = 0.02
+
+
+def cause_of(tree: Tree, error: FscrawlError) -> FscrawlError:
+    """Give the reason of an error: a file may be missing because all of `.fscrawl` was deleted or replaced."""
+    if isinstance(error, TreeError) and not error.retry:
+        try:
+            Anchor(tree).check()
+        except FscrawlError as cause:
+            return cause
+    return error
 
 
 class OwnLog(Protocol):
@@ -58,8 +68,8 @@ def _name_of(record: TreeRecord) -> bytes:
 class Anchor:
     """What this machine found when it joined. Called from the thread that beats."""
 
-    def __init__(self, tree: Tree, log: OwnLog, sleep: Callable[[float], None] = time.sleep) -> None:
-        """`log`: the heartbeat log that this machine writes."""
+    def __init__(self, tree: Tree, log: OwnLog | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+        """`log`: the heartbeat log that this machine writes; None if it has none yet."""
         self._files = TreeFiles(tree.root, tree.machine, retrying=_RETRYING)
         self._machinery = tree.record.machinery
         self._log = log
@@ -72,7 +82,7 @@ class Anchor:
         MemoryGone if it is not; NotATreeError if the whole tree is missing, as after an unmount, or if tree.json is
         damaged; another TreeError if the file system fails.
         """
-        return self._is_machinery_ours() and self._is_log_ours()
+        return self._is_machinery_ours() and (self._log is None or self._is_log_ours(self._log))
 
     def _is_machinery_ours(self) -> bool:
         try:
@@ -94,8 +104,8 @@ class Anchor:
         data = self._files.read(TREE_RECORD)
         return None if data is None else TreeRecord.from_json(data)
 
-    def _is_log_ours(self) -> bool:
-        match self._log.sameness(_RETRYING):
+    def _is_log_ours(self, log: OwnLog) -> bool:
+        match log.sameness(_RETRYING):
             case "same":
                 return True
             case "missing":

@@ -30,32 +30,32 @@ def parse_feed_line(line: bytes) -> Found:
     return Found(int(shard), int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
 
-def feed_lines(files: TreeFiles) -> Iterator[Found]:
-    """Read all feeds. Damaged lines are passed by."""
+def feed_lines(files: TreeFiles) -> Iterator[tuple[str, Found]]:
+    """Read all feeds; give each line with the machine that wrote it. Damaged lines are passed by."""
     return _parsed(files, b"")
 
 
 def retries(files: TreeFiles) -> Iterator[Found]:
     """Read all feeds for the failures that a person has asked to try again."""
-    return (found for found in _parsed(files, _RETRY) if found.flags.retry_of)
+    return (found for _, found in _parsed(files, _RETRY) if found.flags.retry_of)
 
 
-def _parsed(files: TreeFiles, word: bytes) -> Iterator[Found]:
+def _parsed(files: TreeFiles, word: bytes) -> Iterator[tuple[str, Found]]:
     """Read the lines that have `word` in them."""
-    for data in _pieces(files):
+    for machine, data in _pieces(files):
         for line in data.split(b"\n") if word in data else ():
             if line and word in line:
                 try:
-                    yield parse_feed_line(line)
+                    yield machine, parse_feed_line(line)
                 except ValueError:  # NULs after a crash of the server, or a line that a killed writer did not finish
                     continue
 
 
-def _pieces(files: TreeFiles) -> Iterator[bytes]:
-    """Read all feeds in pieces of whole lines."""
+def _pieces(files: TreeFiles) -> Iterator[tuple[str, bytes]]:
+    """Read all feeds in pieces of whole lines, each with its machine."""
     names = (feed for name in files.names(FEED) if (feed := feed_of(name)) is not None)
     for machine, segment in sorted(names):
         offset = 0
         while data := files.tail(feed_path(machine, segment), offset):
             offset += len(data)
-            yield data
+            yield machine, data

@@ -3,8 +3,6 @@
 Vocabulary:
   log       a file with one writer that only grows (see `storage.append_log`); or what a machine says about URLs, in
             segments (see `blocks`): `log/<machine>/0.log`, `log/<machine>/1.log`, …
-  feed      a machine's log of URLs, in segments: `<machine>.log`, `<machine>.1.log`, …
-  segment   one file of a feed, of at most 64 MiB and the last flush
 
 Promise: a reader gets a prefix of what the writer wrote, in whole lines.
 """
@@ -16,11 +14,8 @@ from typing import Protocol, TypeVar
 
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
-    FEED,
     LOG,
     MACHINES,
-    feed_of,
-    feed_path,
     heartbeat_path,
     log_directory,
     log_path,
@@ -142,23 +137,3 @@ class Logs:
     def heartbeats_size(self, machine: str) -> int:
         """Give the size of a heartbeat log; 0 if it is missing."""
         return self._files.size(heartbeat_path(machine))
-
-    # -- feeds
-
-    def feed_log(self, segment: int) -> Log:
-        """Open a segment of this machine's feed."""
-        return self._files.log(feed_path(self._files.machine, segment))
-
-    def feeds(self) -> dict[str, int]:
-        """List the feeds: machine → number of its last segment."""
-        last: dict[str, int] = {}
-        for name in self._files.names(FEED):
-            feed = feed_of(name)
-            if feed is not None:
-                machine, segment = feed
-                last[machine] = max(last.get(machine, 0), segment)
-        return last
-
-    def read_feed(self, machine: str, segment: int, offset: int) -> bytes:
-        """Read whole lines of a feed's segment from `offset`, some MiB at most."""
-        return self._files.tail(feed_path(machine, segment), offset)

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.anchor import Anchor
+from fscrawl.fleet.anchor import Anchor, cause_of
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.ending import Ending, held_hash
@@ -220,7 +220,7 @@ class Membership:
 
     def cause_of(self, error: FscrawlError) -> FscrawlError:
         """Give the reason of an error: files may be missing because all of `.fscrawl` was deleted."""
-        return self._heart.cause_of(error) if hasattr(self, "_heart") else error
+        return self._heart.cause_of(error) if hasattr(self, "_heart") else cause_of(self._tree, error)
 
     # -- what the main loop asks
 

@@ -43,14 +43,13 @@ def upgraded(
     if tree.record.format < FORMAT:
         record = upgrade_record(tree.root, tree.machine, tree.record)
         tree = Tree(tree.root, tree.machine, fsync=tree.files.fsync, retrying=tree.files.retrying, record=record)
-    files = tree.files
     mark = f"{tree.record.machinery}\n".encode()
-    if files.read(UPGRADED) == mark or not files.exists(NEXT_TREE_RECORD):
+    if tree.files.read(UPGRADED) == mark or not tree.files.exists(NEXT_TREE_RECORD):
         return tree
     _await_old_machines(tree, dead_after_s, warn, clock, sleep)
-    lines = (found for found in retries(files) if 0 <= found.shard < tree.record.shards)
+    lines = (found for found in retries(tree.files) if 0 <= found.shard < tree.record.shards)
     write_command_log(Tree(tree.root, new_machine_id(), record=tree.record), lines)
-    files.publish(UPGRADED, mark)
+    tree.files.publish(UPGRADED, mark)
     return tree
 
 

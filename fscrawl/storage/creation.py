@@ -26,7 +26,17 @@ from pathlib import Path
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
-from fscrawl.storage.layout import CREATION, MACHINERY, PAGE_ROOMS, README, ROOMS, SEEDS, SETTINGS, TREE_RECORD
+from fscrawl.storage.layout import (
+    CREATION,
+    MACHINERY,
+    MACHINERY_ROOMS,
+    PAGE_ROOMS,
+    README,
+    ROOMS,
+    SEEDS,
+    SETTINGS,
+    TREE_RECORD,
+)
 from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_directory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -68,17 +78,19 @@ def state_of(root: Path) -> str:
 
 
 def wait_for_deletion(root: Path) -> None:
-    """Wait for a while as long as somebody seems to be deleting `.fscrawl`: it is there, and has no tree.json.
+    """Wait for a while as long as somebody seems to be deleting `.fscrawl`: it is there, and parts of it are missing.
 
-    What is made in it meanwhile might be deleted, too.
+    What is made in it meanwhile might be deleted, too. A whole one is looked at twice.
     """
-
-    def is_partial() -> bool:
-        return (root / MACHINERY).exists() and not (root / TREE_RECORD).exists()
-
+    parts = {Path(path).name for path in (*MACHINERY_ROOMS[1:], TREE_RECORD)}
     until = time.monotonic() + _DELETION_TAKES_S
-    while BRIEF(root, is_partial) and time.monotonic() < until:
-        time.sleep(_OTHERS_TAKE_S / 10)
+    was_whole = False
+    while (names := BRIEF.find(root, lambda: os.listdir(root / MACHINERY), None)) is not None:
+        is_whole = parts <= set(names)
+        if (was_whole and is_whole) or time.monotonic() > until:
+            return
+        was_whole = is_whole
+        time.sleep(_OTHERS_TAKE_S / 4)
 
 
 def create(

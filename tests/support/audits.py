@@ -7,9 +7,12 @@ from pathlib import Path
 from fscrawl import store, urls
 from fscrawl.admin.audit import audit
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings, apply, render
-from fscrawl.fleet import feed, heartbeat
-from fscrawl.fleet.leases import Machinery
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.fleet import heartbeat
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.said import Said
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree
 
 SEED = "http://a.example/"
@@ -39,7 +42,8 @@ class Made:
 
     def __init__(self, root, fanout=0, partition="host"):
         self.root = root
-        record = TreeRecord(format=1, crawl="c1", created_at="t", shards=SHARDS, fanout=fanout, partition=partition)
+        self.logs = 0
+        record = TreeRecord(FORMAT, "c1", "t", SHARDS, fanout, partition, new_machinery())
         fixed = [f"fleet.shards={SHARDS}", f"store.fanout={fanout}", f"crawl.partition={partition}"]
         store.create(root, record, render(apply(Settings(), ["crawl.scope=any", *fixed])), f"{SEED}\n")
         self.tree = Tree(root, "m-1-aa")
@@ -74,17 +78,20 @@ class Made:
         with (self.root / f".fscrawl/machines/{machine}.log").open("a") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
-    def feed(self, *found, machine="m-1-aa"):
-        writer = feed.FeedWriter(Machinery(Tree(self.root, machine)))
+    def say(self, *found):
+        """Write URLs into the log of a machine that is not there."""
+        self.logs += 1
+        machine = f"far-{self.logs}-aa"
+        writer = LogWriter(TreeLogs(self.tree), machine)
+        writer.open()
         for url in found:
-            writer.add(feed.Found(urls.shard(urls.host(url), SHARDS), 1, "", url))
+            writer.add(Found(urls.shard(urls.host(url), SHARDS), 1, "", url), own=False)
         writer.flush()
         writer.close()
 
-    def fed(self):
-        """URLs that any machine has written into a feed, with depth and referrer."""
-        reader = feed.FeedReader(Machinery(self.tree), "nobody")
-        return {found.url: (found.depth, found.referrer) for found in reader.read(range(SHARDS))}
+    def said(self):
+        """URLs that are in any log, with depth and referrer."""
+        return {found.url: (found.depth, found.referrer) for _, found in Said(self.tree).found()}
 
     def audit(self, *, repair=False, time=None, settings=SETTINGS, seeds=(SEED,), **more):
         """Audit as a machine of its own."""

@@ -20,6 +20,7 @@ def names(found):
 
 def feed(tree, *lines, machine="h-9-bb", segment=""):
     path = tree.root / ".fscrawl/feed" / f"{machine}{segment}.log"
+    path.parent.mkdir(exist_ok=True)
     with path.open("ab") as file:
         file.writelines(line.encode() + b"\n" for line in lines)
 

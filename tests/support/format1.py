@@ -37,11 +37,13 @@ _COUNTERS = {
 class OldTree:
     """The files of a tree of format 1."""
 
-    def __init__(self, root: Path, seeds: tuple[str, ...] = ("http://a.example/",)) -> None:
+    def __init__(
+        self, root: Path, seeds: tuple[str, ...] = ("http://a.example/",), settings: tuple[str, ...] = ()
+    ) -> None:
         self.root = root
         for room in _ROOMS:
             (root / room).mkdir(parents=True)
-        (root / "crawl.toml").write_text(render(apply(Settings(), list(SETTINGS))))
+        (root / "crawl.toml").write_text(render(apply(Settings(), [*SETTINGS, *settings])))
         (root / "seeds.txt").write_text("".join(f"{seed}\n" for seed in seeds))
         (root / ".fscrawl/README").write_text("Internal files of a crawl by fscrawl.\n")
         (root / ".fscrawl/tree.json").write_text(

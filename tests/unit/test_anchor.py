@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fscrawl.errors import MemoryGone, NotATreeError
-from fscrawl.fleet.anchor import Anchor, must_wait_s, note_waited
+from fscrawl.errors import MemoryGone, NotATreeError, TreeBusyError, TreeError
+from fscrawl.fleet.anchor import Anchor, cause_of, must_wait_s, note_waited
 from fscrawl.storage.layout import heartbeat_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, TreeFiles, create
@@ -210,6 +210,15 @@ def test_a_damaged_record(moored):
     moored.anchor._sleep = moored.slept.append
     with pytest.raises(NotATreeError, match=r"tree\.json: not JSON"):
         moored.anchor.check()
+
+
+def test_the_reason_of_an_error(moored):
+    """A file that is missing before a machine has a log may be missing with all of `.fscrawl`: that is told then."""
+    error, passing = TreeError("a lease cannot be made"), TreeBusyError("not now")
+    assert cause_of(moored.tree, error) is error
+    delete(moored)
+    assert cause_of(moored.tree, passing) is passing
+    assert isinstance(cause_of(moored.tree, error), MemoryGone)
 
 
 # -- a new `.fscrawl` over the pages of an old one

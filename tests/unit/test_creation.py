@@ -244,17 +244,17 @@ def test_made_over_pages(root, path, told):
 
 def test_wait_for_a_deletion(root, monkeypatch):
     """Whoever makes `.fscrawl` again waits until it is deleted to its end, but not for ever."""
-    waits = []
-    monkeypatch.setattr(creation.time, "sleep", waits.append)
-    store.wait_for_deletion(root)
-    create(root, RECORD, "", "")
+    waits, meanwhile = [], []
+    monkeypatch.setattr(creation.time, "sleep", lambda s: (waits.append(s), meanwhile and meanwhile.pop(0)()))
     store.wait_for_deletion(root)
     assert waits == []
-    (root / ".fscrawl/tree.json").unlink()
-    monkeypatch.setattr(creation.time, "sleep", lambda s: (waits.append(s), (root / ".fscrawl").rename(root / "x")))
+    create(root, RECORD, "", "")
     store.wait_for_deletion(root)
-    assert len(waits) == 1
+    assert len(waits) == 1, "a whole one is looked at twice"
+    meanwhile += [(root / ".fscrawl/tree.json").unlink, lambda: None, lambda: (root / ".fscrawl").rename(root / "x")]
+    store.wait_for_deletion(root)
+    assert len(waits) == 4
     (root / "x").rename(root / ".fscrawl")
-    monkeypatch.setattr(creation, "_DELETION_TAKES_S", 0)
+    monkeypatch.setattr(creation, "_DELETION_TAKES_S", -1)
     store.wait_for_deletion(root)
-    assert len(waits) == 1
+    assert len(waits) == 4

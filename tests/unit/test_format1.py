@@ -22,10 +22,6 @@ def files(old):
     return TreeFiles(old.root, "reader")
 
 
-def urls_of(lines):
-    return [found.url for found in lines]
-
-
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -58,11 +54,11 @@ def test_feeds(old, files):
     with (feed / "m-2-bb.log").open("ab") as file:
         file.write(b"\n\0\0\0\n7 1 torn\n7 1 half")
     (feed / "notes.txt").write_text("7 1 k http://a.example/no\n")
-    assert urls_of(feed_lines(files)) == [
-        "http://a.example/1",
-        "http://b.example/",
-        "http://a.example/2",
-        "http://a.example/3",
+    assert [(machine, found.url) for machine, found in feed_lines(files)] == [
+        ("m-1-aa", "http://a.example/1"),
+        ("m-1-aa", "http://b.example/"),
+        ("m-1-aa", "http://a.example/2"),
+        ("m-2-bb", "http://a.example/3"),
     ]
 
 

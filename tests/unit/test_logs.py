@@ -1,4 +1,4 @@
-"""`.fscrawl` on a real directory: logs, feeds, leases."""
+"""`.fscrawl` on a real directory: logs, leases."""
 
 import errno
 import json
@@ -192,7 +192,7 @@ def test_a_peer_is_read_from_the_ends_of_its_log(machinery, root, monkeypatch):
     """Of three weeks of beats a joiner reads some KiB: the hello and the newest beats. So it does when it is behind."""
     log = root / ".fscrawl" / "machines" / "b.log"
     log.write_bytes(b'{"hello":"b","pid":7}\n')
-    beats = b"".join(b'{"beat":%d,"sent":%d,"pages":%d}\n' % (n, n, n) for n in range(20_000))
+    beats = b"".join(b'{"beat":%d,"shards":%d,"pages":%d}\n' % (n, n, n) for n in range(20_000))
     read, pread = [], os.pread
     monkeypatch.setattr(os, "pread", lambda *args: read.append(pread(*args)) or read[-1])
     peer = Peer("b", 0.0)
@@ -200,14 +200,14 @@ def test_a_peer_is_read_from_the_ends_of_its_log(machinery, root, monkeypatch):
         with log.open("ab") as file:
             file.write(beats)
         assert peer.read(machinery, 5.0 * times) > 100
-        assert (peer.greeting.pid, peer.sent, peer.grown_at) == (7, 19_999, 5.0 * times)
+        assert (peer.greeting.pid, peer.last().shards, peer.grown_at) == (7, 19_999, 5.0 * times)
         assert [beat.number for beat in peer.beats] == [19_998, 19_999]
         assert (peer.offset, peer.unreadable) == (log.stat().st_size, 0)
         assert sum(map(len, read)) <= times * 20 * 1024
     with log.open("ab") as file:
-        file.write(b'{"bye":true,"clean":true}\n')
+        file.write(b'{"bye":true,"finished":true}\n')
     assert peer.read(machinery, 15.0) == 1
-    assert peer.bye.clean
+    assert peer.bye.finished
 
 
 def test_heartbeats(machinery, make):
@@ -226,25 +226,6 @@ def test_strange_machines(machinery, root):
     for name in (".hidden.log", "a.txt", "b.log~", "log"):
         write(root / ".fscrawl" / "machines" / name, b"")
     assert machinery.machines() == []
-
-
-def test_feeds(machinery, make):
-    """A feed is a row of segments; the listing gives the last of each machine's."""
-    for segment in (0, 1, 10):
-        log = machinery.feed_log(segment)
-        log.append(b"%d\n" % segment)
-        log.close()
-    other = make("other")
-    other.feed_log(0).close()
-    assert other.feeds() == {"m-1-aa": 10, "other": 0}
-    assert [other.read_feed("m-1-aa", segment, 0) for segment in (0, 1, 2, 10)] == [b"0\n", b"1\n", b"", b"10\n"]
-
-
-def test_strange_feeds(machinery, root):
-    """Names that are no segments are no feeds."""
-    for name in (".log", ".a.log.swp", "a.txt", "a.b.log", "a.1.2.log", "a.-1.log", "README"):
-        write(root / ".fscrawl" / "feed" / name, b"")
-    assert machinery.feeds() == {}
 
 
 # -- leases
@@ -320,9 +301,9 @@ def test_no_answer_is_no_no(machinery, monkeypatch):
 
 def test_no_directories(machinery, root):
     """Where the machinery was deleted there is nothing to list, and claiming says that it is gone."""
-    for name in ("machines", "feed", "leases"):
+    for name in ("machines", "log", "leases"):
         (root / ".fscrawl" / name).rmdir()
-    assert (machinery.machines(), machinery.feeds(), machinery.leases()) == ([], {}, [])
+    assert (machinery.machines(), machinery.leases()) == ([], [])
     assert not machinery.has_lease(3, 1)
     with pytest.raises(TreeError, match="it is not there"):
         machinery.claim_lease(3, 1, "m")

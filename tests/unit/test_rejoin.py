@@ -51,7 +51,7 @@ class Command:
         return self.rest.pop(0)
 
     def run(self):
-        return run_until_over(self.first, self.rejoin, self.progress, self.clock)
+        return run_until_over(lambda: self.first, self.rejoin, self.progress, self.clock)
 
     @property
     def events(self):
@@ -95,6 +95,22 @@ def test_seldom():
     """Once in a while it may happen for ever."""
     command = Command(*[GONE] * 20, None, takes_s=721)
     assert command.run().counts.pages == sum(range(10, 31))
+
+
+def test_lost_before_a_run_begins():
+    """It may also be lost while the next run is made."""
+    command = Command(GONE, None)
+    runs = iter([GONE, command.rest[0]])
+
+    def rejoin():
+        run = next(runs)
+        if run is GONE:
+            raise GONE
+        return run
+
+    command.rejoin = rejoin
+    assert command.run().counts.pages == 10 + 11
+    assert len(command.warnings) == 2
 
 
 def test_other_errors():

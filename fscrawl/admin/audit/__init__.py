@@ -4,10 +4,10 @@ Vocabulary:
   kind       a kind of problem; `report.KINDS` lists them all
   finding    one problem that was found; `path`: the file, relative to the root
   orphan     a body without a record: a machine was killed between writing the two
-  waiting    a URL that is in a feed or a seed, and neither stored nor failed: the next crawl fetches it
+  waiting    a URL that is in a log or a seed, and neither stored nor failed: the next crawl fetches it
   lost       a URL within scope and depth that a stored page links to, and that is neither stored, failed nor waiting:
              only `crawl --reseed` would find it
-  put back   written into a feed of the audit, so that the URL is fetched (again)
+  put back   written into a log of the audit, so that the URL is fetched (again)
   doubtful   a machine that has not said goodbye, and whose process cannot be seen from here. If its log does not grow
              within `dead_after` seconds, it is dead
 
@@ -28,6 +28,7 @@ from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.upgrade import check_format
 from fscrawl.store import Tree
 
 __all__ = ["EXAMPLES", "KINDS", "Report", "audit"]
@@ -44,11 +45,13 @@ def audit(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read.
+    """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read, or is of format 1 then.
 
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `bar`: show a
     progress bar on standard error.
     """
+    if repair:
+        check_format(tree)
     dead_after_s, shards = settings.fleet.dead_after, tree.record.shards
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, bar=bar, sleep=sleep) as scanner:

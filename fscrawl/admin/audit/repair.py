@@ -1,4 +1,4 @@
-"""Repairs what a scan has found. First it puts URLs back into a feed, then it removes the wrong files."""
+"""Repairs what a scan has found. First it writes URLs into a log, then it removes the wrong files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner, fingerprint
 from fscrawl.fleet.command_log import write_command_log
-from fscrawl.fleet.feed import FeedReader
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.lines import Found
+from fscrawl.fleet.said import Said
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.layout import HTMLS, LINKS, probe_path
 from fscrawl.storage.probe_directory import ProbeDirectory
@@ -108,11 +108,11 @@ class Repair:
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
     def _search(self) -> Iterator[tuple[str, int, str]]:
-        """Look for the URLs of keys. URLs in feeds and seeds wait already; others may be in link files."""
+        """Look for the URLs of keys. URLs in logs and seeds wait already; others may be in link files."""
         wanted = self._unknown
         if wanted:
             wanted.difference_update(map(fingerprint, self._scanner.seeds))
-            for found in FeedReader(self._machinery, self._tree.machine).read(range(self._tree.record.shards)):
+            for _, found in Said(self._tree).found():
                 wanted.discard(fingerprint(found.url))
         for record in self._scanner.records() if wanted else ():
             for url in record.links:

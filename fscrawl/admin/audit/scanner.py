@@ -16,8 +16,7 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.feed import FeedReader
-from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.said import Said
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.atomic import temporary_owner
@@ -76,7 +75,7 @@ class Scanner:
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
         self._scope = Scope(settings.crawl, seeds)
-        self._feeds = FeedReader(Logs(tree), tree.machine)
+        self._said = Said(tree)
         self._done = SeenSet()  # stored or failed
         self._waiting = SeenSet()
         self._lost = SeenSet()
@@ -144,9 +143,8 @@ class Scanner:
         return files
 
     def _learn_waiting(self) -> None:
-        """Read the seeds and the new lines of feeds."""
-        everywhere = range(self._tree.record.shards)
-        for source in (self.seeds, (found.url for found in self._feeds.read(everywhere))):
+        """Read the seeds, and what machines have found."""
+        for source in (self.seeds, (found.url for _, found in self._said.found())):
             for url in source:
                 number = fingerprint(url)
                 if number not in self._done:
@@ -284,8 +282,11 @@ class Scanner:
             self.report.notes.append(
                 f"temporary files of machines that may be alive: {self.doubtful}; --repair finds out"
             )
-        if self._feeds.unreadable:
-            self.report.notes.append(f"feed lines that cannot be read: {self._feeds.unreadable}; they do no harm")
+        damaged = sorted(self._said.cut - self._liveness.live)  # a live machine may be writing
+        if damaged:
+            self.report.notes.append(
+                f"logs that are damaged or cut: {', '.join(damaged)}; the next crawl reads the records instead"
+            )
 
 
 def fingerprint(url: str) -> int:

@@ -2,7 +2,7 @@
 
 Vocabulary:
   asked      what the user entered: a URL, or the 24 digits of a key
-  line       a URL's line in a feed: who discovered it, at which depth, on which page; or its line in `seeds.txt`
+  line       a URL's line in a log: who discovered it, at which depth, on which page; or its line in `seeds.txt`
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
   waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
 
@@ -12,14 +12,14 @@ Promise: it only reads. It says so if the stored data cannot tell. It reads only
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError
-from fscrawl.fleet.feed import Found, parse_line
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.said import Said
 from fscrawl.frontier.flags import format_flags
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
@@ -61,7 +61,7 @@ class _Inquiry:
             return it
         self._read_files()
         if it.url is None:
-            it.reasons.append(Reason("unknown-key", "no file, no line of a feed and no seed has this key"))
+            it.reasons.append(Reason("unknown-key", "no file, no line of a log and no seed has this key"))
             return it
         if all_inlinks:
             it.inlinks = sorted(inlinks(self._tree, it.url, bar=bar))
@@ -92,7 +92,7 @@ class _Inquiry:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
     def _find_url(self) -> None:
-        """Find the URL of a key: a file name gives the host, and a feed or the seeds have the URL."""
+        """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
         it = self._it
         for room in PAGE_ROOMS[1:]:
             it.host = host_of(self._tree, it.key, room) or it.host
@@ -167,21 +167,15 @@ class _Inquiry:
         if url in self._seeds:
             yield Line("", 0, "")
         count = 0
-        for machine, found in self._matching(f" {url}".encode()):
+        for machine, found in self._matching():
             if found.url == url and count < _MOST_LINES:
                 count += 1
                 flags = format_flags(found.flags)
                 yield Line(machine, found.depth, found.referrer, flags, self._url_of(found.referrer))
 
-    def _matching(self, part: bytes = b"") -> Iterator[tuple[str, Found]]:
-        """Give the lines of all feeds that contain `part`, each with its machine."""
-        for machine, last in sorted(self._machinery.feeds().items()):
-            for segment in range(last + 1):
-                offset = 0
-                while data := self._machinery.read_feed(machine, segment, offset):
-                    offset += len(data)
-                    if part in data:  # to look for it in the whole is a hundred times as fast as line by line
-                        yield from ((machine, found) for found in _parse(data, part))
+    def _matching(self) -> Iterator[tuple[str, Found]]:
+        """Give what machines have found in the URL's shard, each with its machine; in all, if the URL is not known."""
+        return Said(self._tree).found(None if self._it.url is None else {self._it.shard})
 
     # -- who has it
 
@@ -191,10 +185,3 @@ class _Inquiry:
         if epochs:
             it.holder = self._machinery.lease(it.shard, max(epochs)).holder
             it.holder_state = states.get(it.holder, "dead")
-
-
-def _parse(data: bytes, part: bytes) -> Iterator[Found]:
-    for line in data.split(b"\n"):
-        if part in line:
-            with contextlib.suppress(ValueError):  # it is damaged; machines skip it, too
-                yield parse_line(line)

@@ -19,7 +19,7 @@ class Reason(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A URL's line in the feed of `machine` ("" for `seeds.txt`). `found_on`: URL of the page with key `referrer`."""
+    """A URL's line in the log of `machine` ("" for `seeds.txt`). `found_on`: URL of the page with key `referrer`."""
 
     machine: str
     depth: int

@@ -150,7 +150,7 @@ class Why:
         it, root = self._it, self._tree.root
         if it.inlinks is None:
             more = "--inlinks reads all link files, and also finds links that are not followed"
-            return Reason("not-discovered", "no machine has discovered it: it has no line in a feed", more)
+            return Reason("not-discovered", "no machine has discovered it: it has no line in a log", more)
         followed = [link for link in it.inlinks if link.how != "nofollow"]
         if not it.inlinks:
             url = shlex.quote(it.url or "")  # the user may paste it, and it may contain a quote
@@ -160,7 +160,7 @@ class Why:
             return Reason("nofollow", "all links to it are marked nofollow, and such links are not followed")
         return Reason(
             "not-fed",
-            "pages link to it, but no feed has it",
+            "pages link to it, but no log has it",
             f"if no line above says why:  fscrawl audit --root {root}",
         )
 

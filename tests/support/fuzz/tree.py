@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections import Counter
@@ -10,7 +11,7 @@ from fscrawl import urls
 from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
 from fscrawl.fleet.beat import Beat, line_of, parse_line, parse_lines
-from fscrawl.fleet.feed import FeedReader, FeedWriter
+from fscrawl.fleet.format1 import parse_feed_line
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.frontier.flags import parse_flags
@@ -54,29 +55,24 @@ class _Shared:
         self._log = log[: log.rfind(b"\n") + 1]
         self._piece = piece
 
-    def feeds(self) -> dict[str, int]:
-        return {"b": 0}
-
     def machines(self) -> list[str]:
         return ["b"]
 
-    def read_feed(self, _machine: str, _segment: int, offset: int) -> bytes:
+    def _read(self, offset: int) -> bytes:
         data = self._log[offset : offset + self._piece]
         end = data.rfind(b"\n") + 1
         return data[:end] if end else self._log[offset : self._log.find(b"\n", offset) + 1]
 
     def read_newest_heartbeats(self, machine: str, offset: int) -> tuple[bytes, int]:
-        data = self.read_feed(machine, 0, offset)
+        data = self._read(offset)
         return data, offset + len(data)
 
 
 def _feed(data: bytes) -> None:
-    shared = _Shared(data[1:], 1 << 20 if data[:1] > b"\x7f" else 100)
-    reader = FeedReader(shared, "me")
-    found = list(reader.read(range(256), ("b",)))
-    assert reader.consumed == len(shared._log)
-    assert len(found) + reader.unreadable <= shared._log.count(b"\n")
-    assert list(reader.read_again(range(256), FeedWriter(shared))) == found
+    found = []
+    for line in data.split(b"\n"):
+        with contextlib.suppress(ValueError):
+            found.append(parse_feed_line(line))
     queue, scratch = Queue(), Scratch()
     for each in found:
         queue.push(each.depth, each.referrer, each.url, each.flags)

@@ -15,7 +15,7 @@ from fscrawl.storage.records import PageRecord
 from tests.support.power.disk import Survivors
 from tests.support.power.history import PAGE_FILE, History
 
-ROOMS = ("htmls", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/feed", ".fscrawl/robots")
+ROOMS = ("htmls", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/log", ".fscrawl/robots")
 MADE = ("crawl.toml", "seeds.txt", ".fscrawl/README", ".fscrawl/tree.json")
 
 

@@ -92,7 +92,7 @@ def test_damage(any_made, damage, found, put_back):
     assert made.files() == before  # a look changes nothing
     report = made.audit(repair=True)
     assert report.found == report.mended == found
-    assert set(made.fed()) == put_back
+    assert set(made.said()) == put_back
     assert report.put_back == len(put_back)
     again = made.audit()
     assert again.found == {}
@@ -105,7 +105,7 @@ def test_what_is_put_back_keeps_its_place(made):
     torn_record(made)
     missing_body(made)
     made.audit(repair=True)
-    assert made.fed() == {ONE: (1, urls.key(SEED)), TWO: (1, urls.key(SEED))}
+    assert made.said() == {ONE: (1, urls.key(SEED)), TWO: (1, urls.key(SEED))}
 
 
 def test_torn_seed_is_not_searched(made):
@@ -118,7 +118,7 @@ def test_torn_seed_is_not_searched(made):
 
 def test_torn_record_of_a_fed_url(made):
     """A torn record whose URL is in a feed is removed, and the line that is there is enough."""
-    made.feed(ONE)
+    made.say(ONE)
     torn_head(made)
     report = made.audit(repair=True)
     assert (report.ok, report.put_back) == (True, 0)
@@ -190,7 +190,7 @@ def test_strays(made):
         "links/a.example/x.html",
         "errs/a.example/a.json",
         ".fscrawl/robots/x",
-        ".fscrawl/feed/f",
+        ".fscrawl/terms/f",
     ]
     for stray in strays:
         (made.root / stray).write_bytes(b"")

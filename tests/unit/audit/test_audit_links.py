@@ -1,4 +1,4 @@
-"""An audit looks for linked URLs that nothing is known of, and its repair feeds them."""
+"""An audit looks for linked URLs that nothing is known of, and its repair puts them back."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 
 from fscrawl.admin.audit import scanner
 from fscrawl.config.settings import CrawlSettings, Settings
+from fscrawl.fleet import command_log
 from tests.support.audits import BAD, MOVED, ONE, SEED, TWO
 
 
@@ -35,7 +36,7 @@ def test_lost_urls(made, links, crawl, found):
 def test_waiting_urls(made):
     """A linked URL that is in a feed or among the seeds waits, and is not lost."""
     made.page(TWO, ("http://a.example/fed", "http://a.example/seed"))
-    made.feed("http://a.example/fed", ONE)
+    made.say("http://a.example/fed", ONE)
     report = made.audit(seeds=[SEED, "http://a.example/seed"])
     assert (report.found, report.waiting) == ({}, 2)
 
@@ -55,20 +56,20 @@ def test_navigation_is_looked_up_once(made, monkeypatch):
     assert asked.count(ONE) > 1
 
 
-def test_unreadable_lines_of_feeds(made):
-    """A line that a killed machine left half-written is noted, and is nothing wrong."""
-    (made.root / ".fscrawl/feed/m-1-aa.log").write_bytes(b"\0\0\0\n")
+def test_a_damaged_log(made):
+    """A log that cannot be read is noted with its machine, and is nothing wrong with the pages."""
+    made.say("http://a.example/one/more", "http://a.example/and/more")
+    (path,) = (made.root / ".fscrawl/log").glob("*/0.log")
+    path.write_bytes(path.read_bytes().replace(b"\nB ", b"\n\0 "))
     report = made.audit()
     assert report.ok
-    assert any("feed lines" in note for note in report.notes)
+    assert any("damaged or cut: far-1-aa;" in note for note in report.notes)
 
 
-def test_many_urls_are_fed_in_pieces(made, monkeypatch):
-    """However many URLs are put back, the feed is written now and then."""
-    from fscrawl.admin.audit import repair
-
-    monkeypatch.setattr(repair, "_FLUSH_EVERY", 3)
+def test_many_urls_are_written_in_pieces(made, monkeypatch):
+    """However many URLs are put back, the log is written now and then."""
+    monkeypatch.setattr(command_log, "_FLUSH_EVERY_BYTES", 100)
     new = [f"http://a.example/new{number}" for number in range(10)]
     made.page(TWO, new)
     assert made.audit(repair=True).put_back == 10
-    assert set(made.fed()) == set(new)
+    assert set(made.said()) == set(new)

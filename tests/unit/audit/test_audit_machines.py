@@ -186,7 +186,7 @@ def test_what_a_live_machine_writes_meanwhile(made):
     orphan(made)
 
     def write():
-        made.feed(fed)
+        made.say(fed)
         made.page(stored, ())
         made.fail(failed)
         made.page("http://a.example/orphan", (), body=b"nobody's")
@@ -261,7 +261,7 @@ def test_hiccups_of_the_file_system(made, monkeypatch):
 
 
 def test_log_of_a_repair(made):
-    """Whoever reads the log of a repair finds a machine that has left, and that sent what its feed holds."""
+    """Whoever reads the log of a repair finds a machine that has left, and that names the end of its log."""
     lost(made)
     before = {path.name for path in (made.root / ".fscrawl/machines").iterdir()}
     made.audit(repair=True)
@@ -269,7 +269,7 @@ def test_log_of_a_repair(made):
     hello, bye = map(json.loads, path.read_text().splitlines())
     assert hello["hello"] == path.stem
     assert bye["bye"]
-    assert bye["sent"] == (made.root / f".fscrawl/feed/{path.name}").stat().st_size
+    assert bye["log"] == [0, (made.root / f".fscrawl/log/{path.stem}/0.log").stat().st_size]
 
 
 def test_removal_that_fails(made, monkeypatch):
