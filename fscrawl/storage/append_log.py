@@ -13,7 +13,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from fscrawl.storage.atomic import close_read, sync_directory, write_all
+from fscrawl.storage.atomic import close_read, sync, sync_directory, write_all
 from fscrawl.storage.retrying import BRIEF, Retrying
 
 _READ_BYTES = 4 * 1024 * 1024
@@ -54,7 +54,7 @@ class Log:
             data = b"\n" + data
         try:
             write_all(descriptor, data)
-            os.fsync(descriptor)
+            sync(descriptor)
         except OSError:
             self.close()
             raise

@@ -134,11 +134,23 @@ def _is_directory(path: str) -> bool:
         return False
 
 
+def sync(descriptor: int) -> None:
+    """Make what was written to an open file visible to others, and outlive a power loss. Raises OSError.
+
+    If sshfs connects anew just before the call, the server does not know the handle and says ENOENT. That is a stale
+    handle, not a missing file, which no open file can be.
+    """
+    try:
+        os.fsync(descriptor)
+    except FileNotFoundError as error:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE)) from error
+
+
 def sync_directory(path: str) -> None:
     """Make the names in a directory outlive a power loss. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # some file systems need no such call
             raise
@@ -166,7 +178,7 @@ def _write(temporary: str, data: bytes, *, fsync: bool, root: Access | None = No
             share_file(descriptor, root)
         write_all(descriptor, data)
         if fsync:
-            os.fsync(descriptor)
+            sync(descriptor)
     finally:
         os.close(descriptor)  # a full disk may show only here
     if os.stat(temporary).st_size != len(data):
