@@ -15,7 +15,7 @@ from fscrawl.storage.layout import FEED, MACHINES, feed_of, feed_path, heartbeat
 from fscrawl.store import Tree
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-_NEWEST_BYTES = 1 << 14  # some dozens of beats: who is behind needs only the last two
+_NEWEST_BYTES = 1 << 12  # several beats; who is behind needs only the last two
 
 
 class Logs:
