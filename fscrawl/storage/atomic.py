@@ -115,23 +115,29 @@ def claim(
 def make_directory(path: str) -> bool:
     """Make a directory if it is not there; tell whether this call did. Raises OSError.
 
-    sshfs says EPERM if another machine has made it.
+    sshfs says EPERM if another machine has made it. On GlusterFS it may be there already and not be found yet; that is
+    an error that may pass.
     """
     try:
         os.mkdir(path)
     except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.EPERM) or not _is_directory(path):
+        if error.errno not in (errno.EEXIST, errno.EPERM):
+            raise
+        is_directory = _is_directory(path)
+        if is_directory is None and error.errno == errno.EEXIST:
+            raise OSError(errno.EBUSY, "another machine is making it") from error
+        if not is_directory:
             raise
         return False
     return True
 
 
-def _is_directory(path: str) -> bool:
-    """Do what os.path.isdir does, but raise faults that may pass."""
+def _is_directory(path: str) -> bool | None:
+    """Do what os.path.isdir does, but raise faults that may pass. None: there is nothing."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
-        return False
+        return None
 
 
 def sync(descriptor: int) -> None:
