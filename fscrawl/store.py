@@ -230,6 +230,8 @@ class Tree:
 
     def _make_host(self, room: str, host: str, key: str) -> None:
         """Make a host's directory, but never the room's: if that is missing, the share is gone."""
-        self.files.make_directory(f"{room}/{host}")
+        by_url = self.record.partition == "url"  # then many machines may meet a new host at once
+        make = self.files.make_directory_alone if by_url else self.files.make_directory
+        make(f"{room}/{host}")
         if self.record.fanout:
-            self.files.make_directory(page_directory(room, host, key, self.record.fanout))
+            make(page_directory(room, host, key, self.record.fanout))

@@ -187,7 +187,7 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def site(name: str) -> str:
     """Return the registrable domain of a host name, or the name itself if it has none (an address, a public suffix).
 

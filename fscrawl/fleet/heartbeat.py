@@ -14,7 +14,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -247,6 +247,9 @@ class Heartbeat:
 _NO_COUNTERS = Beat()
 
 
+_NO_TABLE: Mapping[str, float] = {}
+
+
 class HeartbeatLogs(Protocol):
     """The part of the tree that a peer is read from (`logs.Logs` has it)."""
 
@@ -262,7 +265,7 @@ class Peer:
     grown_at     when the log was last seen to grow, by the clock of this machine
     looked_at    when this machine last looked whether it has grown
     greeting     its hello
-    beats        the last two
+    beats        the last two; those that `read` has read are without tables of slow and failing hosts
     gone         its process is known to have ended
     unreadable   lines that are none
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
@@ -286,10 +289,12 @@ class Peer:
         """
         data, end = logs.read_newest_heartbeats(self.machine, self.offset)
         if end > len(data) and not self.offset:
-            self.take(logs.read_heartbeats(self.machine, 0, _HELLO_BYTES))
+            beginning = logs.read_heartbeats(self.machine, 0, _HELLO_BYTES).split(b"\n")
+            self.take(b"\n".join(line for line in beginning if b'"hello"' in line))
         if end > self.offset:
             self.offset, self.grown_at = end, now
         self.take(data)
+        self.beats = [replace(beat, slow=_NO_TABLE, failing=_NO_TABLE) for beat in self.beats]  # half of their memory
         return data.count(b"\n")
 
     def take(self, data: bytes) -> None:

@@ -30,6 +30,7 @@ from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
 from fscrawl.politeness.pace import Pace
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
+_ALWAYS = float("inf")  # open: nobody asks for its robots.txt
 _COUNT = struct.Struct("=I")
 _ROW = struct.Struct("=QId?BB")  # site, pages, opened_at, is_open, robots_attempt, given_up; and the pace
 
@@ -68,7 +69,7 @@ class Host:
         self.pace = Pace()
         self.given_up = ""  # the class of its failures, once it is given up
         self.is_open = is_open
-        self.opened_at = float("inf") if is_open else 0.0
+        self.opened_at = _ALWAYS if is_open else 0.0
         self.robots_attempt = 1
         self.pages = 0  # stored; those of earlier runs are counted only if `max_pages_per_host` is set
 

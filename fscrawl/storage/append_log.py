@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from typing import Literal
 
-from fscrawl.storage.atomic import close_read, sync_directory, write_all
+from fscrawl.storage.atomic import close_read, sync, sync_directory, write_all
 from fscrawl.storage.retrying import BRIEF, Retrying
 
 _Sameness = Literal["same", "other", "missing"]
@@ -62,7 +62,7 @@ class Log:
             data = b"\n" + data
         try:
             write_all(descriptor, data)
-            os.fsync(descriptor)
+            sync(descriptor)
         except OSError:
             self.close()
             raise

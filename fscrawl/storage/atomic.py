@@ -154,30 +154,48 @@ def claim(
 def make_directory(path: str) -> bool:
     """Make a directory if it is not there; tell whether this call did. Raises OSError.
 
-    sshfs says EPERM if another machine has made it.
+    sshfs says EPERM if another machine has made it. On GlusterFS it may be there already and not be found yet; that is
+    an error that may pass.
     """
     try:
         os.mkdir(path)
     except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.EPERM) or not _is_directory(path):
+        if error.errno not in (errno.EEXIST, errno.EPERM):
+            raise
+        is_directory = _is_directory(path)
+        if is_directory is None and error.errno == errno.EEXIST:
+            raise OSError(errno.EBUSY, "another machine is making it") from error
+        if not is_directory:
             raise
         return False
     return True
 
 
-def _is_directory(path: str) -> bool:
-    """Do what os.path.isdir does, but raise faults that may pass."""
+def _is_directory(path: str) -> bool | None:
+    """Do what os.path.isdir does, but raise faults that may pass. None: there is nothing."""
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
-        return False
+        return None
+
+
+def sync(descriptor: int) -> None:
+    """Make what was written to an open file visible to others, and outlive a power loss. Raises OSError.
+
+    If sshfs connects anew just before the call, the server does not know the handle and says ENOENT. That is a stale
+    handle, not a missing file, which no open file can be.
+    """
+    try:
+        os.fsync(descriptor)
+    except FileNotFoundError as error:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE)) from error
 
 
 def sync_directory(path: str) -> None:
     """Make the names in a directory outlive a power loss. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):  # some file systems need no such call
             raise
@@ -205,7 +223,7 @@ def _write(temporary: str, data: bytes, *, fsync: bool, root: Access | None = No
             share_file(descriptor, root)
         write_all(descriptor, data)
         if fsync:
-            os.fsync(descriptor)
+            sync(descriptor)
     finally:
         os.close(descriptor)  # a full disk may show only here
     if os.stat(temporary).st_size != len(data):

@@ -10,6 +10,7 @@ is raised here is a TreeError with the path and the advice.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -29,12 +30,14 @@ from fscrawl.storage.atomic import (
     translated,
     write_all,
 )
-from fscrawl.storage.layout import TORN
+from fscrawl.storage.layout import TORN, making_path
 from fscrawl.storage.permissions import Access, access_of
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 _INSTANT_S = 0.02
+_REFUSALS = 3  # of a name that is not there: nobody takes it and gives it back so often at the same moment
+_OTHERS_TAKE_S = 2.0  # to make a directory
 
 
 class TreeFiles:
@@ -179,15 +182,7 @@ class TreeFiles:
         Such a file has one owner only if O_EXCL works. Where it does not, every name is free.
         """
         path = f"{self._prefix}{path}"
-
-        def make_once() -> bool:
-            try:
-                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
-            except FileExistsError:
-                return False
-            return True
-
-        return self.retrying(path, make_once)
+        return self.retrying(path, lambda: _take_name(path))
 
     def append_line(self, path: str, data: bytes) -> None:
         """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""
@@ -211,6 +206,21 @@ class TreeFiles:
 
         self.retrying(path, make_once)
 
+    def make_directory_alone(self, path: str) -> None:
+        """Make a directory that other machines may be making at this moment: one makes it, the others wait for it.
+
+        Replicated GlusterFS leaves a directory broken if several clients make it at once. A machine that is killed
+        meanwhile leaves the file that it has taken; then the others wait for a while, and make the directory.
+        """
+        making = making_path(path)
+        until = time.monotonic() + (0.0 if self.take_name(making) else _OTHERS_TAKE_S)
+        while time.monotonic() < until:
+            if not self.exists(making):  # the directory itself may be there on one replica only
+                return
+            time.sleep(_INSTANT_S)
+        self.make_directory(path)
+        self.remove(making)
+
     def remove(self, path: str) -> None:
         """Remove a file; it may be missing."""
         remove(f"{self._prefix}{path}", self.retrying)
@@ -219,6 +229,27 @@ class TreeFiles:
         """Rename a page's file to `<name>.torn`, so that it counts as no page any more; it may be missing."""
         path = f"{self._prefix}{path}"
         self.retrying.find(path, lambda: os.rename(path, path + TORN), None)
+
+
+def _take_name(path: str) -> bool:
+    """Make an empty file; tell whether the name was free.
+
+    sshfs says EPERM if another machine has the name; by now that machine may have given it back.
+    """
+    refusals = 0
+    while True:
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+        except FileExistsError:
+            return False
+        except PermissionError as error:
+            if error.errno == errno.EPERM and os.path.exists(path):
+                return False
+            refusals += 1
+            if error.errno != errno.EPERM or refusals == _REFUSALS:
+                raise
+        else:
+            return True
 
 
 def _scan(path: str) -> list[tuple[str, str]]:

@@ -60,6 +60,7 @@ FILE_PATTERNS = {
     ROBOTS: re.compile(r"[^.].*\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
+_HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
@@ -227,6 +228,18 @@ def term_path(digest: str) -> str:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
+
+
+def making_path(directory: str) -> str:
+    """Give the file that a machine takes while it makes a directory that others may be making, too.
+
+    It is called like a temporary of nobody, so readers ignore it.
+
+    >>> making_path("htmls/a.example")
+    'htmls/.a.example.making.0-0.tmp'
+    """
+    parent, _, name = directory.rpartition("/")
+    return f"{parent}/.{name[:_HOST_BEGINS]}.making.0-0.tmp"
 
 
 def probe_path(machine: str) -> str:

@@ -30,7 +30,7 @@ FILES = {
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
-    "fscrawl.frontier.queue": "a scratch file on the local disk",
+    "fscrawl.frontier.scratch": "scratch files on the local disk",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.util.memory": "/proc: how much memory this process has",
 }

@@ -105,15 +105,18 @@ def test_constant_number_pending(make_frontier, monkeypatch):
     monkeypatch.setattr(hosts, "_MEMORY_BYTES", 5_000)
     frontier = make_frontier("politeness.delay=0", scratch=Scratch(segment_bytes=10_000))
     frontier.scheduler.paused = frozenset(f"{n}.slow.example" for n in range(10))
-    fill(frontier, *(f"http://{n % 10}.slow.example/{n}" for n in range(100)))
     sizes = []
     for number in range(6000):
+        if number % 10 == 0:
+            frontier.add(f"http://{number // 10 % 10}.slow.example/{number}", 0, "")
         frontier.add(f"http://{number % 7}.example/{number}", 0, "")
         if number >= 500:
             frontier.finish(frontier.take(0), 0)
         sizes.append(frontier._hosts._scratch.size)
-    assert frontier.pending == 600
-    assert max(sizes) < 2 * (600 * 30 + 10_000)
+    assert frontier.pending == 500 + 600
+    assert max(sizes) < 2 * (1100 * 30 + 10_000) < 6600 * 25
+    frontier.scheduler.paused = frozenset()
+    assert len(drain(frontier)) == 1100
 
 
 def test_forgotten_urls_leave_the_disk(make_frontier, monkeypatch):

@@ -242,13 +242,13 @@ def test_what_is_forgotten_is_read_from_the_tree(tree, monkeypatch):
 
 
 def test_small_rules_of_many_hosts_are_remembered(tree, monkeypatch):
-    """The rules of 5,000 hosts that forbid nothing take a small part of the memory for rules: none is read twice."""
+    """The rules of 2,000 hosts that forbid nothing take a small part of the memory for rules: none is read twice."""
     stored = []
     monkeypatch.setattr(tree, "robots", lambda host: stored.append(host) or RobotsRecord(URL, NOW, 200, ""))
     cache = RobotsCache(tree, Host(), "fscrawl/1")
-    for task in hosts(5000) * 2:
+    for task in hosts(2000) * 2:
         cache.rules_for(task.host, task.url)
-    assert len(stored) == 5000
+    assert len(stored) == 2000
     assert cache._known.weight < module._KEPT_BYTES / 10
 
 

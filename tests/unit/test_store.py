@@ -265,6 +265,23 @@ def test_temporaries_are_named_as_documented(tree, monkeypatch):
     assert len(set(seen)) == 2
 
 
+def test_directory_that_is_not_found_yet(tmp_path, monkeypatch):
+    """A directory that another machine is just making may be taken and not be found: it is waited for."""
+    create(tmp_path / "root", RECORD, "", "")
+    tree, real, late = Tree(tmp_path / "root", "m"), os.stat, [1, 1]
+
+    def stat(path, *args, **options):
+        if late and str(path).endswith("links/a.example"):
+            late.pop()
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(path, *args, **options)
+
+    (tmp_path / "root/links/a.example").mkdir()
+    monkeypatch.setattr(os, "stat", stat)
+    tree.files.make_directory("links/a.example")
+    assert not late
+
+
 def test_directory_that_another_machine_made(tmp_path, monkeypatch):
     """A directory that another machine has made is there, also where EPERM says so; elsewhere that is a fault."""
     create(tmp_path / "root", RECORD, "", "")

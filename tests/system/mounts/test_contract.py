@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import threading
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import claim, publish
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF
@@ -25,7 +28,8 @@ pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("share"), on(SSH
 globals().update({name: test for name, test in vars(suite).items() if name.startswith("test_")})
 tree = suite.tree  # the fixture
 
-MOUNTS, WRITERS, RACES = 4, 16, 10
+MOUNTS, WRITERS, RACES, HOSTS = 4, 16, 10, 20
+FOUND_S = 5.0
 
 
 @pytest.fixture
@@ -76,17 +80,21 @@ def test_machines_that_make_a_tree_at_once_make_one(directories: list[Path]) -> 
 
 
 def test_machines_that_meet_a_new_host_at_once_all_store(directories: list[Path]) -> None:
-    """Machines that store the first pages of a host at once, some of them the same page, all succeed."""
-    create(directories[0] / "root", RECORD, "", "")
+    """Machines that store the first pages of a host at once, some of them the same page, all succeed.
+
+    Only URLs that are divided among machines make them meet so. On GlusterFS, 10 of 200 directories were broken for
+    good when the machines made them at once; of 320 that one of them made, none.
+    """
+    create(directories[0] / "root", replace(RECORD, partition="url"), "", "")
     trees = [Tree(directory / "root", f"m{number}") for number, directory in enumerate(directories)]
     keys = [f"{n:02x}" * 12 for n in range(WRITERS // MOUNTS)]
     pages = {key: page(key) for key in keys}
-    for host in ("a.example", "b.example", "c.example"):
+    for host in (f"{number}.example" for number in range(HOSTS)):
         jobs = [partial(tree.put_page, host, pages[key], BODY) for key in keys for tree in trees]
         assert at_once(jobs) == [None] * len(jobs)
         new = Tree(directories[-1] / "root", "m9")
         assert sorted(new.keys("links", host)) == sorted(new.keys("htmls", host)) == keys
-        assert all(new.body(host, key) == BODY for key in keys)
+        assert all(_found(partial(new.body, host, key)) == BODY for key in keys)
 
 
 def test_publish_race(directory: Path) -> None:
@@ -100,6 +108,18 @@ def test_publish_race(directory: Path) -> None:
     results = at_once([*(partial(publish, directory / "file", body, "m") for body in bodies), read, read])
     assert results[: len(bodies)] == [None] * len(bodies)
     assert {body for seen in results[len(bodies) :] for body in seen} <= set(bodies)
+
+
+def _found(read: Callable[[], bytes]) -> bytes:
+    """Read a file that several machines have just replaced: for a second, GlusterFS may know only the one before."""
+    until = time.monotonic() + FOUND_S
+    while True:
+        try:
+            return read()
+        except TreeError as error:
+            if not error.is_missing or time.monotonic() > until:
+                raise
+        time.sleep(0.05)
 
 
 def _read(path: Path) -> Callable[[], bytes]:
