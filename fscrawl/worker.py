@@ -88,9 +88,10 @@ class Worker:
     def _page(self, task: PageTask, begun_at: float) -> Outcome:
         if class_ := task.flags.given_up:
             return self._pages.give_up(task, class_, begun_at)
-        if task.flags.refresh or (task.check and self._refreshes.is_due(task)):
+        is_there = task.check or task.flags.refresh
+        if is_there and self._refreshes.is_due(task):
             return self._refreshes.fetch(task, begun_at)
-        known = self._pages.look_up(task) if task.check else None
+        known = self._pages.look_up(task) if is_there else None
         if known is not None:
             return known
         handler = self._sitemaps if task.flags.sitemap else self._pages

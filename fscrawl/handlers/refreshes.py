@@ -30,9 +30,12 @@ class RefreshHandler:
         self._refresh_before = refresh_before
 
     def is_due(self, task: PageTask) -> bool:
-        """Tell whether a page is stored, and so old that it is to be fetched again."""
+        """Tell whether a page is stored, and so old that it is to be fetched again.
+
+        That is asked of a refresh, too: a page may be pending twice, since it was not told and since it is old.
+        """
         old = stored_record(self._tree, task) if self._refresh_before else None
-        return old is not None and old.looked_at < self._refresh_before
+        return task.flags.refresh if old is None else old.looked_at < self._refresh_before
 
     def fetch(self, task: PageTask, begun_at: float) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""
