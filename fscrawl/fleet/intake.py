@@ -160,6 +160,7 @@ class Intake:
         read = shards & self._reading
         self._reading -= read
         self._complete(set(read))
+        self._frontier.drop_settled()
         for shard in read:
             self._plan_survey(shard)
 
@@ -222,6 +223,7 @@ class Intake:
     def _survey_all(self, shards: frozenset[int]) -> Iterator[None]:
         generation = self._ledger.rules.generation
         yield from self._survey.run(shards)
+        self._frontier.drop_settled()
         if generation != self._ledger.rules.generation:
             return
         for shard in shards & self._surveying:

@@ -404,7 +404,8 @@ class Membership:
     def _add_seeds(self, seeds: Iterable[str]) -> None:
         for seed in seeds:
             location = self._frontier.location(seed)
-            if self._frontier.holds(location.shard):
+            fingerprint = int.from_bytes(location.digest[:8])
+            if self._frontier.holds(location.shard) and not self._frontier.is_settled(location.shard, fingerprint, 0):
                 self._frontier.add(seed, 0, "", location)
 
     def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
