@@ -156,17 +156,43 @@ class Member:
         self._turn()
         return self.membership.is_over()
 
+    @property
+    def is_complete(self):
+        """All that is known of the shards held is in the frontier."""
+        return self.membership._intake.is_done
+
     def crawl(self):
-        """Fetch all there is, until nothing is pending here."""
+        """Fetch all there is, until nothing is pending here; meanwhile the hearts of all machines beat."""
         for _ in range(200):
             task = self.take()
             if task is not None:
                 self.finish(task, self.world.web.get(task.url, ()))
-            elif self.frontier.pending or self.membership.busy:
-                self.tick()
+            elif self.frontier.pending or not self.is_complete:
+                self._go_on()
             else:
                 return
         raise AssertionError("no end")
+
+    def settle(self):
+        """Wait until all that is known is in the frontier; meanwhile the hearts of all machines beat."""
+        for _ in range(200):
+            if self.is_complete:
+                return
+            self._go_on()
+        raise AssertionError("no end")
+
+    def _go_on(self):
+        for member in self.world.members:
+            member.beat()
+        self.tick()
+
+    def take_all(self):
+        """Take all tasks, and let each be over, without fetching."""
+        tasks = []
+        while (task := self.take()) is not None:
+            tasks.append(task)
+            self.frontier.finish(task, None)
+        return tasks
 
     def close(self):
         self.frontier.close()
@@ -191,19 +217,33 @@ class World:
         self.assignments = ["politeness.robots=false", "crawl.scope=any", f"fleet.shards={SHARDS}"]
         self.clock = SimpleNamespace(now=1000.0, skew_s=0.0)
         self.caches_s = 60.0
+        self.made_trees = 0
         monkeypatch.setattr(module, "Heartbeat", Heart)
 
     def settings(self):
         return apply(Settings(), self.assignments)
 
     def create(self, *seeds, partition="host"):
+        """Make the tree, or `.fscrawl` anew where somebody has deleted it."""
         if partition != "host":
             self.assignments.append(f"crawl.partition={partition}")
         self.seeds = list(seeds)
+        self.made_trees += 1
         record = TreeRecord(
-            format=2, machinery="0" * 32, crawl="c", created_at="t", shards=SHARDS, fanout=0, partition=partition
+            format=2,
+            machinery=f"{self.made_trees:032x}",
+            crawl="c",
+            created_at="t",
+            shards=SHARDS,
+            fanout=0,
+            partition=partition,
         )
         create(self.root, record, render(self.settings()), "".join(f"{seed}\n" for seed in seeds))
+
+    def log(self, machine):
+        """Give all that a machine has said of URLs."""
+        directory = self.root / ".fscrawl" / "log" / machine
+        return b"".join((directory / f"{n}.log").read_bytes() for n in range(len(list(directory.iterdir()))))
 
     def join(self, name, **options):
         return Member(self, name, **options)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.fleet import membership as module
+from fscrawl.fleet import rests as module
 from tests.support.members import HERS, MINE, YEAR_S, shard, url
 
 # -- delays
@@ -20,7 +20,7 @@ def test_delay_after_a_hand_over(world):
     b = world.join("b")
     world.rounds(2)
     adopted_at = world.clock.now
-    assert b.frontier.pending == 1
+    assert b.frontier.pending == 1, "what was told is not asked for again"
     assert b.take() is None
     world.clock.now = adopted_at + 90
     assert b.take() is None
