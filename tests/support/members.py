@@ -135,7 +135,7 @@ class Member:
         return self.frontier.take(self.now)
 
     def finish(self, task, links=()):
-        """Do what a worker does, which looks into the tree first if it must, and take the links in as the main loop does."""
+        """Do what a worker does, which looks into the tree first if it must, and what the main loop does then."""
         if task.check and self.tree.is_done(task.host, task.key):
             links, stored = self.tree.page(task.host, task.key).links, False
         else:
