@@ -179,10 +179,15 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
+class ReadFiles(Protocol):
+    """The part of `TreeFiles` by which terms are read."""
 
     def read(self, path: str) -> bytes | None: ...
+
+
+class Files(ReadFiles, Protocol):
+    """The part of `TreeFiles` that is used here."""
+
     def publish(self, path: str, data: bytes) -> None: ...
 
 
@@ -219,9 +224,9 @@ class Terms:
         return answer
 
     def _ask(self, digest: str) -> bool:
-        if self._ask_again_at.get(digest, 0.0) > self._clock() or not _DIGEST.match(digest):
+        if self._ask_again_at.get(digest, 0.0) > self._clock():
             return False
-        term = self._read(digest)
+        term = read_term(self._files, digest)
         if term is None:
             if len(self._ask_again_at) >= _MOST_MISSING:
                 self._ask_again_at.clear()
@@ -230,9 +235,38 @@ class Terms:
         self._answers[digest] = term.covers(self.current)
         return self._answers[digest]
 
-    def _read(self, digest: str) -> Term | None:
-        try:
-            term = Term.from_json(self._files.read(term_path(digest)) or b"")
-        except ValueError:
-            return None
-        return term if term.digest == digest else None
+
+class ReadOnlyTerms:
+    """The terms behind digests, for a process that writes nothing.
+
+    current    the present term, as far as this process knows
+    """
+
+    def __init__(self, files: ReadFiles, current: Term) -> None:
+        self.current = current
+        self._files = files
+        self._terms: dict[str, Term | None] = {current.digest: current}
+
+    def get(self, digest: str) -> Term | None:
+        """Give the term of a told mark; None if its file is missing or damaged."""
+        if digest not in self._terms:
+            if len(self._terms) >= _MOST_MISSING:
+                self._terms = {self.current.digest: self.current}
+            self._terms[digest] = read_term(self._files, digest)
+        return self._terms[digest]
+
+    def covers(self, digest: str) -> bool:
+        """Tell whether the term of a told mark covers the present one; False if its file is missing or damaged."""
+        term = self.get(digest)
+        return term is not None and term.covers(self.current)
+
+
+def read_term(files: ReadFiles, digest: str) -> Term | None:
+    """Read a term's file; None if it is missing, or is not that of the term that its name says."""
+    if not _DIGEST.match(digest):
+        return None
+    try:
+        term = Term.from_json(files.read(term_path(digest)) or b"")
+    except ValueError:
+        return None
+    return term if term.digest == digest else None

@@ -8,11 +8,15 @@ from fscrawl import store, urls
 from fscrawl.admin.audit import audit
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings, apply, render
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.all_lines import AllLines
+from fscrawl.fleet.command_log import write_command_log
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.lines import Found, Told
+from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.said import Said
-from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord, new_machinery
+from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.fleet.terms import Term, Terms
+from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 
 SEED = "http://a.example/"
@@ -38,16 +42,16 @@ class Time:
 
 
 class Made:
-    """A small tree, as machine `m-1-aa` of long ago left it."""
+    """A small tree, as machine `m-1-aa` of long ago left it: all that it stored stands in its log."""
 
-    def __init__(self, root, fanout=0, partition="host"):
+    def __init__(self, root, fanout=0, partition="host", record_format=2):
         self.root = root
-        self.logs = 0
-        record = TreeRecord(FORMAT, "c1", "t", SHARDS, fanout, partition, new_machinery())
+        self.known, self.first = {}, set()
+        facts = {"crawl": "c1", "created_at": "t", "shards": SHARDS, "fanout": fanout, "partition": partition}
+        record = TreeRecord(format=record_format, machinery="0" * 32 if record_format > 1 else None, **facts)
         fixed = [f"fleet.shards={SHARDS}", f"store.fanout={fanout}", f"crawl.partition={partition}"]
         store.create(root, record, render(apply(Settings(), ["crawl.scope=any", *fixed])), f"{SEED}\n")
         self.tree = Tree(root, "m-1-aa")
-        self.log("m-1-aa", {"hello": "m-1-aa"}, {"bye": True})
         self.page(SEED, (ONE, TWO, MOVED, TYPE, BAD), depth=0)
         self.page(ONE, (SEED, ELSEWHERE))
         self.page(TWO, ())
@@ -56,6 +60,9 @@ class Made:
         self.page(TYPE, (), body=None, skipped="type application/pdf")
         self.fail(BAD)
         self.tree.put_robots("a.example", RobotsRecord("http://a.example/robots.txt", "t", 200, ""))
+        self.log("m-1-aa", {"hello": "m-1-aa"})
+        self.tell(machine="m-1-aa")
+        self.log("m-1-aa", {"bye": True, "pages": 6, "log": list(self.end_of("m-1-aa"))})
 
     def page(self, url, links, *, depth=1, body=b"<p>text", **more):
         data = body or b""
@@ -65,11 +72,48 @@ class Made:
             url, urls.key(url), depth, referrer, "t", "m-1-aa", 200, {}, len(data), digest, 0.1, tuple(links), **more
         )
         self.tree.put_page(urls.host(url), record, body)
+        self.known[url] = (depth, "")
         return record
 
     def fail(self, url):
         record = ErrorRecord(url, urls.key(url), 1, urls.key(SEED), "t", "m-1-aa", "timeout", "no answer", 1)
         self.tree.put_error(urls.host(url), record)
+        self.known[url] = (1, "t")
+
+    def shard(self, url):
+        by = urls.key(url) if self.tree.record.partition == "url" else urls.host(url)
+        return urls.shard(by, SHARDS)
+
+    def term(self, settings=SETTINGS):
+        return Term.of(settings.crawl, [SEED], self.tree.record, Generations(self.tree.files).newest())
+
+    def tell(self, settings=SETTINGS, machine=""):
+        """Let a machine write all pages and failures that were ever made into its log, and then that they are told."""
+        tree = Tree(self.root, machine or heartbeat.new_machine_id())
+        self.first.add(tree.machine)
+        term = self.term(settings)
+        Terms(tree.files, term)
+        writer = LogWriter(TreeLogs(tree), tree.machine)
+        for url, (depth, _) in self.known.items():
+            writer.add(Found(self.shard(url), depth, urls.key(SEED) if depth else "", url), own=True)
+        for url, (depth, failed_at) in self.known.items():
+            writer.add(Told(self.shard(url), urls.key(url), depth, term.digest, failed_at), own=True)
+        writer.flush()
+        writer.close()
+
+    def end_of(self, machine):
+        segments = TreeLogs(self.tree).log_segments(machine)
+        return Place(segments[-1], TreeLogs(self.tree).segment_size(machine, segments[-1]))
+
+    def snapshot(self, shard, settings=SETTINGS):
+        """Make a snapshot of all that logs say of a shard."""
+        machines = TreeLogs(self.tree).log_machines()
+        ends = {machine: self.end_of(machine) for machine in machines}
+        snapshots = Snapshots(self.tree.files, TreeLogs(self.tree), "m-1-aa", shards=SHARDS)
+        return self.root / snapshots.make(shard, 1, ends, self.term(settings)).path
+
+    def snapshots(self, settings=SETTINGS):
+        return [self.snapshot(shard, settings) for shard in range(SHARDS)]
 
     def file(self, room, url):
         return Path(self.tree.path_of(room, urls.host(url), urls.key(url)))
@@ -78,20 +122,19 @@ class Made:
         with (self.root / f".fscrawl/machines/{machine}.log").open("a") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
 
-    def say(self, *found):
-        """Write URLs into the log of a machine that is not there."""
-        self.logs += 1
-        machine = f"far-{self.logs}-aa"
-        writer = LogWriter(TreeLogs(self.tree), machine)
-        writer.open()
-        for url in found:
-            writer.add(Found(urls.shard(urls.host(url), SHARDS), 1, "", url), own=False)
-        writer.flush()
-        writer.close()
+    def say(self, *found, depth=1):
+        """Let a machine write URLs into its log."""
+        lines = [Found(self.shard(url), depth, "", url) for url in found]
+        self.first.add(machine := heartbeat.new_machine_id())
+        write_command_log(Tree(self.root, machine), lines)
 
-    def said(self):
-        """URLs that are in any log, with depth and referrer."""
-        return {found.url: (found.depth, found.referrer) for _, found in Said(self.tree).found()}
+    def lines_put_back(self):
+        """What audits have written into their logs."""
+        machines = set(TreeLogs(self.tree).log_machines()) - self.first
+        return [line for _, line in AllLines(self.tree).lines(machines)]
+
+    def put_back(self):
+        return {line.url: (line.depth, line.referrer) for line in self.lines_put_back()}
 
     def audit(self, *, repair=False, time=None, settings=SETTINGS, seeds=(SEED,), **more):
         """Audit as a machine of its own."""

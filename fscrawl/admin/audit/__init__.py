@@ -4,9 +4,12 @@ Vocabulary:
   kind       a kind of problem; `report.KINDS` lists them all
   finding    one problem that was found; `path`: the file, relative to the root
   orphan     a body without a record: a machine was killed between writing the two
-  waiting    a URL that is in a log or a seed, and neither stored nor failed: the next crawl fetches it
-  lost       a URL within scope and depth that a stored page links to, and that is neither stored, failed nor waiting:
-             only `crawl --reseed` would find it
+  told       the links of a stored page stand in the logs, by rules that count now. A page that is not told is told by
+             the next crawl, so its links wait
+  waiting    a URL within scope and depth that logs, snapshots, a seed or a page that is not told name, and that is
+             neither stored nor failed: the next crawl fetches it
+  lost       a URL within scope and depth that is neither stored, failed nor waiting, though a page that is told links
+             to it, or a log says that it was stored: only `crawl --reseed` would find it
   put back   written into a log of the audit, so that the URL is fetched (again)
   doubtful   a machine that has not said goodbye, and whose process cannot be seen from here. If its log does not grow
              within `dead_after` seconds, it is dead
@@ -14,7 +17,8 @@ Vocabulary:
 Promise: without `repair` nothing is changed. A repair removes a page or a failure only if a second reading finds it
 wrong, too, never in a shard that a live machine holds, and only after its URL has been put back. A body without a
 record is removed only while no machine is live. If a repair is killed, the next audit understands the tree. Memory
-grows with the files of one directory, and by about nine bytes for each URL that is stored, failed or waiting.
+grows with the files of one directory, and by about ten bytes for each URL that is stored, failed or known, fifteen with
+`max_depth`.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ def audit(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read, or is of format 1 then.
+    """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read, or not be repaired.
 
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `bar`: show a
     progress bar on standard error.

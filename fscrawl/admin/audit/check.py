@@ -120,7 +120,7 @@ def belongs(url: str, host: str, key: str) -> bool:
 
 
 def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
-    """Return a record's URL, depth and referrer for a feed; no URL if it is not in normal form."""
+    """Return a record's URL, depth and referrer for a log; no URL if it is not in normal form."""
     if urls.normalise(record.url) != record.url or record.depth < 0:
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""

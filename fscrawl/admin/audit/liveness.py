@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 
 _GLANCE_S = 1.0
@@ -39,6 +40,11 @@ class Liveness:
     def live(self) -> frozenset[str]:
         """Machines that are not known to be dead."""
         return frozenset(name for name in self._fleet.peers if not self.is_dead(name))
+
+    def ends(self) -> dict[str, Place]:
+        """Give, by machine, the end of its log by its last line."""
+        said = ((name, peer.last().log) for name, peer in self._fleet.peers.items())
+        return {name: Place(*log) for name, log in said if log is not None}
 
     def is_dead(self, machine: str) -> bool:
         """Tell whether a machine is certainly dead. If it has no log, this is usually known only after `watch`."""

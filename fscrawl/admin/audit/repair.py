@@ -1,24 +1,42 @@
-"""Repairs what a scan has found. First it writes URLs into a log, then it removes the wrong files."""
+"""Repairs what a scan has found.
+
+First it writes the URLs that must be fetched into a log of its own, and then removes the wrong files. At last it makes
+a generation, if machines would not fetch a page again because it was told, or if a part of what they said is missing.
+If a repair is killed before that, the next audit finds the pages whose records are gone, and puts them back, too.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
+from fscrawl.admin.audit.check import Checked
+from fscrawl.admin.audit.fold import fingerprint
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
-from fscrawl.admin.audit.scanner import Scanner, fingerprint
+from fscrawl.admin.audit.scanner import Scanner
+from fscrawl.errors import RecordError
+from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.command_log import write_command_log
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.lines import Found
-from fscrawl.fleet.said import Said
+from fscrawl.fleet.lines import Found, Line, Told
+from fscrawl.fleet.snapshot_file import Snapshot, open_snapshot
+from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
+from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.seen import SeenSet
-from fscrawl.storage.layout import HTMLS, LINKS, probe_path
+from fscrawl.storage.layout import HTMLS, LINKS, probe_path, snapshot_of
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors")
-_ALONE = ("orphan_bodies", "torn_robots")  # repaired only while no machine is live
+_ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
+_AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
+_ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations", "damaged_tree_records")  # nobody writes them
+_TOLD_ANEW = (*PAGES, "damaged_snapshots")  # what was told before must not count any more
+
+_REASON = {"reason": "repair"}
 
 
 class Repair:
@@ -32,14 +50,24 @@ class Repair:
         self._warn = warn
         self._machinery = Machinery(tree)
         self._written = SeenSet()
+        self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
+        self._small_files: dict[str, Callable[[str], Checked]] = {
+            "torn_robots": scanner.check.robots,
+            "damaged_terms": scanner.machinery.term,
+            "damaged_generations": scanner.machinery.generation,
+            "torn_leases": scanner.machinery.lease,
+            "damaged_tree_records": lambda name: scanner.machinery.tree_record(),  # noqa: ARG005
+        }
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
+        self._failures: dict[int, set[str]] = {}  # of what is to be fetched again: when it failed
+        self._must_tell_anew = False
 
     def run(self) -> None:
         report = self._report
         report.repaired = True
-        if set(report.found) - {"strays", "lost_urls"} or self._scanner.doubtful:
+        if set(report.found) - {"strays", *_AT_LAST, *_ANY_TIME} or self._scanner.doubtful:
             self._wait_for_signs_of_life()
         self._learn_holders()
         self._put_back()
@@ -49,6 +77,7 @@ class Repair:
             finding = Finding(*row)
             if self._mend(finding):
                 report.mended[finding.kind] += 1
+        self._begin_generation()
         self._remove_temporaries()
         if self._live and not report.ok:
             names = ", ".join(sorted(self._live))
@@ -81,69 +110,143 @@ class Repair:
     # -- put back
 
     def _put_back(self) -> None:
-        self._report.put_back = write_command_log(self._tree, self._to_fetch())
+        for finding in self._fetched_again():
+            self._failures[urls.fingerprint(finding.key)] = set()
+            if finding.url:
+                self._failures[fingerprint(finding.url)] = set()
+            if not finding.url or urls.key(finding.url) != finding.key:
+                self._unknown.add(urls.fingerprint(finding.key))
+        if self._failures:
+            self._search_lines()
+            write_command_log(self._tree, self._lines())
 
-    def _to_fetch(self) -> Iterator[Found]:
-        """Give the URLs that must be fetched, each once: one may be found twice, as misplaced and as lost."""
+    def _fetched_again(self) -> Iterator[Finding]:
+        """Give the findings of which a page must be fetched (again)."""
+        for row in self._scanner.findings:
+            finding = Finding(*row)
+            if finding.kind == "lost_urls" or (finding.kind in _FETCHED_AGAIN and self._may_touch(finding)):
+                yield finding
+
+    def _lines(self) -> Iterator[Found]:
+        """Give the lines that make machines fetch what must be fetched. A failure counts until its time is named."""
         for url, depth, referrer in self._wanted():
-            if self._written.add(fingerprint(url)):
-                yield Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
+            number = fingerprint(url)
+            if not self._written.add(number):
+                continue  # found twice: as misplaced and as lost
+            self._report.put_back += 1
+            self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
+            found = Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
+            for failed_at in sorted(self._failures.get(number, ())) or [""]:
+                yield found._replace(flags=Flags(retry_of=failed_at) if failed_at else NO_FLAGS)
 
     def _wanted(self) -> Iterator[tuple[str, int, str]]:
         """Give URL, depth and referrer of what must be fetched."""
-        for row in self._scanner.findings:
-            finding = Finding(*row)
-            if finding.kind == "lost_urls":
+        for finding in self._fetched_again():
+            if finding.url and not self._is_stored_elsewhere(finding):
                 yield finding.url, finding.depth, finding.referrer
-            elif finding.kind in _FETCHED_AGAIN and self._may_touch(finding):
-                if finding.url and not self._is_stored_elsewhere(finding):
-                    yield finding.url, finding.depth, finding.referrer
-                if not finding.url or urls.key(finding.url) != finding.key:
-                    self._unknown.add(urls.fingerprint(finding.key))
-        yield from self._search()
+        for found in self._in_lines.values():
+            yield found.url, found.depth, found.referrer
+        yield from self._in_records()
 
     def _is_stored_elsewhere(self, finding: Finding) -> bool:
         """Tell whether the page of a misplaced record is also stored under its own name."""
         host, key = urls.host(finding.url), urls.key(finding.url)
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
-    def _search(self) -> Iterator[tuple[str, int, str]]:
-        """Look for the URLs of keys. URLs in logs and seeds wait already; others may be in link files."""
-        wanted = self._unknown
-        if wanted:
-            wanted.difference_update(map(fingerprint, self._scanner.seeds))
-            for _, found in Said(self._tree).found():
-                wanted.discard(fingerprint(found.url))
+    def _search_lines(self) -> None:
+        """Look in logs and snapshots for the URLs of keys, and for the times of failures; and for keys of seeds."""
+        lines = AllLines(self._tree)
+        lines.read_snapshots(self._search_snapshot)
+        for _, line in lines.lines():
+            self._search_line(line)
+        for seed in self._scanner.seeds:
+            number = fingerprint(seed)
+            if number in self._unknown:
+                self._unknown.discard(number)  # whoever holds its shard knows it
+                self._in_lines.pop(number, None)
+                if self._failures.get(number):
+                    self._in_lines[number] = Found(0, 0, "", seed)
+
+    def _search_snapshot(self, snapshot: Snapshot) -> None:
+        for lines in snapshot.text():
+            for line in lines:
+                if int(line[:DIGITS], 16) in self._failures:
+                    state = UrlState()
+                    state.take(line)
+                    self._failures[int(line[:DIGITS], 16)] |= state.failures
+                    for found in founds_of(snapshot.head.shard, line) if state.way else ():
+                        self._search_line(found)
+
+    def _search_line(self, line: Line) -> None:
+        if isinstance(line, Told) and line.failed_at:
+            number = urls.fingerprint(line.key)
+            if number in self._failures:
+                self._failures[number].add(line.failed_at)
+        elif isinstance(line, Found) and self._unknown:
+            number = fingerprint(line.url)
+            if number in self._unknown:
+                known = self._in_lines.get(number)
+                self._in_lines[number] = line if known is None else min(known, line, key=_depth)
+
+    def _in_records(self) -> Iterator[tuple[str, int, str]]:
+        """Look for the URLs of the other keys in all records."""
+        wanted = self._unknown - self._in_lines.keys()
         for record in self._scanner.records() if wanted else ():
             for url in record.links:
                 number = fingerprint(url)
                 if number in wanted and urls.normalise(url) == url:
                     wanted.discard(number)
                     yield url, record.depth_of_links, record.key
+        self._unknown = wanted
 
     # -- repair files
 
     def _mend(self, finding: Finding) -> bool:
         """Repair what was found, if it is still wrong; tell whether it is right now."""
-        if finding.kind in ("strays", "lost_urls"):
-            return finding.kind == "lost_urls"  # it has been put back
-        if self._live if finding.kind in _ALONE else not self._may_touch(finding):
+        if finding.kind == "strays" or finding.kind in _AT_LAST:
+            return finding.kind in _AT_LAST
+        if not self._may_mend(finding):
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
             if self._is_still(finding):
                 # No URL is known. Without the file the page would be lost; with the file it would count as done.
                 self._tree.files.set_aside(finding.path)
+                self._must_tell_anew = True
             return False
         if self._is_still(finding):
-            if finding.kind in PAGES:
-                # The body first: for a machine that starts now, the page is stored until both files are removed.
-                self._tree.files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
-                self._tree.files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
-            else:
-                self._tree.files.remove(finding.path)
+            self._must_tell_anew = self._must_tell_anew or finding.kind in _TOLD_ANEW
+            self._correct(finding)
         elif finding.kind == "set_aside":
             return False  # its URL is still not known
         return True
+
+    def _may_mend(self, finding: Finding) -> bool:
+        if finding.kind in _ANY_TIME:
+            return True
+        return not self._live if finding.kind in _ALONE else self._may_touch(finding)
+
+    def _correct(self, finding: Finding) -> None:
+        """Remove what is wrong, or write it anew."""
+        files = self._tree.files
+        if finding.kind in PAGES:
+            # The body first: for a machine that starts now, the page is stored until both files are removed.
+            files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
+            files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
+        elif finding.kind == "damaged_generations":  # it must stay: the newest number counts
+            files.publish(finding.path, json.dumps(_REASON).encode() + b"\n")
+        elif finding.kind == "damaged_tree_records":
+            files.publish(finding.path, self._tree.record.to_json())
+        else:
+            files.remove(finding.path)
+
+    def _begin_generation(self) -> None:
+        """Let all that is stored be told anew, if something that was told does not count any more, or is missing."""
+        generations = Generations(self._tree.files)
+        for machine, cut in sorted(self._scanner.cuts.items()):
+            reason = {"reason": "cut", "log": machine, "expected": list(cut.expected)}
+            self._report.generation = generations.ensure(reason)
+        if self._must_tell_anew and not self._report.generation:
+            self._report.generation = generations.advance(_REASON)
 
     def _is_still(self, finding: Finding) -> bool:
         check, host, key = self._scanner.check, finding.host, finding.key
@@ -151,13 +254,25 @@ class Repair:
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
             return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
-        if finding.kind == "torn_robots":
-            return check.robots(finding.path.rpartition("/")[2])[1] is not None
+        name = finding.path.rpartition("/")[2]
+        if finding.kind in self._small_files:
+            return self._small_files[finding.kind](name)[1] is not None
+        if finding.kind == "damaged_snapshots":
+            return self._is_snapshot_damaged(name)
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
             return True  # if the page was put back, it must not count as failed
         return check.page(host, key, has_body=True)[1] is not None
+
+    def _is_snapshot_damaged(self, name: str) -> bool:
+        named = snapshot_of(name)
+        assert named is not None
+        try:
+            open_snapshot(self._tree.files, *named).check()
+        except RecordError:
+            return True
+        return False
 
     def _remove_temporaries(self) -> None:
         report = self._report
@@ -178,3 +293,7 @@ class Repair:
         report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporary files of live machines, not removed: {left}")
+
+
+def _depth(found: Found) -> int:
+    return found.depth

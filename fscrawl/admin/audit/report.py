@@ -20,6 +20,12 @@ KINDS = {
     "damaged_errors": "failures that cannot be read, or are in the file of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
+    "damaged_logs": "logs that are damaged, or of which a part is missing",
+    "damaged_snapshots": "snapshots that cannot be read",
+    "damaged_terms": "files of rules that are not what their names say",
+    "damaged_generations": "generations that cannot be read",
+    "torn_leases": "leases that cannot be read",
+    "damaged_tree_records": "records of the tree's format that cannot be read, or do not fit",
     "dead_temporaries": "temporary files of dead machines",
     "strays": "files that do not belong to the crawl",
     "lost_urls": "linked URLs that would never be fetched",
@@ -29,7 +35,10 @@ EXAMPLES = 5
 
 
 class Finding(NamedTuple):
-    """Something wrong. `url`, `depth`, `referrer`: what to fetch (again); "" if the URL is not known."""
+    """Something wrong. `url`, `depth`, `referrer`: what to fetch (again); "" if the URL is not known.
+
+    `host`, `key`: of the page; a damaged log has the machine in place of the host.
+    """
 
     kind: str
     path: str
@@ -49,7 +58,8 @@ class Report:
     errors, robots     files of failures, of robots.txt
     waiting            URLs that the next crawl fetches
     found, mended      problems that were found, and those that were repaired, by kind
-    put_back           URLs that a repair wrote into its feed
+    put_back           URLs that a repair wrote into its log
+    generation         the generation that a repair made, so that all records are told anew; 0: none was needed
     """
 
     root: str
@@ -64,6 +74,7 @@ class Report:
     robots: int = 0
     waiting: int = 0
     put_back: int = 0
+    generation: int = 0
     found: Counter[str] = field(default_factory=Counter)
     mended: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)

@@ -1,8 +1,7 @@
-"""Reads a tree: first the keys that are stored or failed, and the URLs that wait; then every file."""
+"""Reads a tree: first the keys that are stored or failed, then what logs and snapshots say, then every file."""
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,29 +11,38 @@ from typing import Self
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checked, Checker
+from fscrawl.admin.audit.fold import Fold, fingerprint
 from fscrawl.admin.audit.liveness import Liveness
+from fscrawl.admin.audit.machinery import MachineryScan
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.said import Said
+from fscrawl.fleet.all_lines import AllLines
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_reader import Cut
+from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.snapshot_file import Snapshot
+from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import SeenSet
 from fscrawl.storage.atomic import temporary_owner
+from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
-    FILE_PATTERNS,
+    FEED,
     HTMLS,
     LINKS,
     MACHINERY,
     PAGE_ROOMS,
     PROBE,
-    ROBOTS,
     TORN,
     is_fan_out,
     key_before,
+    log_directory,
     suffix_of,
 )
-from fscrawl.storage.records import PageRecord
+from fscrawl.storage.records import FORMAT, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -44,9 +52,15 @@ _FLEET_FLUSH_S = 2.0  # a live machine writes what it found within this time
 
 
 class Scanner:
-    """Reads a tree. Its results: `report`, and for a repair `findings`, `temporaries` and `doubtful`.
+    """Reads a tree. Its results: `report`, and for a repair the others.
 
-    `doubtful`: how many temporary files belong to machines that may be alive.
+    findings      what is wrong
+    temporaries   (path, machine) of temporary files
+    doubtful      how many temporary files belong to machines that may be alive
+    cuts          by machine, what is missing of its log
+    machinery     checks the small files in `.fscrawl`
+    rules         by which URLs are judged now
+    fold          what logs and snapshots say
     """
 
     def __init__(
@@ -70,14 +84,13 @@ class Scanner:
         self._liveness = liveness
         self._bar = bar
         self._sleep = sleep
-        self._max_depth = settings.crawl.max_depth
+        self.cuts: dict[str, Cut] = {}
+        self.rules = _rules_of(tree, settings, seeds)
+        self.fold = Fold(self.rules, ReadOnlyTerms(tree.files, self.rules.term).covers)
+        self.machinery = MachineryScan(tree, self.check, self._note_odd)
         self._max_hosts = settings.crawl.max_hosts_per_domain
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
-        self._scope = Scope(settings.crawl, seeds)
-        self._said = Said(tree)
-        self._done = SeenSet()  # stored or failed
-        self._waiting = SeenSet()
         self._lost = SeenSet()
         self._checked: set[str] = set()
         self._maybe_lost = Spool()
@@ -98,12 +111,15 @@ class Scanner:
             self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
             self.report.hosts = len(hosts)
             expected = self._learn_done(pool)
-            self._learn_waiting()
+            self._learn_lines()
             for record, finding in self._with_bar(in_turn(pool, self._checks()), expected):
                 self._take(record, finding)
-            for _, finding in in_turn(pool, self._look_at_machinery()):
+            self._look_at_top()
+            for _, finding in in_turn(pool, self.machinery.checks()):
                 self._take(None, finding)
         self._settle()
+        self.report.robots = self.machinery.robots
+        self.report.waiting = self.fold.waiting
 
     def _take(self, record: PageRecord | None, finding: Finding | None) -> None:
         if finding is not None:
@@ -139,16 +155,23 @@ class Scanner:
         for keys in in_turn(pool, jobs):
             files += len(keys)
             for key in keys:
-                self._done.add(urls.fingerprint(key))
+                self.fold.mark_there(urls.fingerprint(key))
         return files
 
-    def _learn_waiting(self) -> None:
-        """Read the seeds, and what machines have found."""
-        for source in (self.seeds, (found.url for _, found in self._said.found())):
-            for url in source:
-                number = fingerprint(url)
-                if number not in self._done:
-                    self.report.waiting += self._waiting.add(number)
+    def _learn_lines(self) -> None:
+        """Read the seeds, and all lines of snapshots and logs."""
+        for seed in self.seeds:
+            self.fold.know(seed, 0)
+        lines = self._all_lines()
+        lines.read_snapshots(self.fold.take_snapshot, check_old=True)
+        for path, how in lines.damaged.items():
+            self._find(Finding("damaged_snapshots", path, how.removeprefix(f"{path}: ")))
+        for _, line in lines.lines():
+            self.fold.take(line)
+        self.cuts = lines.cuts
+
+    def _all_lines(self) -> AllLines:
+        return AllLines(self._tree, said=self._liveness.ends())
 
     # -- the files of pages
 
@@ -219,60 +242,73 @@ class Scanner:
     # -- links
 
     def _follow(self, record: PageRecord) -> None:
-        """Look for lost URLs among a page's links."""
-        if self._max_depth is not None and record.depth >= self._max_depth:
+        """Look for lost URLs among a page's links. The links of a page that is not told wait: it is told by a crawl."""
+        if self.rules.max_depth is not None and record.depth_of_links > self.rules.max_depth:
             return
-        for url in record.links:
+        is_told = self.fold.is_told(urls.fingerprint(record.key))
+        for url in record.links_to(nofollow=self.rules.nofollow):
             if url in self._checked:
                 continue
             if len(self._checked) >= _CHECKED_MEMORY:
                 self._checked.clear()
             self._checked.add(url)
-            if not self._is_accounted_for(url) and self._lost.add(fingerprint(url)):
-                self._maybe_lost.add((url, record.depth_of_links, record.key))
+            if self._is_accounted_for(url):
+                continue
+            if not is_told and not self.fold.is_gone(fingerprint(url)):
+                self.fold.know(url, record.depth_of_links)
+            else:
+                self._suspect(url, record.depth_of_links, record.key)
+
+    def _suspect(self, url: str, depth: int, referrer: str) -> None:
+        """Note a URL that may be lost."""
+        if self._lost.add(fingerprint(url)):
+            self._maybe_lost.add((url, depth, referrer))
 
     def _is_accounted_for(self, url: str) -> bool:
         """Tell whether a link is stored, failed, waiting or not to be followed."""
         number = fingerprint(url)
-        if number in self._done or number in self._waiting:
+        if self.fold.is_there(number) or self.fold.is_waiting(number):
             return True
-        if urls.normalise(url) != url or self._scope.refuses(url) is not None:
-            return True
+        if urls.normalise(url) != url or self.rules.scope.refuses(url) is not None:
+            return url not in self.seeds
         site = urls.site(urls.hostname(url))  # if a site has too many hosts, new ones are not crawled
         return self._hosts_of_site[site] >= self._max_hosts and urls.host(url) not in self._known_hosts
 
     # -- the machinery
 
-    def _look_at_machinery(self) -> Iterator[Callable[[], Checked]]:
+    def _look_at_top(self) -> None:
+        """Look for temporaries beside the settings and beside the rooms, and for what a probe has left."""
         for path in (".", MACHINERY):
             for name, _ in self._tree.files.entries(path):
                 if temporary_owner(name) is not None:
                     self._note_odd(path, name)
                 elif name.startswith(PROBE) and path == MACHINERY:
                     self.temporaries.add((f"{path}/{name}", name.removeprefix(PROBE)))
-        for room, files in FILE_PATTERNS.items():
-            for name, kind in self._tree.files.entries(room):
-                if kind != "file" or not files.match(name):
-                    self._note_odd(room, name)
-                elif room == ROBOTS:
-                    self.report.robots += 1
-                    yield partial(self.check.robots, name)
 
     # -- what machines may just have been writing
 
     def _settle(self) -> None:
         """Decide about findings that a live machine may have put right since."""
         with_others = bool(self._liveness.live)
-        if with_others and (self._maybe_lost or self._maybe_orphans):
+        if with_others and (self._maybe_lost or self._maybe_orphans or self.fold.has_gone):
             self._sleep(_FLEET_FLUSH_S)
         self._liveness.look()
-        self._learn_waiting()
+        if self.fold.has_gone or (with_others and self._maybe_lost):
+            self._learn_lines_again()
+        self._settle_cuts()
         for url, depth, referrer in self._maybe_lost:
-            if not (self._is_accounted_for(url) or (with_others and self.check.is_there(url))):
+            if not (self._is_accounted_for(url) or self.check.is_there(url)):
                 self._find(Finding("lost_urls", url, "", urls.host(url), urls.key(url), url, depth, referrer))
         for host, key in self._maybe_orphans:
             if not self._tree.is_done(host, key):
                 self._find(Finding("orphan_bodies", self._tree.tree_path(HTMLS, host, key), "", host, key))
+        self._settle_temporaries()
+        if self.machinery.old_feeds and self._tree.record.format >= FORMAT:
+            self.report.notes.append(
+                f"files that format 1 has left in {FEED}: {self.machinery.old_feeds}; nobody reads them any more"
+            )
+
+    def _settle_temporaries(self) -> None:
         for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
                 self.report.add("dead_temporaries", f"{path}: written by {owner}")
@@ -282,13 +318,45 @@ class Scanner:
             self.report.notes.append(
                 f"temporary files of machines that may be alive: {self.doubtful}; --repair finds out"
             )
-        damaged = sorted(self._said.cut - self._liveness.live)  # a live machine may be writing
-        if damaged:
-            self.report.notes.append(
-                f"logs that are damaged or cut: {', '.join(damaged)}; the next crawl reads the records instead"
-            )
+
+    def _learn_lines_again(self) -> None:
+        """Read what logs say by now; and look for URLs of which the record is gone, though nothing links to them."""
+        for seed in self.seeds:
+            if self.fold.is_gone(fingerprint(seed)):
+                self._suspect(seed, 0, "")
+        for _, line in self._all_lines().lines():
+            self.fold.take(line)
+            if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
+                self._suspect(line.url, line.depth, line.referrer)
+
+    def _settle_cuts(self) -> None:
+        """Look again at logs that seem to be cut: a share may show an old state, or a machine may remove segments."""
+        if not self.cuts:
+            return
+        self._sleep(caches_live_s(self._tree.root))
+        lines = self._all_lines()
+        lines.read_snapshots(_ignore)
+        for _ in lines.lines(sorted(self.cuts)):
+            pass
+        self.cuts = lines.cuts
+        for machine, cut in sorted(self.cuts.items()):
+            self._find(Finding("damaged_logs", log_directory(machine), _text_of(cut), machine))
 
 
-def fingerprint(url: str) -> int:
-    """Return the number that stands for a text, which need not be a URL."""
-    return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])
+def _ignore(snapshot: Snapshot) -> None:
+    """Take in nothing: only the places in a snapshot's head matter."""
+
+
+def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
+    """Give the rules that are in force."""
+    crawl = settings.crawl
+    term = Term.of(crawl, seeds, tree.record, Generations(tree.files).newest())
+    return Rules(Scope(crawl, seeds), crawl.max_depth, seeds, crawl.follow_nofollow, term)
+
+
+def _text_of(cut: Cut) -> str:
+    """Say for a person what is missing of a log."""
+    segment, end = cut.expected
+    if cut.found is None:
+        return f"it is missing; it went up to byte {end} of segment {segment}"
+    return f"of segment {cut.found.segment} {cut.found.bytes} bytes can be read; it went up to byte {end} of {segment}"

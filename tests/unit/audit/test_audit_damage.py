@@ -84,7 +84,7 @@ DAMAGES = [
 
 @pytest.mark.parametrize(("damage", "found", "put_back"), DAMAGES, ids=[damage.__name__ for damage, _, _ in DAMAGES])
 def test_damage(any_made, damage, found, put_back):
-    """Each damage is found as what it is; a repair mends it and feeds what is to be fetched; then nothing is wrong."""
+    """Each damage is found as what it is; a repair mends it, and what is to be fetched is put back."""
     made = any_made
     damage(made)
     before = made.files()
@@ -92,7 +92,7 @@ def test_damage(any_made, damage, found, put_back):
     assert made.files() == before  # a look changes nothing
     report = made.audit(repair=True)
     assert report.found == report.mended == found
-    assert set(made.said()) == put_back
+    assert set(made.put_back()) == put_back
     assert report.put_back == len(put_back)
     again = made.audit()
     assert again.found == {}
@@ -101,27 +101,32 @@ def test_damage(any_made, damage, found, put_back):
 
 
 def test_what_is_put_back_keeps_its_place(made):
-    """A page put back is fed with the depth and the referrer that its record had, torn or not."""
+    """A page is put back with the depth and the referrer that its record had, torn or not."""
     torn_record(made)
     missing_body(made)
     made.audit(repair=True)
-    assert made.said() == {ONE: (1, urls.key(SEED)), TWO: (1, urls.key(SEED))}
+    assert made.put_back() == {ONE: (1, urls.key(SEED)), TWO: (1, urls.key(SEED))}
 
 
 def test_torn_seed_is_not_searched(made):
-    """A seed whose record is torn waits by itself: it is removed and nothing is fed."""
+    """A seed whose record is torn waits by itself: it is removed and nothing is put back."""
     made.file("links", SEED).write_bytes(b"")
     report = made.audit(repair=True)
     assert (report.ok, report.put_back) == (True, 0)
     assert not made.file("htmls", SEED).exists()
 
 
-def test_torn_record_of_a_fed_url(made):
-    """A torn record whose URL is in a feed is removed, and the line that is there is enough."""
-    made.say(ONE)
-    torn_head(made)
+@pytest.mark.parametrize("in_snapshot", [False, True])
+def test_torn_record_of_a_known_url(made, in_snapshot):
+    """A torn record whose URL waits in a log, or in a snapshot, is put back from there."""
+    url = "http://a.example/unlinked"
+    made.say(url)
+    if in_snapshot:
+        made.snapshot(made.shard(url))
+    made.page(url, ())
+    made.file("links", url).write_bytes(b"{")
     report = made.audit(repair=True)
-    assert (report.ok, report.put_back) == (True, 0)
+    assert (report.ok, set(made.put_back())) == (True, {url})
     assert made.audit().waiting == 1
 
 
@@ -190,14 +195,20 @@ def test_strays(made):
         "links/a.example/x.html",
         "errs/a.example/a.json",
         ".fscrawl/robots/x",
+        ".fscrawl/feed/f",
+        ".fscrawl/log/f",
+        ".fscrawl/log/m-1-aa/f",
+        ".fscrawl/snap/f",
+        ".fscrawl/again/0",
         ".fscrawl/terms/f",
     ]
+    (made.root / ".fscrawl/feed").mkdir()
     for stray in strays:
         (made.root / stray).write_bytes(b"")
     (made.root / "htmls/a.example/directory").mkdir()
     os.mkfifo(made.root / "links/a.example" / f"{'0' * 24}.json")
     report = made.audit(repair=True)
-    assert report.found == {"strays": 7}
+    assert report.found == {"strays": 12}
     assert report.mended.total() == 0
     assert all((made.root / stray).exists() for stray in strays)
 

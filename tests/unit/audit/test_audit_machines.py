@@ -69,7 +69,7 @@ def test_shard_of_which_the_lease_cannot_be_read(made):
     (made.root / f".fscrawl/leases/{urls.shard('a.example', SHARDS)}.2").write_bytes(b"{")
     flipped_body(made)
     report = made.audit(repair=True)
-    assert report.found == {"damaged_bodies": 1}
+    assert report.found == {"damaged_bodies": 1, "torn_leases": 1}
     assert report.mended.total() == 0
 
 
@@ -179,7 +179,7 @@ def test_machine_that_begins_under_the_watch(made):
 
 
 def test_what_a_live_machine_writes_meanwhile(made):
-    """A link that a live machine feeds, stores or fails a moment later is not lost; nor is a body then an orphan."""
+    """A link that a live machine says, stores or fails a moment later is not lost; nor is a body then an orphan."""
     running(made)
     fed, stored, failed, lost_one = (f"http://a.example/{name}" for name in ("fed", "stored", "failed", "lost"))
     made.page(TWO, (fed, stored, failed, lost_one))
@@ -261,7 +261,7 @@ def test_hiccups_of_the_file_system(made, monkeypatch):
 
 
 def test_log_of_a_repair(made):
-    """Whoever reads the log of a repair finds a machine that has left, and that names the end of its log."""
+    """Whoever reads the log of a repair finds a machine that has left, and how long its log is."""
     lost(made)
     before = {path.name for path in (made.root / ".fscrawl/machines").iterdir()}
     made.audit(repair=True)

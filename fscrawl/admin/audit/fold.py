@@ -1,0 +1,165 @@
+"""What logs and snapshots say of all URLs, put together as the machines do it; pages are known by their fingerprints.
+
+Vocabulary:
+  there      the tree has a record of the page or of its failure
+  told       a mark that counts now says that the page's links stand in the logs
+  settled    told, or failed: the machines do nothing more for it
+  waiting    known within scope and depth, and neither there nor settled: the next crawl fetches it
+  gone       settled, and not there: somebody has removed the record
+
+Promise: lines may come in any order, and repeatedly. Ten bytes for each URL, fifteen with `max_depth`; and the times of
+failures whose record is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from fscrawl import urls
+from fscrawl.errors import RecordError
+from fscrawl.fleet.lines import Found, Line, Told
+from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.snapshot_file import Depths, Snapshot
+from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
+from fscrawl.frontier.url_table import UrlTable
+
+
+class Fold:
+    """waiting: how many URLs wait. `has_gone`: some page may be gone, since a mark speaks of one that is not there."""
+
+    def __init__(self, rules: Rules, covers: Callable[[str], bool]) -> None:
+        """`covers(term)`: whether marks of that term count now."""
+        self.waiting = 0
+        self.has_gone = False
+        self._rules = rules
+        self._covers = covers
+        self._table = UrlTable(deep=rules.max_depth is not None)
+        self._failures: dict[int, set[str]] = {}  # of what is not there: when it failed
+        self._again: dict[int, set[str]] = {}  # and because of which failures it is to be tried again
+
+    # -- what is learned
+
+    def mark_there(self, number: int) -> None:
+        """Take in that there is a record. Call it before all else: what comes later is judged by it."""
+        self._table.mark_there(number)
+
+    def take(self, line: Line) -> None:
+        """Take in a line of a log."""
+        match line:
+            case Found():
+                self._take_found(line)
+            case Told():
+                number = urls.fingerprint(line.key)
+                if line.failed_at:
+                    self._fail(number, {line.failed_at})
+                elif self._covers(line.term):
+                    self._tell(number, line.depth)
+
+    def know(self, url: str, depth: int) -> None:
+        """Take in that a URL within the scope is known at a depth."""
+        number = fingerprint(url)
+        if self._rules.max_depth is None or depth <= self._rules.max_depth:
+            before = self.is_waiting(number)
+            self._table.known(number, depth)
+            self.waiting += self.is_waiting(number) - before
+
+    def _take_found(self, found: Found) -> None:
+        number = fingerprint(found.url)
+        if found.flags.retry_of and not self.is_there(number):
+            before = self.is_waiting(number)
+            self._again.setdefault(number, set()).add(found.flags.retry_of)
+            self.waiting += self.is_waiting(number) - before
+        if self._rules.admit(found.url, found.flags):
+            self.know(found.url, found.depth)
+
+    def _tell(self, number: int, depth: int) -> None:
+        before = self.is_waiting(number)
+        self._table.told(number, depth)
+        self.has_gone = self.has_gone or not self.is_there(number)
+        self.waiting += self.is_waiting(number) - before
+
+    def _fail(self, number: int, times: set[str]) -> None:
+        if not self.is_there(number):
+            before = self.is_waiting(number)
+            self._failures.setdefault(number, set()).update(times)
+            self.has_gone = True
+            self.waiting += self.is_waiting(number) - before
+
+    # -- snapshots
+
+    def take_snapshot(self, snapshot: Snapshot) -> None:
+        """Take in what a snapshot says; RecordError if it cannot be read, or is not in order."""
+        last = -1
+        for lines in snapshot.text():
+            for line in lines:
+                try:
+                    last = _ascending(last, int(line[:DIGITS], 16))
+                    self._take_fact(snapshot.head.shard, line)
+                except (ValueError, LookupError) as error:
+                    raise RecordError(f"{snapshot.head.path}: a line of its text: {error}") from error
+        covers = self._covers(snapshot.head.term)
+        for section, counts in ((snapshot.told(), covers), (snapshot.untold(), False)):
+            last = -1
+            for group in section:
+                for number in group.fingerprints:
+                    last = _ascending_in(snapshot, last, number)
+                self._load(group, counts=counts)
+
+    def _take_fact(self, shard: int, fact: bytes) -> None:
+        state = UrlState()
+        state.take(fact)
+        if state.failures and not state.stored:
+            self._fail(int(fact[:DIGITS], 16), state.failures)
+        if state.way is not None:
+            for found in founds_of(shard, fact):
+                self._take_found(found)
+
+    def _load(self, group: Depths, *, counts: bool) -> None:
+        """Take in some URLs of a snapshot. Of those whose marks do not count only their depths matter."""
+        if counts:
+            self._table.load(group.fingerprints, group.known, group.told)
+            self.has_gone = self.has_gone or not all(map(self.is_there, group.fingerprints))
+        elif self._rules.max_depth is not None and group.known is not None:
+            for number, depth in zip(group.fingerprints, group.known, strict=True):
+                if self.is_there(number):
+                    self._table.known(number, depth)
+
+    # -- what is asked
+
+    def is_there(self, number: int) -> bool:
+        return self._table.state(number).there
+
+    def is_told(self, number: int) -> bool:
+        """Tell whether all links of a page stand in the logs."""
+        return self._table.settled(number)
+
+    def is_gone(self, number: int) -> bool:
+        return self._is_settled(number) and not self.is_there(number)
+
+    def is_waiting(self, number: int) -> bool:
+        state = self._table.state(number)
+        return state.known is not None and not state.there and not self._is_settled(number)
+
+    def _is_settled(self, number: int) -> bool:
+        failures = self._failures.get(number)
+        has_failed = failures is not None and not failures <= self._again.get(number, set())
+        return has_failed or self._table.settled(number)
+
+
+def _ascending(last: int, number: int) -> int:
+    if number <= last:
+        raise ValueError("it is not sorted")
+    return number
+
+
+def _ascending_in(snapshot: Snapshot, last: int, number: int) -> int:
+    try:
+        return _ascending(last, number)
+    except ValueError as error:
+        raise RecordError(f"{snapshot.head.path}: {error}") from error
+
+
+def fingerprint(url: str) -> int:
+    """Return the number that stands for a text, which need not be a URL."""
+    return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])

@@ -1,0 +1,120 @@
+"""Checks the small files in `.fscrawl`, and that each name in its rooms is one that a machine gives.
+
+Logs and snapshots are read by `fleet.all_lines`. What is left of format 1 does no harm, and is a note.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from fscrawl.admin.audit.check import Checked, Checker
+from fscrawl.admin.audit.report import Finding
+from fscrawl.errors import RecordError
+from fscrawl.fleet.terms import Term
+from fscrawl.storage.layout import (
+    AGAIN,
+    FEED,
+    FILE_PATTERNS,
+    LEASES,
+    LOG,
+    NEXT_TREE_RECORD,
+    ROBOTS,
+    TERMS,
+    log_directory,
+    log_segment_of,
+)
+from fscrawl.storage.records import FORMAT, TreeRecord
+from fscrawl.store import Tree
+
+
+class MachineryScan:
+    """One pass over `.fscrawl`.
+
+    robots     how many files of robots.txt there are
+    old_feeds  how many files format 1 has left
+    """
+
+    def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str], None]) -> None:
+        """`note_odd(directory, name)`: is told of names that do not belong there."""
+        self.robots = 0
+        self.old_feeds = 0
+        self._tree = tree
+        self._files = tree.files
+        self._note_odd = note_odd
+        self._checks: dict[str, Callable[[str], Checked]] = {
+            ROBOTS: check.robots,
+            TERMS: self.term,
+            AGAIN: self.generation,
+            LEASES: self.lease,
+        }
+
+    def checks(self) -> Iterator[Callable[[], Checked]]:
+        """Look at all names; give the checks of the files that have to be read."""
+        yield self.tree_record
+        for room, pattern in FILE_PATTERNS.items():
+            for name, kind in self._files.entries(room):
+                if kind != "file" or not pattern.match(name):
+                    self._note_odd(room, name)
+                    continue
+                self.robots += room == ROBOTS
+                self.old_feeds += room == FEED
+                if room in self._checks:
+                    yield partial(self._checks[room], name)
+        self._look_at_logs()
+
+    def _look_at_logs(self) -> None:
+        for machine, kind in self._files.entries(LOG):
+            if kind != "directory" or machine.startswith("."):
+                self._note_odd(LOG, machine)
+                continue
+            for name, of_segment in self._files.entries(log_directory(machine)):
+                if of_segment != "file" or log_segment_of(name) is None:
+                    self._note_odd(log_directory(machine), name)
+
+    # -- files
+
+    def tree_record(self) -> Checked:
+        """Check the record by which the tree was brought to format 2: it names the same `.fscrawl` as tree.json."""
+        data = self._files.read(NEXT_TREE_RECORD)
+        try:
+            next_one = None if data is None else TreeRecord.from_json(data)
+        except RecordError as error:
+            return None, Finding("damaged_tree_records", NEXT_TREE_RECORD, str(error))
+        record = self._tree.record
+        if next_one is not None and record.format >= FORMAT and next_one.machinery != record.machinery:
+            return None, Finding("damaged_tree_records", NEXT_TREE_RECORD, "it names another machinery than tree.json")
+        return None, None
+
+    def term(self, name: str) -> Checked:
+        """Check that a term's file holds the term that its name says."""
+        path = f"{TERMS}/{name}"
+        data = self._files.read(path)
+        try:
+            if data is None or Term.from_json(data).digest == name.removesuffix(".json"):
+                return None, None
+        except ValueError as error:
+            return None, Finding("damaged_terms", path, str(error))
+        return None, Finding("damaged_terms", path, "it is another term than its name says")
+
+    def generation(self, name: str) -> Checked:
+        """Check that a generation says why it was made."""
+        path = f"{AGAIN}/{name}"
+        return None, None if _is_object(self._files.read(path)) else Finding("damaged_generations", path)
+
+    def lease(self, name: str) -> Checked:
+        """Check that a lease names its holder."""
+        path = f"{LEASES}/{name}"
+        return None, None if _is_object(self._files.read(path), "holder") else Finding("torn_leases", path)
+
+
+def _is_object(data: bytes | None, *fields: str) -> bool:
+    """Tell whether data is a JSON object with these fields, or was removed meanwhile."""
+    if data is None:
+        return True
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and all(field in values for field in fields)
