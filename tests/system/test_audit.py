@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from fscrawl import urls
 from tests.support.crawling import Done, Running, check_tree, command, crawl, errors, pages
 from tests.support.fleet import QUICK
@@ -53,8 +55,8 @@ class Tree:
         suffix = "html" if room == "htmls" else "json"
         return self.root / room / urls.host(url) / f"{urls.key(url)}.{suffix}"
 
-    def damage(self) -> dict[str, int]:
-        """Damage it in every way; give what there is to be found."""
+    def damage(self, *, logs: bool) -> dict[str, int]:
+        """Damage it in every way; give what there is to be found. `logs`: what the machine said is cut, too."""
         body = self.file("htmls", "/3")
         body.write_bytes(body.read_bytes()[:100])
         body = self.file("htmls", "/4")
@@ -74,10 +76,12 @@ class Tree:
         (robots,) = (self.root / ".fscrawl/robots").glob(f"{HOSTS[0]}*.json")
         robots.write_bytes(b"")
         (self.root / f".fscrawl/probe-{self.machine}").mkdir()
-        self.file("links", "/11").unlink()  # others link to it, and the feeds that had it go, too
-        for feed in (self.root / ".fscrawl/feed").iterdir():
-            feed.unlink()
+        self.file("links", "/11").unlink()  # others link to it
+        log = self.root / f".fscrawl/log/{self.machine}/0.log"
+        if logs:
+            log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
         return {
+            **({"damaged_logs": 1} if logs else {}),
             "damaged_bodies": 2,
             "missing_bodies": 1,
             "unexpected_bodies": 1,
@@ -88,18 +92,19 @@ class Tree:
             "errors_beside_pages": 1,
             "damaged_errors": 1,
             "torn_robots": 1,
-            "lost_urls": 2,  # the deleted one, and the one whose record is under another key
+            "lost_urls": 2,  # the deleted one, and the one whose record is under another key: both were told
         }
 
 
-def test_damaged_in_every_way(root: Path) -> None:
+@pytest.mark.parametrize("logs", [False, True])
+def test_damaged_in_every_way(root: Path, logs: bool) -> None:
     """Every damage is found and mended, and the next crawl completes the tree with nothing else fetched again."""
     with Web(serve, HOSTS) as web:
         assert crawl(root, seeds=[web.url(host) for host in HOSTS]).code == 0
         whole, failed = set(pages(root)), set(errors(root))
         assert run_audit(root).code == 0
         tree = Tree(root, web)
-        damages = tree.damage()
+        damages = tree.damage(logs=logs)
         before = snapshot(root)
         done = run_audit(root, "--json")
         assert (done.code, found(done)) == (1, damages), done
