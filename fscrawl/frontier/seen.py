@@ -1,4 +1,4 @@
-"""What was seen: sets of 64-bit fingerprints, exact and compact; and memories of the latest items, bounded. Pure.
+"""What was seen: sets of 64-bit fingerprints, exact and compact; and a memory of the latest items, bounded. Pure.
 
 A million fingerprints take 9 MB, ten million 87 MB. A Python set of the same integers takes eight times as much.
 """
@@ -69,31 +69,11 @@ class SeenSet:
         return self._size
 
 
-class RecentlySeen(Generic[T]):
-    """A bounded memory of what was seen lately. Threads may share it.
+class RecentDepths(Generic[T]):
+    """A bounded memory of what was seen lately, each item with its least depth. Threads may share it.
 
     It has two generations of at most `size` items. When the young one is full, it replaces the old one.
     """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._young: set[T] = set()
-        self._old: set[T] = set()
-        self._lock = threading.Lock()
-
-    def add(self, item: T) -> bool:
-        """Add `item`; tell whether it was new."""
-        if item in self._young or item in self._old:
-            return False
-        with self._lock:
-            self._young.add(item)
-            if len(self._young) >= self._size:
-                self._old, self._young = self._young, set()
-        return True
-
-
-class RecentDepths(Generic[T]):
-    """As `RecentlySeen`, but it remembers each item with a depth. It takes as much memory again."""
 
     def __init__(self, size: int) -> None:
         self._size = size

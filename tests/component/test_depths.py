@@ -22,7 +22,7 @@ from fscrawl.politeness.outage import Outage
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import CrawlConfig, Worker
 from tests.support.crawling import pages
-from tests.support.web import Response, Web
+from tests.support.web import Web
 from tests.support.workers import HOST, SETTINGS, TERM, page, site
 
 
@@ -68,7 +68,7 @@ def test_a_short_way_is_found_late(root: Path, path: str) -> None:
     for name, following in zip(path, [*path[1:], "x"], strict=True):
         answers[f"/{name}"] = page(f'<a href="/{following}">')
     store.create(root, TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host", "ab" * 16), render(SETTINGS), "")
-    with Web(site(cast("dict[str, Response]", answers)), [HOST]) as web:
+    with Web(site(answers), [HOST]) as web:
         crawl_late(store.Tree(root, "machine-1"), web, "/slow")
         assert {url.rpartition("/")[2] for url in pages(root)} == {"", "slow", "x", "y", *path}
         assert max(web.counts().values()) == 1, "nothing is fetched twice"

@@ -180,6 +180,17 @@ def test_snapshot(make_frontier):
     assert [(task.url, task.check) for task in drain(frontier)] == [(deeper, True)]
 
 
+@pytest.mark.parametrize(("deep", "least"), [(True, 2), (False, 4)])
+def test_learned_from_a_record(make_frontier, deep, least):
+    """What is told at once is known without being pending, and its least depth is given where depths are kept."""
+    frontier = make_frontier("politeness.delay=0")
+    location = frontier.location(A)
+    frontier.hold(location.shard, deep=deep)
+    assert frontier.learn(location, 2) == (True, 2)
+    assert frontier.learn(location, 4) == (False, least)
+    assert frontier.idle
+
+
 @pytest.mark.parametrize("pages", [1, 2])
 def test_pages_that_are_there_beyond_the_limit(make_frontier, pages):
     """A host with enough pages gets no more of them, but what is stored already is still looked up and told."""
