@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet.intake import Intake
@@ -25,6 +26,20 @@ _PAUSE_S = 1.0
 _REMOVAL_PAUSE_S = 3600.0
 
 
+class Aside(Protocol):
+    """Work that goes on beside the main loop (`threading.Thread` has it)."""
+
+    def is_alive(self) -> bool: ...
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+def in_thread(work: Callable[[], None]) -> Aside:
+    """Begin some work in a thread of its own."""
+    thread = threading.Thread(target=work, name="housekeeping", daemon=True)
+    thread.start()
+    return thread
+
+
 class Housekeeping:
     """Makes snapshots for one machine, one at a time. Only the main loop uses it."""
 
@@ -38,7 +53,9 @@ class Housekeeping:
         *,
         caches_s: float,
         clock: Callable[[], float] = time.monotonic,
+        aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
+        """`aside`: begins work that may take long, and returns at once."""
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake
@@ -46,14 +63,15 @@ class Housekeeping:
         self._warn = warn
         self._caches_s = caches_s
         self._clock = clock
-        self._thread: threading.Thread | None = None
+        self._aside = aside
+        self._work: Aside | None = None
         self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
         self._next_removal = clock() + _REMOVAL_PAUSE_S
 
     def step(self, now: float) -> None:
         """Begin a snapshot if one is due and none is being made."""
-        if now < self._next_look or (self._thread is not None and self._thread.is_alive()):
+        if now < self._next_look or (self._work is not None and self._work.is_alive()):
             return
         self._next_look = now + _PAUSE_S
         shard = self._most_worthwhile()
@@ -89,10 +107,9 @@ class Housekeeping:
             except FscrawlError as error:
                 self._warn(f"{error}; the next try is made later")
 
-        self._thread = threading.Thread(target=run, name="housekeeping", daemon=True)
-        self._thread.start()
+        self._work = self._aside(run)
 
     def close(self) -> None:
         """Wait a moment for a snapshot that is being made; an unfinished one does no harm."""
-        if self._thread is not None:
-            self._thread.join(_PAUSE_S)
+        if self._work is not None:
+            self._work.join(_PAUSE_S)

@@ -28,7 +28,7 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
-from fscrawl.fleet.housekeeping import Housekeeping
+from fscrawl.fleet.housekeeping import Aside, Housekeeping, in_thread
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
@@ -69,13 +69,16 @@ class Membership:
         refresh_before: str = "",
         clock: Callable[[], float] = time.monotonic,
         caches_s: float | None = None,
+        heart: Callable[..., Heartbeat] | None = None,
+        aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
         """`frontier`: this class only adds and removes shards; the engine alone chooses what to fetch next.
 
         `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: begin a
         new generation, so that all records are read again. `refresh_before`: pages that were last fetched or checked
         before this time (RFC 3339) are fetched again. `caches_s`: how long the share may show old states; None: this
-        is found out by the type of its file system.
+        is found out by the type of its file system. `heart`: makes what beats; None: a thread does. `aside`: does what
+        may take long beside the main loop.
         """
         self._tree = tree
         self._frontier = frontier
@@ -126,7 +129,14 @@ class Membership:
             clock=clock,
         )
         self._housekeeping = Housekeeping(
-            self.fleet, self.ledger, self._intake, self._snapshots, warn, caches_s=self._caches_s, clock=clock
+            self.fleet,
+            self.ledger,
+            self._intake,
+            self._snapshots,
+            warn,
+            caches_s=self._caches_s,
+            clock=clock,
+            aside=aside,
         )
         self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
         self._rests = Rests(frontier, tree.record)
@@ -135,6 +145,7 @@ class Membership:
         self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
+        self._make_heart = heart
         self._heart: Heartbeat
         self._fence: Fence
         self._handover: Handover
@@ -146,7 +157,7 @@ class Membership:
         log = self._machinery.heartbeat_log()
         self._anchor = Anchor(self._tree, log)
         fleet = self._watch.settings.fleet
-        self._heart = Heartbeat(
+        self._heart = (self._make_heart or Heartbeat)(
             log,
             self._tree.machine,
             self.snapshot,
