@@ -26,7 +26,7 @@ fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     which URL has this 
 fscrawl show --root /mnt/shared https://example.org/faq --inlinks
 """
 _EXIT_CODES = "exit codes: 0 the page is stored, 1 it is not\n"
-_MAX_FEED_LINES = 10  # printed for a person; --json has them all
+_MAX_LINES = 10  # printed for a person; --json has them all
 
 
 def add(commands: Commands[Parser]) -> None:
@@ -111,10 +111,10 @@ def _found_on(found: Explanation) -> Iterator[str]:
     record = found.page or found.error
     if record is not None:
         yield f"found on  {found.found_on or (record.referrer or 'no page: it is a seed or from a sitemap')}"
-    for line in found.lines[:_MAX_FEED_LINES]:
+    for line in found.lines[:_MAX_LINES]:
         yield f"line      {_line(line)}"
-    if len(found.lines) > _MAX_FEED_LINES:
-        yield f"          and {len(found.lines) - _MAX_FEED_LINES} more"
+    if len(found.lines) > _MAX_LINES:
+        yield f"          and {len(found.lines) - _MAX_LINES} more"
     for link in found.inlinks or ():
         yield f"inlink    {link.url}" + ("" if link.how == "link" else f" ({link.how})")
     if found.inlinks is not None:
@@ -122,8 +122,9 @@ def _found_on(found: Explanation) -> Iterator[str]:
 
 
 def _line(line: Line) -> str:
-    if not line.machine:
+    if line.source == "seeds":
         return "in seeds.txt"
+    who = "discovered, as a snapshot says" if line.source == "snapshot" else f"discovered by {line.machine}"
     source = f", on {line.found_on or line.referrer}" if line.referrer else ""
     mark = f", {line.mark}" if line.mark else ""
-    return f"discovered by {line.machine}, depth {line.depth}{source}{mark}"
+    return f"{who}, depth {line.depth}{source}{mark}"

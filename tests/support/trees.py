@@ -43,9 +43,10 @@ ALL = ("parquet", "warc", "jsonl", "csv")
 class Grown:
     """A tree that grows by whole pages, as of a machine that was here once."""
 
-    def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0) -> None:
+    def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0, machinery: str | None = None) -> None:
+        """`machinery`: of a tree of format 2; None: it is of format 1."""
         self.root = root
-        record = TreeRecord(format=1, crawl=crawl, created_at="t", shards=256, fanout=fanout, partition="host")
+        record = TreeRecord(2 if machinery else 1, crawl, "t", 256, fanout, "host", machinery)
         store.create(root, record, f"[store]\nfanout = {fanout}\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}

@@ -2,7 +2,8 @@
 
 Vocabulary:
   asked      what the user entered: a URL, or the 24 digits of a key
-  line       a URL's line in a log: who discovered it, at which depth, on which page; or its line in `seeds.txt`
+  line       a URL's line in a log or a snapshot: who discovered it, at which depth, on which page; or in `seeds.txt`
+  told       a log says that the page was stored and its links stand in logs, or that it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
   waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
 
@@ -18,11 +19,9 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.lines import Found
-from fscrawl.fleet.said import Said
-from fscrawl.frontier.flags import format_flags
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
+from fscrawl.monitor.explain.said import Said, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.layout import ERRS, LINKS, PAGE_ROOMS, is_key
@@ -32,7 +31,6 @@ from fscrawl.store import Tree
 __all__ = ["Explanation", "explain"]
 
 _MOST_HOPS = 20  # as browsers do
-_MOST_LINES = 100
 
 
 def explain(
@@ -51,6 +49,7 @@ class _Inquiry:
         self._machinery = Machinery(tree)
         self._settings = settings
         self._seeds = seeds
+        self._terms = terms_of(tree, settings.crawl, seeds)
         self._it = Explanation(asked)
 
     def run(self, *, all_inlinks: bool, bar: bool) -> Explanation:
@@ -71,7 +70,7 @@ class _Inquiry:
             return it
         snapshot = Observer(self._tree, lambda: self._settings).look()
         self._find_holder({machine.name: machine.state for machine in snapshot.machines})
-        it.reasons += Why(self._tree, self._settings, self._seeds, it, snapshot).reasons(it.url)
+        it.reasons += Why(self._tree, self._settings, self._seeds, self._terms, it, snapshot).reasons(it.url)
         return it
 
     # -- what it is called
@@ -98,8 +97,8 @@ class _Inquiry:
             it.host = host_of(self._tree, it.key, room) or it.host
         if it.host:
             return  # its record says the rest
-        known = (found.url for _, found in self._matching())
-        it.url = next((url for url in (*self._seeds, *known) if urls.key(url) == it.key), None)
+        it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
+        it.url = it.url or Said(self._tree, self._terms, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
     def _shard(self) -> int:
@@ -152,7 +151,7 @@ class _Inquiry:
         it = self._it
         record = it.page or it.error
         if it.page is None:
-            it.lines = list(self._lines())
+            self._read_lines()
         if record is not None:
             it.found_on = self._url_of(record.referrer)
 
@@ -162,20 +161,13 @@ class _Inquiry:
 
     # -- who discovered it
 
-    def _lines(self) -> Iterator[Line]:
-        url = self._it.url
-        if url in self._seeds:
-            yield Line("", 0, "")
-        count = 0
-        for machine, found in self._matching():
-            if found.url == url and count < _MOST_LINES:
-                count += 1
-                flags = format_flags(found.flags)
-                yield Line(machine, found.depth, found.referrer, flags, self._url_of(found.referrer))
-
-    def _matching(self) -> Iterator[tuple[str, Found]]:
-        """Give what machines have found in the URL's shard, each with its machine; in all, if the URL is not known."""
-        return Said(self._tree).found(None if self._it.url is None else {self._it.shard})
+    def _read_lines(self) -> None:
+        it = self._it
+        if it.url in self._seeds:
+            it.lines.append(Line("", 0, "", source="seeds"))
+        said = Said(self._tree, self._terms, it.key, it.url, it.shard)
+        it.lines += [line._replace(found_on=self._url_of(line.referrer)) for line in said.lines]
+        it.told = said.marks
 
     # -- who has it
 

@@ -19,13 +19,33 @@ class Reason(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A URL's line in the log of `machine` ("" for `seeds.txt`). `found_on`: URL of the page with key `referrer`."""
+    """A line that found a URL: in the log of `machine`, in a snapshot or in `seeds.txt` (then `machine` is "").
+
+    found_on    URL of the page with key `referrer`
+    source      "log", "snapshot", "seeds"; "feed" in a tree of format 1
+    """
 
     machine: str
     depth: int
     referrer: str
     mark: str = ""
     found_on: str | None = None
+    source: str = "log"
+
+
+class Mark(NamedTuple):
+    """What the log of `machine` ("": a snapshot) says has become of a URL: it was told, or failed at `failed_at`.
+
+    depth     at which it was told
+    term      names the rules by which its links were filtered
+    counts    these rules are as wide as the present ones; so machines do nothing more for the URL
+    """
+
+    machine: str
+    depth: int
+    term: str
+    failed_at: str = ""
+    counts: bool = False
 
 
 class Hop(NamedTuple):
@@ -54,6 +74,7 @@ class Explanation:
     found_on: str | None = None
     inlinks: list[Inlink] | None = None
     lines: list[Line] = field(default_factory=list)
+    told: list[Mark] = field(default_factory=list)
     holder: str = ""
     holder_state: str = ""
     reasons: list[Reason] = field(default_factory=list)
@@ -65,7 +86,7 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as JSON values; of the links in the record only their number."""
-        rows = ("redirects", "lines", "reasons")
+        rows = ("redirects", "lines", "told", "reasons")
         facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
         facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}
         facts["stored"] = self.stored

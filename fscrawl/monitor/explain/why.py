@@ -8,9 +8,12 @@ from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
+from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.scope import Scope
-from fscrawl.monitor.explain.facts import Explanation, Reason
+from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
+from fscrawl.monitor.explain.inlinks import Inlink
+from fscrawl.monitor.explain.said import rule_against, told_terms
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.storage.layout import HTMLS, PAGE_ROOMS
@@ -18,6 +21,7 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _PORT = re.compile(r"_(\d+)\Z")
+_RULES = ("scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
 
 
 def why_no_url(text: str) -> str:
@@ -42,11 +46,18 @@ class Why:
     """Finds the reasons why one URL is not stored. Other facts go into the `notes` of the explanation."""
 
     def __init__(
-        self, tree: Tree, settings: Settings, seeds: frozenset[str], it: Explanation, snapshot: Snapshot
+        self,
+        tree: Tree,
+        settings: Settings,
+        seeds: frozenset[str],
+        terms: ReadOnlyTerms,
+        it: Explanation,
+        snapshot: Snapshot,
     ) -> None:
         self._tree = tree
         self._settings = settings
         self._seeds = seeds
+        self._terms = terms
         self._it = it
         self._snapshot = snapshot
 
@@ -58,12 +69,16 @@ class Why:
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
             if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
                 return
-        yield from self._limits(url)
+        limits = list(self._limits(url))
+        yield from limits
         yield from self._obstacles()
-        if it.lines:
+        mark = None if error is not None else self._settling_mark()
+        if mark is not None:
+            yield self._gone(mark)
+        elif it.lines:
             yield self._waiting()
         else:
-            yield self._undiscovered()
+            yield self._undiscovered(url, left_out=any(limit.name in _RULES for limit in limits))
 
     def _limits(self, url: str) -> Iterator[Reason]:
         """Give the settings and the line of robots.txt that exclude it."""
@@ -146,23 +161,59 @@ class Why:
         )
         return Reason("waiting", f"it waits for its turn: {state}", advice)
 
-    def _undiscovered(self) -> Reason:
+    def _settling_mark(self) -> Mark | None:
+        """Give a mark by which machines do nothing more for the URL; None if there is none."""
+        known = min((line.depth for line in self._it.lines), default=None)
+        again = {parse_flags(line.mark).retry_of for line in self._it.lines}
+        deep = self._settings.crawl.max_depth is not None
+        for mark in self._it.told:
+            if mark.failed_at:
+                if mark.failed_at not in again:
+                    return mark
+            elif mark.counts and not (deep and known is not None and mark.depth > known):
+                return mark
+        return None
+
+    def _gone(self, mark: Mark) -> Reason:
+        who = f"the log of {mark.machine}" if mark.machine else "a snapshot"
+        what = f"it failed at {mark.failed_at}" if mark.failed_at else "it was stored"
+        text = f"{what}, as {who} says, and its record is gone; machines do not fetch it again by themselves"
+        return Reason("gone", text, f"fscrawl audit --root {self._tree.root} --repair")
+
+    def _undiscovered(self, url: str, *, left_out: bool) -> Reason:
+        """Say why no log has the URL. `left_out`: a setting that was named keeps it out."""
         it, root = self._it, self._tree.root
         if it.inlinks is None:
             more = "--inlinks reads all link files, and also finds links that are not followed"
             return Reason("not-discovered", "no machine has discovered it: it has no line in a log", more)
-        followed = [link for link in it.inlinks if link.how != "nofollow"]
+        follows_all = self._settings.crawl.follow_nofollow
+        followed = [link for link in it.inlinks if follows_all or link.how != "nofollow"]
         if not it.inlinks:
-            url = shlex.quote(it.url or "")  # the user may paste it, and it may contain a quote
-            advice = f"to fetch it, add it to the seeds:  echo {url} >> {root}/seeds.txt"
+            quoted = shlex.quote(url)  # the user may paste it, and it may contain a quote
+            advice = f"to fetch it, add it to the seeds:  echo {quoted} >> {root}/seeds.txt"
             return Reason("not-linked", "no stored page links to it", advice)
         if not followed:
             return Reason("nofollow", "all links to it are marked nofollow, and such links are not followed")
-        return Reason(
-            "not-fed",
-            "pages link to it, but no log has it",
-            f"if no line above says why:  fscrawl audit --root {root}",
-        )
+        if left_out:
+            return Reason("left-out", "pages link to it, and no log has it, because of the setting above")
+        return self._not_told(url, followed)
+
+    def _not_told(self, url: str, followed: list[Inlink]) -> Reason:
+        """Say why no log has a URL to which pages link."""
+        root = self._tree.root
+        told = told_terms(self._tree, (urls.key(link.url) for link in followed))
+        if any(self._terms.covers(term) for terms in told.values() for term in terms):
+            text = "a page links to it, and its links are said to stand in the logs, but no log has it"
+            return Reason("lost", text, f"fscrawl audit --root {root} --repair")
+        advice = f"the next crawl reads the page's record again:  fscrawl crawl --root {root}"
+        for link in followed:
+            for digest in sorted(told.get(urls.key(link.url), ())):
+                term = self._terms.get(digest)
+                rule = rule_against(term, url, link.depth) if term is not None else None
+                if rule is not None:
+                    text = f"{link.url} links to it, and its links were taken in when it was outside: crawl.{rule}"
+                    return Reason("told-otherwise", text, advice)
+        return Reason("not-told", "pages link to it, and their links have not been taken in (again) yet", advice)
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:

@@ -3,7 +3,7 @@
 import json
 
 from fscrawl import cli, urls
-from tests.support.explained import MISSING, SEED, ask, feed, line_of
+from tests.support.explained import MISSING, SEED, ask, line_of, say
 
 
 def show(tree, capsys, *words):
@@ -30,8 +30,8 @@ def test_the_command_shows_all_there_is(tree, capsys):
 
 
 def test_the_command_shows_why(tree, capsys):
-    """What is not stored has its lines of feeds, its reasons, and what to do."""
-    feed(tree, *[line_of(tree, MISSING, mark=" sitemap")] * 12, line_of(tree, MISSING, referrer=""))
+    """What is not stored has its lines of logs, its reasons, and what to do."""
+    say(tree, *[line_of(tree, MISSING, mark="sitemap")] * 12, line_of(tree, MISSING, referrer=""))
     with (tree.root / "seeds.txt").open("a") as seeds:
         seeds.write(f"{MISSING}\n")
     code, out = show(tree, capsys, f"{MISSING}#top")

@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.monitor.explain.why import why_no_url
-from tests.support.explained import MISSING, SEED, ask, feed, line_of, names
+from tests.support.explained import MISSING, SEED, ask, line_of, names, say
 
 # -- what is stored
 
@@ -97,10 +97,10 @@ def test_a_torn_record_is_not_stored(tree):
 
 
 def test_a_key_is_looked_for_among_pages_failures_lines_and_seeds(tree):
-    """A key finds its URL by the names of files on any host, or in a feed, or among the seeds."""
+    """A key finds its URL by the names of files on any host, or in a log, or among the seeds."""
     tree.page("http://b.example/deep")
     tree.fail("http://c.example/gone")
-    feed(tree, line_of(tree, "http://d.example/later"))
+    say(tree, line_of(tree, "http://d.example/later"))
     seeds = (SEED, "http://e.example/")
     for url in (SEED, "http://b.example/deep", "http://c.example/gone", "http://d.example/later", "http://e.example/"):
         found = ask(tree, urls.key(url), seeds=seeds)
@@ -135,7 +135,7 @@ def test_a_failure_is_the_reason(tree):
 def test_a_failure_that_is_to_be_tried_again_waits(tree):
     """After `fscrawl retry` a failed URL waits, too."""
     tree.fail(MISSING)
-    feed(tree, line_of(tree, MISSING, mark=f" again={tree.failures[MISSING].failed_at}"))
+    say(tree, line_of(tree, MISSING, mark=f"again={tree.failures[MISSING].failed_at}"))
     assert names(ask(tree, MISSING)) == ["failed", "waiting"]
 
 

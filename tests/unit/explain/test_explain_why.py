@@ -8,7 +8,8 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.storage.records import RobotsRecord, timestamp
-from tests.support.explained import MISSING, SEED, ask, feed, line_of, names
+from tests.support.explained import MISSING, SEED, Writer, ask, line_of, names, say, shard_of, snapshot, term_of
+from tests.support.trees import Grown
 
 HELLO = {"hello": "h-9-bb", "host": "elsewhere", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
 
@@ -55,9 +56,9 @@ def test_a_seed_is_not_kept_out_by_the_scope(tree):
 
 
 def test_depth_is_told_by_lines_or_by_links(tree):
-    """A URL beyond max_depth is told so, by its lines in feeds, or by the pages that link to it."""
-    assert names(ask(tree, MISSING, "crawl.max_depth=0", all_inlinks=True)) == ["max_depth", "not-fed"]
-    feed(tree, line_of(tree, MISSING, depth=3))
+    """A URL beyond max_depth is told so, by its lines in logs, or by the pages that link to it."""
+    assert names(ask(tree, MISSING, "crawl.max_depth=0", all_inlinks=True)) == ["max_depth", "left-out"]
+    say(tree, line_of(tree, MISSING, depth=3))
     assert names(ask(tree, MISSING, "crawl.max_depth=2")) == ["max_depth", "waiting"]
     assert names(ask(tree, MISSING, "crawl.max_depth=3")) == ["waiting"]
 
@@ -130,7 +131,7 @@ def test_what_machines_say_of_its_host_is_told(tree):
 
 def test_a_waiting_url_names_its_holder(tree):
     """A URL that waits names its shard and who holds it: nobody, a machine at work or paused, dead, or gone."""
-    feed(tree, line_of(tree, MISSING))
+    say(tree, line_of(tree, MISSING))
     found = ask(tree, MISSING)
     assert "no machine has held shard" in found.reasons[0].text
     assert "no machine is running" in found.reasons[0].advice
@@ -148,19 +149,81 @@ def test_a_waiting_url_names_its_holder(tree):
     assert "has left" in ask(tree, MISSING).reasons[0].text
 
 
-def test_lines_of_all_feeds_are_found(tree):
-    """A URL's lines tell who discovered it, where and how deep, in any segment; others' lines and torn ones do not."""
-    feed(tree, line_of(tree, MISSING + "/more"), line_of(tree, SEED, referrer=""), f"x {MISSING}", f"1 y  {MISSING}")
-    feed(tree, line_of(tree, MISSING, depth=4, mark=" sitemap"), segment=".1")
-    feed(tree, line_of(tree, MISSING, referrer="http://nowhere.example/"), machine="h-1-aa")
+def test_lines_of_all_logs_are_found(tree):
+    """A URL's lines tell who discovered it, where and how deep, in any log; others' lines do not."""
+    logs = say(tree, line_of(tree, MISSING + "/more"), line_of(tree, SEED, referrer=""))
+    logs.say(line_of(tree, MISSING, depth=4, mark="sitemap"))
+    say(tree, line_of(tree, MISSING, referrer="http://nowhere.example/"), machine="h-1-aa")
     one, two = ask(tree, MISSING).lines
     assert (one.machine, one.depth, one.found_on, one.mark) == ("h-1-aa", 1, None, "")
     assert (two.machine, two.depth, two.found_on, two.mark) == ("h-9-bb", 4, SEED, "sitemap")
+    assert {one.source, two.source} == {"log"}
+
+
+def test_a_line_in_a_snapshot_is_found(tree):
+    """What waits by a snapshot is told, also where the logs do not have it any more."""
+    say(tree, line_of(tree, MISSING, depth=4))
+    snapshot(tree, shard_of(tree, MISSING))
+    (line,) = ask(tree, MISSING).lines
+    assert (line.machine, line.depth, line.found_on, line.source) == ("", 4, SEED, "snapshot")
+    assert ask(tree, urls.key(MISSING)).url == MISSING
+
+
+def test_lines_of_a_tree_of_format_1_are_found(tmp_path):
+    """In a tree of format 1 feeds tell who discovered a URL."""
+    tree = Grown(tmp_path / "old")
+    (tree.root / ".fscrawl/feed").mkdir(exist_ok=True)
+    (tree.root / ".fscrawl/feed/h-9-bb.log").write_text(f"{shard_of(tree, MISSING)} 4  {MISSING} sitemap\n")
+    (line,) = ask(tree, MISSING).lines
+    assert (line.machine, line.depth, line.mark, line.source) == ("h-9-bb", 4, "sitemap", "feed")
+
+
+# -- what became of it
+
+
+@pytest.mark.parametrize("in_snapshot", [False, True])
+def test_a_page_that_was_told_and_is_gone(tree, in_snapshot):
+    """A page whose record was removed is not waiting: machines do not fetch again what was told."""
+    Writer(tree).say(line_of(tree, MISSING)).tell(MISSING, 1)
+    if in_snapshot:
+        snapshot(tree, shard_of(tree, MISSING))
+    found = ask(tree, MISSING)
+    assert names(found) == ["gone"]
+    assert "--repair" in found.reasons[0].advice
+    (mark,) = found.told
+    assert (mark.machine, mark.counts, mark.failed_at) == ("" if in_snapshot else "h-9-bb", True, "")
+
+
+@pytest.mark.parametrize("in_snapshot", [False, True])
+def test_a_failure_that_is_gone(tree, in_snapshot):
+    """A failure whose record was removed counts, unless somebody has asked for another try."""
+    writer = Writer(tree).say(line_of(tree, MISSING)).tell(MISSING, 1, failed_at="2026-01-01")
+    if in_snapshot:
+        snapshot(tree, shard_of(tree, MISSING))
+        writer = Writer(tree, "h-8-cc")
+    found = ask(tree, MISSING)
+    assert names(found) == ["gone"]
+    assert "it failed at 2026-01-01" in found.reasons[0].text
+    writer.say(line_of(tree, MISSING, mark="again=2026-01-01"))
+    assert names(ask(tree, MISSING)) == ["waiting"]
+
+
+def test_marks_that_do_not_count(tree):
+    """After the rules became wider, or a shorter way was found, a page waits though it was told."""
+    narrow = term_of(tree, 'crawl.deny=["x"]')
+    Writer(tree, term=narrow).say(line_of(tree, MISSING)).tell(MISSING, 1)
+    found = ask(tree, MISSING)
+    assert (names(found), found.told[0].counts) == (["waiting"], False)
+    deep = term_of(tree, "crawl.max_depth=5")
+    Writer(tree, "h-1-aa", term=deep).tell(MISSING, 2)
+    assert names(ask(tree, MISSING, "crawl.max_depth=5")) == ["waiting"]
+    Writer(tree, "h-2-aa", term=deep).tell(MISSING, 1)
+    assert names(ask(tree, MISSING, "crawl.max_depth=5")) == ["gone"]
 
 
 def test_a_hundred_lines_are_enough(tree):
     """Of more lines than anyone reads the first hundred are given."""
-    feed(tree, *[line_of(tree, MISSING)] * 120)
+    say(tree, *[line_of(tree, MISSING)] * 120)
     assert len(ask(tree, MISSING).lines) == 100
 
 
@@ -168,7 +231,7 @@ def test_a_hundred_lines_are_enough(tree):
 
 
 def test_without_a_line_it_was_never_discovered(tree):
-    """A URL that no feed has was not discovered; reading all link files tells whether a page links to it."""
+    """A URL that no log has was not discovered; reading all link files tells whether a page links to it."""
     url = "http://a.example/never"
     assert names(ask(tree, url)) == ["not-discovered"]
     found = ask(tree, url, all_inlinks=True)
@@ -185,8 +248,51 @@ def test_advice_can_be_pasted_into_a_shell(tree):
 
 
 def test_links_that_are_not_followed_are_told(tree):
-    """A URL that only nofollow links lead to says that; one that a link leads to, and no feed has, is for the audit."""
+    """A URL that only nofollow links lead to says that, if such links are not followed."""
+    url = "http://a.example/never"
     tree.page("http://a.example/n", b"<a rel=nofollow href=/never>n</a>")
-    assert names(ask(tree, "http://a.example/never", all_inlinks=True)) == ["nofollow"]
+    assert names(ask(tree, url, all_inlinks=True)) == ["nofollow"]
+    assert names(ask(tree, url, "crawl.follow_nofollow=true", all_inlinks=True)) == ["not-told"]
+
+
+def test_a_link_of_a_page_that_is_not_told(tree):
+    """A machine may have been killed between storing a page and saying its links: the next crawl says them."""
     found = ask(tree, MISSING, all_inlinks=True)
-    assert (names(found), found.inlinks[0].url) == (["not-fed"], SEED)
+    assert (names(found), found.inlinks[0].url) == (["not-told"], SEED)
+    assert "fscrawl crawl" in found.reasons[0].advice
+
+
+@pytest.mark.parametrize("in_snapshot", [False, True])
+def test_a_link_of_a_page_that_is_told(tree, in_snapshot):
+    """If the page that links to it is told, and no log has it, a part of a log is missing: it is for the audit."""
+    Writer(tree).tell(SEED)
+    if in_snapshot:
+        snapshot(tree, shard_of(tree, SEED))
+    found = ask(tree, MISSING, all_inlinks=True)
+    assert names(found) == ["lost"]
+    assert "fscrawl audit" in found.reasons[0].advice
+
+
+@pytest.mark.parametrize(
+    ("assignment", "rule"),
+    [
+        ('crawl.deny=["miss"]', 'crawl.deny = "miss"'),
+        ("crawl.max_depth=0", "crawl.max_depth = 0"),
+        ('crawl.allow=["zzz"]', "crawl.allow"),
+    ],
+)
+def test_a_link_that_was_left_out(tree, assignment, rule):
+    """A page was told under narrower settings: the setting that left the link out is named."""
+    Writer(tree, term=term_of(tree, assignment)).tell(SEED)
+    found = ask(tree, MISSING, all_inlinks=True)
+    assert names(found) == ["told-otherwise"]
+    assert found.reasons[0].text.startswith(SEED)
+    assert found.reasons[0].text.endswith(rule)
+
+
+def test_a_link_of_a_page_that_is_told_by_unknown_rules(tree):
+    """Rules whose file is gone do not count, so the page is told again."""
+    term = term_of(tree, 'crawl.deny=["miss"]')
+    Writer(tree, term=term).tell(SEED)
+    (tree.root / f".fscrawl/terms/{term.digest}.json").unlink()
+    assert names(ask(tree, MISSING, all_inlinks=True)) == ["not-told"]
