@@ -58,9 +58,9 @@ class Intake:
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
         self._new: set[int] = set()  # nobody has held them before
         self._arriving: set[int] = set()
-        self._reading: set[int] = set()
+        self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
-        self._surveying: set[int] = set()
+        self._surveying: list[set[int]] = []
         self._chores: deque[Iterator[None]] = deque()
 
     # -- what others ask
@@ -73,11 +73,11 @@ class Intake:
     @property
     def is_done(self) -> bool:
         """All shards that were begun are complete."""
-        return not (self._arriving or self._reading or self._to_survey or self._surveying)
+        return not (self._arriving or self._to_survey or any(self._reading) or any(self._surveying))
 
     def is_complete(self, shard: int) -> bool:
         """Tell whether all that is known of a shard is in the frontier."""
-        return not any(shard in each for each in (self._arriving, self._reading, self._to_survey, self._surveying))
+        return not any(shard in each for each in (self._arriving, self._to_survey, *self._reading, *self._surveying))
 
     # -- in and out
 
@@ -92,8 +92,8 @@ class Intake:
 
     def drop(self, shard: int) -> None:
         """Forget a shard, and let the frontier forget it."""
-        for each in (self._arriving, self._reading, self._surveying):
-            each.discard(shard)
+        for each in (self._arriving, *self._reading, *self._surveying):
+            each.discard(shard)  # a chore that goes on must not take a later holding for the one that it began with
         self._to_survey.pop(shard, None)
         if self._frontier.holds(shard):
             self._frontier.let_go(shard)
@@ -135,44 +135,44 @@ class Intake:
             self._ledger.forget_survey(shard)
         self._prepare(shards)
         self._frontier.learn_stored()
-        self._reading |= shards
         ends = self._ledger.ends()
-        new = frozenset(shards & self._new)
+        new = shards & self._new
         self._new -= new
-        for some, starts in ((new, self._ledger.first_places() if new else {}), (frozenset(shards - new), None)):
+        for some, starts in ((new, self._ledger.first_places() if new else {}), (shards - new, None)):
             if some:
+                self._reading.append(some)
                 self._chores.append(self._catch_up(some, starts, ends))
 
-    def _catch_up(
-        self, shards: frozenset[int], starts: Mapping[str, Place] | None, ends: dict[str, Place]
-    ) -> Iterator[None]:
-        """Fold what snapshots and logs say of `shards`, up to `ends`.
+    def _catch_up(self, shards: set[int], starts: Mapping[str, Place] | None, ends: dict[str, Place]) -> Iterator[None]:
+        """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
 
         `starts`: where to begin in each log if nobody has held the shards before, so that there is no snapshot.
         """
-        for shard in sorted(shards & self._reading) if starts is None else ():
-            at = yield from self._load_snapshot(shard)
+        for shard in sorted(shards) if starts is None else ():
+            at = yield from self._load_snapshot(shard, shards)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
-        for line in self._ledger.lines_of(shards, starts or {}, ends):
-            if line.shard in self._reading:
+        for line in self._ledger.lines_of(frozenset(shards), starts or {}, ends):
+            if line.shard in shards:
                 self._ledger.take_line(line)
             yield
-        read = shards & self._reading
-        self._reading -= read
-        self._complete(set(read))
+        self._reading.remove(shards)
+        self._complete(shards)
         self._frontier.drop_settled()
-        for shard in read:
+        for shard in shards:
             self._plan_survey(shard)
 
-    def _load_snapshot(self, shard: int) -> Generator[None, None, Mapping[str, Place]]:
+    def _load_snapshot(self, shard: int, wanted: set[int]) -> Generator[None, None, Mapping[str, Place]]:
         """Fold the newest readable snapshot of a shard; return up to where in each log it goes."""
         snapshot = self._snapshots.newest(shard)
         if snapshot is None:
             return {}
         try:
-            yield from self._fold(shard, snapshot)
+            for _ in self._fold(shard, snapshot) if shard in wanted else ():
+                yield
+                if shard not in wanted:
+                    break
         except RecordError:  # it was removed meanwhile, since there is a newer one
-            return (yield from self._load_snapshot(shard))
+            return (yield from self._load_snapshot(shard, wanted))
         return snapshot.head.at
 
     def _fold(self, shard: int, snapshot: Snapshot) -> Iterator[None]:
@@ -217,17 +217,15 @@ class Intake:
             return
         for shard in shards:
             del self._to_survey[shard]
-        self._surveying |= shards
-        self._chores.append(self._survey_all(frozenset(shards)))
+        self._surveying.append(shards)
+        self._chores.append(self._survey_all(shards))
 
-    def _survey_all(self, shards: frozenset[int]) -> Iterator[None]:
+    def _survey_all(self, shards: set[int]) -> Iterator[None]:
         generation = self._ledger.rules.generation
         yield from self._survey.run(shards)
+        self._surveying.remove(shards)
         self._frontier.drop_settled()
-        if generation != self._ledger.rules.generation:
-            return
-        for shard in shards & self._surveying:
-            self._surveying.discard(shard)
+        for shard in shards:
             self._ledger.uncovered.discard(shard)
             self._ledger.take_line(Surveyed(shard, generation))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again

@@ -45,10 +45,10 @@ class Survey:
         self._refresh_before = refresh_before
         self._tidy_up = tidy_up
 
-    def run(self, shards: frozenset[int]) -> Iterator[None]:
-        """Read the records of `shards`; yields often."""
+    def run(self, shards: set[int]) -> Iterator[None]:
+        """Read the records of `shards`, but not of those that the caller takes out of the set; yields often."""
         self._stored.list_hosts()
-        hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, set(shards))]
+        hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, shards)]
         self.hosts_left += len(hosts)
         for host in hosts:
             self._tidy_up(host)
@@ -64,7 +64,7 @@ class Survey:
             self.hosts_left -= 1
             yield
 
-    def _wants(self, host: str, shards: frozenset[int]) -> Callable[[str], bool]:
+    def _wants(self, host: str, shards: set[int]) -> Callable[[str], bool]:
         """Give the question whether the record of a key is to be read."""
         by_url = self._tree.record.partition == "url"
         count = self._tree.record.shards
@@ -79,6 +79,8 @@ class Survey:
     def _tell(self, page: PageRecord) -> None:
         """Say a page, its links, and then that they stand in the log."""
         location = self._frontier.location(page.url)
+        if not self._frontier.holds(location.shard):  # it was read before the shard was lost
+            return
         depth = self._know(Found(location.shard, page.depth, page.referrer, page.url), location)
         rules = self._ledger.rules
         if self._is_old(page) and rules.admit(page.url, NO_FLAGS):
@@ -92,6 +94,8 @@ class Survey:
 
     def _tell_failure(self, error: ErrorRecord) -> None:
         location = self._frontier.location(error.url)
+        if not self._frontier.holds(location.shard):
+            return
         found = Found(location.shard, error.depth, error.referrer, error.url, Flags(error.sitemap or ""))
         depth = self._know(found, location)
         self._settle(Told(location.shard, error.key, depth, self._ledger.rules.term.digest, error.failed_at))
