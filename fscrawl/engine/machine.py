@@ -246,7 +246,6 @@ class Machine:
             self._watchdog.alive()
             self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
             if self._membership.tick(starved=not self._frontier.pending):
-                self._frontier.use(self._settings)
                 self._retrying.limit_s = self._settings.store.patience
                 self._pool.reconfigure(self._config())
             held_back = self._leaving() or self._edits.paused

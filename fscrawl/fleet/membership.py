@@ -393,6 +393,7 @@ class Membership:
             return False
         if change.edited:
             self._use_fleet_settings()
+            self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
         self.ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
         if change.retake:
             self.ledger.use(self.rules)

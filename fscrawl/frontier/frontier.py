@@ -50,6 +50,7 @@ class ShardHolder(Protocol):
 
     cut: Counter[str]
 
+    def use(self, settings: Settings) -> None: ...
     @property
     def shards(self) -> KeysView[int]: ...
     @property
