@@ -7,13 +7,15 @@ from types import SimpleNamespace
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher
-from fscrawl.errors import FscrawlError
+from fscrawl.errors import FscrawlError, RecordError
+from fscrawl.fleet import intake
 from fscrawl.fleet import membership as module
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
@@ -78,6 +80,13 @@ def hosts_wanted(by, among, count=1):
     return found[:count]
 
 
+class Worker:
+    """What a worker process knows; after an edit there is another one."""
+
+    def __init__(self, rules, settings):
+        self.term, self.links = rules.term.digest, FreshLinks(settings.crawl, rules.scope)
+
+
 class Member:
     """A machine: what its main loop does, with a web that answers from a dictionary."""
 
@@ -105,6 +114,8 @@ class Member:
         self._turn()
         self.membership.join()
         self.heart = self.membership._heart
+        self.worker = Worker(self.membership.rules, settings)
+        self._workers = {}
         world.members.append(self)
 
     def _turn(self):
@@ -127,30 +138,45 @@ class Member:
         self.world.clock.now += 2  # so that a round is due
         changed = self.membership.tick(starved=starved)
         if changed:
-            self.frontier.use(self.watch.settings)
+            self.worker = Worker(self.membership.rules, self.watch.settings)
         return changed
 
     def take(self):
+        """Take a task, and give it to a worker that goes by the rules of now."""
         self._turn()
-        return self.frontier.take(self.now)
+        task = self.frontier.take(self.now)
+        if task is not None:
+            self._workers[task.url] = self.worker
+        return task
 
-    def finish(self, task, links=()):
-        """Do what a worker does, which looks into the tree first if it must, and what the main loop does then."""
-        if task.check and self.tree.is_done(task.host, task.key):
-            links, stored = self.tree.page(task.host, task.key).links, False
-        else:
-            self.store(task, links)
-            stored = True
-        self.membership.discover(links, task.depth + 1, task.key)
-        self.membership.told(task, self.membership.rules.term.digest)
-        self.frontier.finish(task, self.now if stored else None, stored=stored, told=True)
+    def finish(self, task, links=None):
+        """Do what a worker does, which looks into the tree first if it must, and what the main loop does then.
 
-    def store(self, task, links=()):
+        `links`: of the page; None: those that the world has.
+        """
+        worker = self._workers.pop(task.url, self.worker)
+        is_known = task.check and self.tree.is_done(task.host, task.key)
+        try:
+            record = self.tree.page(task.host, task.key) if is_known else self.store(task, links)
+        except RecordError:
+            self.frontier.finish(task, None)
+            return
+        fresh, _ = worker.links.of(record, task.depth)
+        self.membership.discover(fresh, task.depth + 1, task.key)
+        self.membership.told(task, worker.term)
+        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
+
+    def store(self, task, links=None):
+        """Fetch a page, and store it."""
         self.world.fetched[task.url] += 1
+        links = self.world.web.get(task.url, ()) if links is None else links
+        nofollow = tuple(self.world.nofollow.get(task.url, ()))
         record = PageRecord(
-            task.url, task.key, task.depth, task.referrer, "t", self.name, 200, {}, 4, "", 0.1, tuple(links)
+            *(task.url, task.key, task.depth, task.referrer, "t", self.name, 200, {}, 4, "", 0.1, tuple(links)),
+            nofollow=nofollow or None,
         )
         self.tree.put_page(task.host, record, b"page")
+        return record
 
     def is_over(self):
         self._turn()
@@ -163,14 +189,16 @@ class Member:
 
     def crawl(self):
         """Fetch all there is, until nothing is pending here; meanwhile the hearts of all machines beat."""
-        for _ in range(200):
+        idle = 0
+        for _ in range(400):
             task = self.take()
             if task is not None:
-                self.finish(task, self.world.web.get(task.url, ()))
-            elif self.frontier.pending or not self.is_complete:
-                self._go_on()
-            else:
+                self.finish(task)
+            elif idle == 2:  # a round may still claim what was found last
                 return
+            else:
+                idle = 0 if self.frontier.pending or not self.is_complete else idle + 1
+                self._go_on()
         raise AssertionError("no end")
 
     def settle(self):
@@ -213,7 +241,8 @@ class Member:
 class World:
     def __init__(self, root, monkeypatch):
         self.root = root
-        self.web, self.seeds, self.members, self.made, self.fetched = {}, [], [], [], Counter()
+        self.web, self.nofollow, self.fetched = {}, {}, Counter()  # url → links; url → links marked as nofollow
+        self.seeds, self.members, self.made = [], [], []
         self.assignments = ["politeness.robots=false", "crawl.scope=any", f"fleet.shards={SHARDS}"]
         self.clock = SimpleNamespace(now=1000.0, skew_s=0.0)
         self.caches_s = 60.0
@@ -249,7 +278,16 @@ class World:
         return Member(self, name, **options)
 
     def edit(self, *assignments):
+        """Edit the settings. `assignments` count besides those of the world, for those that are running."""
         (self.root / "crawl.toml").write_text(render(apply(self.settings(), assignments)))
+
+    def set(self, *assignments):
+        """Edit the settings for those that are running, and for those that join later. A name alone: the default."""
+        for assignment in assignments:
+            name = assignment.partition("=")[0]
+            self.assignments = [each for each in self.assignments if each.partition("=")[0] != name]
+            self.assignments += [assignment] if "=" in assignment else []
+        self.edit()
 
     def rounds(self, count=3):
         """Let all machines beat and tick in turn."""
@@ -284,3 +322,25 @@ def stored(world, links, host=MINE[0]):
     first = world.join("first")
     first.crawl()
     first.leave()
+
+
+class _SlowClock:
+    """A clock on which everything takes time: it goes on whenever somebody looks at it."""
+
+    def __init__(self, now):
+        self._now, self.skew_s = now, 0.0
+
+    @property
+    def now(self):
+        self._now += 0.3
+        return self._now
+
+    @now.setter
+    def now(self, now):
+        self._now = now
+
+
+def slow_down(world, monkeypatch):
+    """Let a machine read one line or record, and then look after its workers."""
+    monkeypatch.setattr(intake, "_SLICE_S", 0.5)
+    world.clock = _SlowClock(world.clock.now)

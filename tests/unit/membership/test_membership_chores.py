@@ -1,81 +1,101 @@
 """What a machine keeps in memory, how often it writes and reads, and how it goes when all is lost."""
 
+import re
 import shutil
-from types import SimpleNamespace
 
 import pytest
 
-from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
+from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
-from fscrawl.fleet import membership as module
+from fscrawl.fleet import ledger
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.store import Tree
-from tests.support.members import ABANDONED, MINE, url
+from tests.support.members import ABANDONED, HERS, MINE, slow_down, url
 
 
 def test_bounded_memory_of_what_was_sent(world, monkeypatch):
     """What was sent is remembered for a while; a repeat after that is harmless."""
-    monkeypatch.setattr(module, "_SENT_MEMORY", 2)
-    world.create(url(MINE[0]))
-    a = world.join("a")
-    asked = [a.membership._send(number) for number in (1, 1, 2, 1, 3, 4, 3, 5, 6, 1)]
-    assert asked == [True, False, True, False, True, True, False, True, True, True]
+    monkeypatch.setattr(ledger, "_SENT_MEMORY", 2)
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, _ = world.join("a"), world.join("b")
+    world.rounds()
+    for number in (1, 1, 2, 1, 3, 4, 3, 5, 6, 1):
+        a.membership.discover([url(HERS[0], str(number))], 1, "")
+    world.rounds()
+    assert re.findall(rb"/(\d)\n", world.log("a")) == [b"1", b"2", b"3", b"4", b"5", b"6", b"1"]
 
 
-def test_flush_about_once_a_second(world):
-    """While there is work, what is found is flushed once a second; when there is none, at once."""
+def test_flush_while_there_is_work(world):
+    """While all are busy, what is found is flushed every few seconds."""
     world.create(url(MINE[0]), url(MINE[0], "x"))
     a = world.join("a")
     a.tick(starved=False)
-    flushed = a.membership._writer.sent
+    a.membership.ledger.flush()
     a.membership.discover([url(MINE[0], "y")], 1, "")
-    world.clock.now -= 1.9
-    a.tick(starved=False)
-    assert a.membership._writer.sent == flushed
-    a.tick(starved=False)
-    assert a.membership._writer.sent > flushed
+    for flushed in (False, False, True):
+        a.tick(starved=False)
+        assert a.membership.ledger.is_flushed is flushed
 
 
-def test_feeds_of_the_long_dead(world, monkeypatch):
-    """Feeds of machines that are over are read for as long as caches live, starved or not, and then no more."""
+def test_flush_when_somebody_waits(world):
+    """If another machine has nothing to do, it is told at once what may be its own; what is not waits."""
+    world.create(url(MINE[0]), url(MINE[0], "x"), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    world.rounds()
+    b.crawl()
+    b.beat()
+    a.tick(starved=False)
+    a.membership.ledger.flush()
+    a.membership.discover([url(MINE[0], "y")], 1, "")
+    a.tick(starved=False)
+    assert not a.membership.ledger.is_flushed
+    a.membership.discover([url(HERS[0], "y")], 1, "")
+    a.tick(starved=False)
+    assert a.membership.ledger.is_flushed
+
+
+def test_logs_of_the_long_dead(world, monkeypatch):
+    """Logs of machines that are over are read for as long as caches live, and then more and more seldom."""
     world.create(url(MINE[0]))
     b = world.join("b")
     b.membership.leave(finished=False)
     a = world.join("a")
-    asked = []
-    shared = a.membership._reader._shared
-    monkeypatch.setattr(shared, "read_feed", lambda machine, segment, offset: asked.append(machine) or b"")
-    ticks = round(2 * CACHES_LIVE_S / 2)  # each moves the clock by 2 s
-    for _ in range(ticks - 2):
-        a.tick()
-    asked.clear()
-    a.tick()
-    assert "b" in asked
-    for _ in range(3):
-        a.tick()
-    asked.clear()
-    a.tick()
-    assert "b" not in asked
+    looks, open_segment = [], TreeLogs.open_segment
+
+    def noted(logs, machine, segment):
+        looks.append(machine)
+        return open_segment(logs, machine, segment)
+
+    monkeypatch.setattr(TreeLogs, "open_segment", noted)
+
+    def looks_in(ticks):
+        looks.clear()
+        for _ in range(ticks):
+            a.tick()
+        return looks.count("b")
+
+    assert looks_in(25) == 25  # each takes 2 s
+    looks_in(300)
+    assert 0 < looks_in(60) < 6
 
 
 def test_long_chores(world, monkeypatch):
-    """Reading feeds is done in slices, between which the workers are looked after."""
+    """Reading logs is done in slices, between which the workers are looked after."""
     world.create(url(MINE[0]))
     a = world.join("a")
-    a.tick()
-    a.membership.discover([url(MINE[0], str(n)) for n in range(5)], 1, "")
-    a.tick()
+    a.membership.discover([url(MINE[0], str(n)) for n in range(20)], 1, "")
+    a.leave()
+    slow_down(world, monkeypatch)
     b = world.join("b")
-    b.membership._chores.append(iter(range(3)))
-    times = iter(range(1000))
-    monkeypatch.setattr(module, "_SLICE_S", 0.5)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 2000 + 0.3 * next(times)))
-    b.membership._work_at_chores()
     assert b.membership.busy
-    for _ in range(10):
-        b.membership._work_at_chores()
-    assert not b.membership.busy
+    ticks = 0
+    while b.membership.busy:
+        b.tick()
+        ticks += 1
+    assert ticks >= 10
+    assert b.frontier.pending == 21
 
 
 def test_abandon(world):
