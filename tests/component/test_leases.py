@@ -29,7 +29,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from fscrawl.fleet.ownership import wanted_of
+from fscrawl.fleet.assignment import assign
 from tests.support.effort import tries
 from tests.support.lease_model import BEAT_S, DEAD_AFTER_S, LATEST_S, SHARDS, STEP_S, WINDOW_S, Member, Server
 
@@ -208,8 +208,8 @@ class Leases(RuleBasedStateMachine):
         for _ in range(int((2 * DEAD_AFTER_S + 2 * LATEST_S + 6 * BEAT_S) / STEP_S)):
             self._step()
         live = [member.name for member in self._running()]
-        for shard in SHARDS:
-            assert [each.name for each in self._running() if each.works_on(shard)] == [wanted_of(shard, live)]
+        for shard, wanted in enumerate(assign(len(SHARDS), live)):
+            assert [each.name for each in self._running() if each.works_on(shard)] == [wanted]
 
 
 TestLeases = Leases.TestCase
@@ -233,7 +233,8 @@ def test_pause_before_a_late_listing():
     while not taken:  # until others have come that it should hand over to
         story.join(len(story.members), 0, late(0, 0, 0))
         everybody = [member.name for member in story.members]
-        taken = {shard for shard in held if wanted_of(shard, everybody) != first.name}
+        wanted = assign(len(SHARDS), everybody)
+        taken = {shard for shard in held if wanted[shard] != first.name}
     while not all(story.server.newest[shard] > first.fleet.held[shard] for shard in taken):
         story._step()
     first.go_on("stop")
@@ -250,7 +251,7 @@ def test_newcomer_that_cannot_find_leases():
     story.begin([0, 1], late(0, 0, 0), 2)
     story.join(2, 0, late(0, 0, LATEST_S))
     newcomer = story.members[-1]
-    assert any(wanted_of(shard, ["m0", "m1", newcomer.name]) == newcomer.name for shard in SHARDS)
+    assert newcomer.name in assign(len(SHARDS), ["m0", "m1", newcomer.name])
     story._step([2] * 12)  # its round comes before those of the others
     assert not newcomer.frontier
     story.teardown()

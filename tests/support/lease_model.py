@@ -124,7 +124,7 @@ class Member:
         self.dazed_until = -1e9  # it may not know yet that it stood still
         self._thawed_at = self._froze_s = 0.0
         self.mount = Mount(server, self)
-        self.fleet = Fleet(self.mount, self.name, DEAD_AFTER_S, self._is_gone)
+        self.fleet = Fleet(self.mount, self.name, DEAD_AFTER_S, len(SHARDS), self._is_gone)
         self.frontier = set()
         self.observed_at = server.now
         self.server.append(self.name, {"hello": self.name, "host": host})
@@ -224,16 +224,13 @@ class Member:
         yield "observed"
         self._follow(self.fleet.look(now))
         yield "looked"
-        for shard in list(self.fleet.held):
-            wanted = self.fleet.roster(now).wanted(shard, is_held=True)
-            if wanted != self.name:
-                self.frontier.discard(shard)
-                yield "about to hand over"
-                self.fleet.hand_over(shard, wanted)
-        for shard in SHARDS:
-            self.fleet.look_at_holder(shard, now)
-            wanted = self.fleet.roster(now).wanted(shard, is_held=shard in self.fleet.held)
-            if wanted == self.name and self.fleet.is_free(shard, now):
+        for shard, wanted in self.fleet.unwanted(now).items():
+            self.frontier.discard(shard)
+            yield "about to hand over"
+            self.fleet.hand_over(shard, wanted)
+        for shard in self.fleet.claimable(SHARDS, now):
+            self.fleet.look_at_holder(shard, self.monotonic(), BEAT_S / 2)
+            if self.fleet.is_free(shard, self.monotonic()):
                 yield "about to claim"
                 if self.fleet.claim(shard):
                     self.frontier.add(shard)
@@ -247,7 +244,7 @@ class Member:
     def leave(self):
         self.over = True
         self.server.gone.add(self.name)
-        self.server.append(self.name, {"bye": True, "clean": True})
+        self.server.append(self.name, {"bye": True})
 
     def crash(self):
         self.over = True

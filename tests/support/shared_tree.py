@@ -4,6 +4,8 @@ import json
 
 from fscrawl.fleet.leases import Lease
 
+SHARDS = 64
+
 
 class Shared:
     """A tree in memory.

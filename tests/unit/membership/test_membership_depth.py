@@ -66,7 +66,7 @@ def test_the_nearest_way_is_found_last(world, far, longer, machines):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_web_in_any_order(world, seed):
-    """On a web of any shape, with any pages late, and with a machine that joins or is killed: the nearest way counts."""
+    """On a web of any shape, with any pages late, with machines that join or are killed: the nearest way counts."""
     rng = random.Random(seed)
     pages = [url(host, str(n)) for host in (*MINE, *HERS) for n in range(3)]
     world.web = {page: rng.sample(pages, rng.randint(0, 3)) for page in pages}

@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.fleet.ownership import Fleet
-from tests.support.shared_tree import Shared
+from tests.support.shared_tree import SHARDS, Shared
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def make(shared):
     def make(machine="me", gone=lambda hello: False):
         if machine not in shared.logs:
             shared.say(machine, hello=machine)
-        return Fleet(shared, machine, 60.0, gone)
+        return Fleet(shared, machine, 60.0, SHARDS, gone)
 
     return make
 

@@ -12,7 +12,7 @@ def test_alone(me):
     me.observe(0)
     assert me.is_live("me", 1e9)
     assert not me.is_live("other", 0)
-    assert (me.peers, me.roster(0).wanted(3, is_held=False)) == ({}, "me")
+    assert (me.peers, me.claimable(range(9), 0)) == ({}, list(range(9)))
 
 
 def test_live_while_it_beats(me, shared):
@@ -81,15 +81,27 @@ def test_a_dead_holder_is_looked_at_before_it_is_robbed(me, shared):
     shared.say("b", beat=9)
     shared.reads.clear()
     for shard in (3, 4):
-        me.look_at_holder(shard, 1000)
+        me.look_at_holder(shard, 1000, most_age_s=5)
         assert not me.is_free(shard, 1000)
     assert shared.reads.count("b") == 1, "once for all shards"
+
+
+def test_a_fresh_look_at_a_holder_is_enough(me, shared):
+    """A holder that was looked at within the given time is not looked at again before a claim."""
+    shared.held[3, 1] = "b"
+    beats(me, "b", 0)
+    me.look(0)
+    shared.reads.clear()
+    me.look_at_holder(3, 5, most_age_s=5)
+    assert shared.reads == []
+    me.look_at_holder(3, 6, most_age_s=5)
+    assert shared.reads == ["b"]
 
 
 def test_left(me, shared):
     """A goodbye counts at once, and nothing after it is read."""
     beats(me, "b", 0)
-    shared.say("b", bye=True, clean=True)
+    shared.say("b", bye=True)
     me.observe(1)
     assert names(me, 1) == []
     offset = me.peers["b"].offset
@@ -105,9 +117,9 @@ def test_known_gone(make, shared):
     me.observe(0)
     assert names(me, 0) == ["b"]
     over.add("b")
-    shared.say("b", bye=True, clean=True)
+    shared.say("b", bye=True, finished=True)
     me.observe(1)
-    assert me.peers["b"].bye.clean
+    assert me.peers["b"].bye.finished
     assert me.peers["b"].gone
     assert names(me, 1) == []
 

@@ -1,57 +1,61 @@
 """Which machine should hold a shard, and which one does."""
 
-from fscrawl.fleet.ownership import Changes, wanted_of
-from tests.support.shared_tree import beats
+from fscrawl.fleet import ownership
+from fscrawl.fleet.assignment import assign
+from fscrawl.fleet.ownership import Changes
+from tests.support.shared_tree import SHARDS, beats
 
-ALL = range(64)
+ALL = range(SHARDS)
+
+
+def of(machine, *machines):
+    """Give the shards that a machine should hold among some."""
+    return [shard for shard, wanted in enumerate(assign(SHARDS, machines)) if wanted == machine]
 
 
 # -- who should hold what
 
 
-def test_wanted_is_balanced():
-    """Each of ten machines is wanted for about a tenth of the shards."""
-    machines = [f"host-{n}-abc" for n in range(10)]
-    counts = [sum(wanted_of(s, machines) == m for s in range(2000)) for m in machines]
-    assert min(counts) > 140
-    assert max(counts) < 260
-
-
-def test_wanted_moves_little():
-    """A machine that comes takes shards from all, and none moves between the others; one that leaves is the reverse."""
-    few = [f"host-{n}-abc" for n in range(5)]
-    many = [*few, "new"]
-    moved = [s for s in range(1000) if wanted_of(s, few) != wanted_of(s, many)]
-    assert {wanted_of(s, many) for s in moved} == {"new"}
-    assert 100 < len(moved) < 250
-
-
 def test_nothing_is_handed_to_a_dead_log(me, shared):
     """A log that was there before, and has not grown, may be a dead machine's: it is left its free shards, no more."""
     beats(me, "ghost", 0)
-    shard = next(s for s in ALL if wanted_of(s, ["me", "ghost"]) == "ghost")
-    assert me.roster(1).wanted(shard, is_held=False) == "ghost"
-    assert me.roster(1).wanted(shard, is_held=True) == "me"
+    theirs = of("ghost", "me", "ghost")
+    for shard in theirs:
+        me.claim(shard)
+    assert me.unwanted(1) == {}
+    assert me.claimable(ALL, 1) == of("me", "me", "ghost")
     beats(me, "ghost", 2)
-    assert me.roster(2).wanted(shard, is_held=True) == "ghost"
+    assert me.unwanted(2) == dict.fromkeys(theirs, "ghost")
 
 
 def test_newcomer(me, shared):
     """A log that appears is of a machine that has just come: it is handed shards at once."""
     me.observe(0)
+    for shard in ALL:
+        me.claim(shard)
     beats(me, "new", 5)
-    shard = next(s for s in ALL if wanted_of(s, ["me", "new"]) == "new")
-    assert me.roster(5).wanted(shard, is_held=True) == "new"
+    assert me.unwanted(5) == dict.fromkeys(of("new", "me", "new"), "new")
+    assert me.unwanted(66) == {}, "it has gone"
 
 
-def test_a_roster_stays_while_nobody_comes_or_goes(me, shared):
+def test_the_assignment_stays_while_nobody_comes_or_goes(me, shared, monkeypatch):
     """Who should hold which shard is found out once, and again when the live machines have changed."""
+    asked = []
+    monkeypatch.setattr(ownership, "assign", lambda shards, names: asked.append(set(names)) or assign(shards, names))
     beats(me, "b", 0)
-    roster = me.roster(1)
-    assert roster.live == {"me", "b"}
-    assert me.roster(2) is roster
-    assert me.roster(1000).live == {"me"}
-    assert {me.roster(1000).wanted(shard, is_held=False) for shard in ALL} == {"me"}
+    for now in range(1, 60):
+        me.claimable(ALL, now)
+        me.unwanted(now)
+    assert asked == [{"me", "b"}, {"me"}]  # the other is not proven, and is handed nothing
+    assert me.claimable(ALL, 61) == list(ALL)
+    assert len(asked) == 2
+
+
+def test_only_what_is_needed_is_claimed(me):
+    """A shard without URLs needs no holder."""
+    assert me.claimable({7, 3}, 0) == [3, 7]
+    assert me.claim(3)
+    assert me.claimable({7, 3}, 0) == [7]
 
 
 # -- who holds what
@@ -60,7 +64,6 @@ def test_a_roster_stays_while_nobody_comes_or_goes(me, shared):
 def test_claim(me, shared):
     """A free shard is taken with epoch 1, and then with the next one; what is held is not free."""
     assert me.is_free(3, 0)
-    assert me.was_left_clean(3) is None
     assert me.claim(3)
     assert (me.held, me.holder(3), me.is_free(3, 0)) == ({3: 1}, "me", False)
     assert me.look(0) == Changes()
@@ -140,7 +143,6 @@ def test_torn_lease(me, shared):
     assert not me.is_free(3, 60)
     me.look(61)
     assert me.is_free(3, 61)
-    assert me.was_left_clean(3) is False
     assert me.claim(3)
     assert me.look(62) == Changes()
     assert me.held == {3: 3}
@@ -204,18 +206,6 @@ def test_adopted_and_lost_while_away(me, shared):
     assert me.held == {}
 
 
-def test_left_clean(me, shared):
-    """A shard was left clean if its last holder said so in its goodbye."""
-    for machine, facts in {"a": {"clean": True}, "b": {"clean": False}, "c": {}}.items():
-        beats(me, machine, 0)
-        shared.say(machine, bye=True, **facts)
-    shared.say("d", beat=1)
-    shared.held |= {(1, 1): "a", (2, 1): "b", (3, 1): "c", (4, 1): "d", (5, 1): "unknown"}
-    me.observe(0)
-    me.look(0)
-    assert [me.was_left_clean(shard) for shard in range(1, 6)] == [True, False, False, False, False]
-
-
 def test_old_epochs(me, shared):
     """The holder drops old epochs, when no listing can be so old as to show them as the newest; others keep them."""
     me.claim(3)
@@ -228,3 +218,20 @@ def test_old_epochs(me, shared):
     assert shared.dropped == [(3, 1)]
     assert me.look(300) == Changes()
     assert shared.dropped == [(3, 1)]
+
+
+def test_old_epochs_after_a_restore(me, shared):
+    """Whoever finds its own lease gone drops nothing: `.fscrawl` is an older one, and what is listed there is valid.
+
+    A holder with a higher epoch deleted the lease of the holder that the restored leases named, and a third machine
+    took the shard then.
+    """
+    me.claim(3)
+    shared.held |= {(3, 1): "b", (3, 2): "me"}
+    me.look(0)
+    assert me.held == {3: 2}
+    del shared.held[3, 2]  # a backup of `.fscrawl` is put back
+    for now in range(10, 300, 10):
+        me.look(now)
+    assert shared.dropped == []
+    assert shared.held == {(3, 1): "b"}
