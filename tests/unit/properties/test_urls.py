@@ -110,7 +110,7 @@ bases = (
     texts.map(normalise).filter(bool)
     | st.builds("http://a.example/{}".format, st.text("ab/?.:@", max_size=12)).map(normalise).filter(bool)
 )  # fmt: skip
-fast = settings(deadline=None, max_examples=tries(400))
+fast = settings(deadline=None, max_examples=tries(250))
 
 
 @given(texts | references)
