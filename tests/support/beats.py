@@ -85,9 +85,10 @@ def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:
     """Give the facts of a machine's beat as they are after a while: some 600 bytes."""
     return {
         "idle": False,
-        "sent": number * 997,
-        "consumed": number * 1_999,
+        "log": [0, number * 997],
+        "term": "0123456789abcdef",
         "shards": 85,
+        "dead_after": 60.0,
         "pages": number * 100,
         "bytes": number * 2_000_000,
         "errors": {"http-4xx": number, "timeout": number // 3},

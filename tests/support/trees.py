@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from fscrawl import merge, store, urls
 from fscrawl.dataset.crew import Crew
 from fscrawl.parse import links
-from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord, timestamp
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
 from fscrawl.store import Tree
 
 MACHINE = "m-1-aa"
@@ -43,10 +43,9 @@ ALL = ("parquet", "warc", "jsonl", "csv")
 class Grown:
     """A tree that grows by whole pages, as of a machine that was here once."""
 
-    def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0, machinery: str | None = None) -> None:
-        """`machinery`: of a tree of format 2; None: it is of format 1."""
+    def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0, record_format: int = FORMAT) -> None:
         self.root = root
-        record = TreeRecord(2 if machinery else 1, crawl, "t", 256, fanout, "host", machinery)
+        record = TreeRecord(record_format, crawl, "t", 256, fanout, "host", "0" * 32 if record_format > 1 else None)
         store.create(root, record, f"[store]\nfanout = {fanout}\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}

@@ -35,7 +35,7 @@ def test_a_counter_is_a_number_or_nothing() -> None:
     tables = {"slow": {"x": 1, "y": "z", "w": float("inf")}, "failing": [1]}
     (beat,) = parse_lines(encoded({**numbers, **tables, "state": "x", "settings": 3}))
     assert (beat.pages, beat.bytes, beat.pending, beat.in_flight, beat.hosts, beat.resting) == (3, 0, 0, 0, 0, 0)
-    assert (beat.memory, beat.sent) == (0, None)
+    assert (beat.memory, beat.log, beat.dead_after) == (0, None, 0.0)
     assert (beat.slow, beat.failing, beat.rests) == ({"x": 1}, {}, {})
     assert (beat.state, beat.settings, beat.settings_at) == ("x", "", "")
 
@@ -85,9 +85,18 @@ def test_a_process_that_is_over_is_dead_at_once(logs: Logs) -> None:
 
 
 def test_a_command_is_no_machine(logs: Logs) -> None:
-    """The log of a command that put URLs into a feed is none of a machine."""
-    logs.write("retry", [{"bye": True, "finished": False, "sent": 90, "consumed": 0}])
+    """The log of a command that wrote URLs into a log is none of a machine, in format 1 and in format 2."""
+    logs.write("retry", [{"bye": True, "log": [0, 90]}])
+    logs.write("old-retry", [{"bye": True, "finished": False, "sent": 90, "consumed": 0}])
     assert logs.observer().look(logs.at(1)).machines == ()
+
+
+def test_heartbeats_of_format_1(logs: Logs) -> None:
+    """Of a machine of format 1 all is shown that is shown of one of format 2."""
+    beat = {**logs.beat(90), "pages": 7, "sent": [0, 90], "consumed": 80, "clean": [1, 2]}
+    logs.write("old", [beat, {**beat, "bye": True, "finished": True, "pages": 8}])
+    (machine,) = logs.observer().look(logs.at(100)).machines
+    assert (machine.state, machine.finished, machine.last.pages, machine.last.log) == ("left", True, 8, None)
 
 
 def test_a_clock_that_is_wrong_matters_at_the_first_look_only(logs: Logs) -> None:

@@ -8,6 +8,6 @@ from tests.support.trees import Grown
 
 @pytest.fixture
 def tree(tmp_path):
-    grown = Grown(tmp_path / "tree", machinery="0" * 32)
+    grown = Grown(tmp_path / "tree")
     grown.page(SEED, b"<title>A</title><a href=b>b</a><a href=missing>m</a>", depth=0)
     return grown
