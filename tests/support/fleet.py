@@ -30,11 +30,13 @@ class Place:
     root       the tree as the test looks at it
     meeting_s  until machines know of each other at the latest: a crawl that is to be shared must last longer
     slowness   by how much deadlines grow
+    caches_s   for how long it may show an old state of a file: a log that seems to be cut is believed only then
     """
 
     settings: Mapping[str, object] = {}
     meeting_s = 0.0
     slowness = 1.0
+    caches_s = 0.0
 
     def __init__(self, root: Path) -> None:
         self.root = root

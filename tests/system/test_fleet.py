@@ -197,20 +197,36 @@ def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     check_tree(place.root)
 
 
-def test_reseed_finds_what_no_feed_says(place: Place) -> None:
-    """A link that is in a record and in no feed is found by --reseed, and a damaged feed is noticed without it."""
+def test_reseed_finds_what_no_log_says(place: Place) -> None:
+    """A link that is in a record and in no log is found by --reseed; that a log was cut is noticed without it."""
     with Web(linked_site(20, 2), hosts=hosts_of(1)) as web, Fleet(place, quick()) as fleet:
         fleet.start(seeds=[web.url(hosts_of(1)[0], "/")])
         fleet.wait_for_all(30)
         gone = next(url for url in pages(place.root) if url.endswith("/13"))
-        for room, suffix in (("links", "json"), ("htmls", "html")):
-            (place.root / room / urls.host(gone) / f"{urls.key(gone)}.{suffix}").unlink()
-        for feed in (place.root / ".fscrawl" / "feed").iterdir():
-            feed.write_bytes(b"".join(line for line in feed.read_bytes().splitlines(True) if b"/13\n" not in line))
-        damaged = fleet.start()
+        other = gone.removesuffix("/13") + "/12"
+        _unstore(place.root, gone)
+        for log in place.root.glob(".fscrawl/log/*/*"):
+            said = log.read_bytes().replace(urls.key(gone).encode(), urls.key(other).encode())
+            log.write_bytes(said.replace(gone.encode(), other.encode()))
+        fleet.start()
         fleet.wait_for_all(30)
-        assert "damaged or missing" in damaged.output()
+        assert gone not in pages(place.root), "no log says it, and all that links to it was told"
+        fleet.start("--reseed")
+        fleet.wait_for_all(30)
         assert gone in pages(place.root)
+        _unstore(place.root, gone)
+        for log in place.root.glob(".fscrawl/log/*/*"):
+            os.truncate(log, log.stat().st_size // 2)
+        noticing = fleet.start()
+        fleet.wait_for_all(30 + place.caches_s)
+        assert "was cut; all records are read again" in noticing.output()
+        assert gone in pages(place.root)
+        assert [member.code for member in fleet.members] == [0] * 4, [m.output() for m in fleet.members]
+
+
+def _unstore(root: Path, url: str) -> None:
+    for room, suffix in (("links", "json"), ("htmls", "html")):
+        (root / room / urls.host(url) / f"{urls.key(url)}.{suffix}").unlink()
 
 
 def test_seeds_and_settings_are_followed(place: Place) -> None:

@@ -57,6 +57,10 @@ class Site:
 FOUND = {"/", "/one", "/two", "/three", "/linked"}  # by sitemaps of A alone
 MAPS = {"/index.xml", "/1.xml", "/2.xml.gz", "/3.xml"}
 SETTINGS = {"crawl.scope": "host"}
+SOON = {
+    "fleet.beat": 0.5,
+    "fleet.dead_after": 5,
+}  # where .fscrawl is new over stored pages, its old machines are waited for
 
 
 def paths(root: Path, web: Web, host: str = A) -> set[str]:
@@ -118,7 +122,7 @@ def test_sitemaps_off(root: Path, site: Site, setting: str) -> None:
 def test_found_again(root: Path, site: Site) -> None:
     """After a stop, and with `.fscrawl` deleted, sitemaps are found again by robots.txt and by their records."""
     with Web(site, [A, B, C]) as web:
-        settings = {**SETTINGS, "politeness.delay": 0.15}
+        settings = {**SETTINGS, **SOON, "politeness.delay": 0.15}
         with Running(command(root, "--quiet", seeds=[web.url(A)], settings=settings)) as running:
             running.until(lambda: web.count(A, "/index.xml"), "the index was read")
             running.signal(signal.SIGINT)
@@ -152,7 +156,7 @@ def test_failed_sitemaps_are_tried_again_as_such(root: Path, site: Site) -> None
 def test_found_when_all_else_is_stored(root: Path, site: Site) -> None:
     """Sitemaps of which no record tells are found again, too, where every page that is known is stored."""
     with Web(site, [A, B, C]) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, "crawl.sitemaps": "false"}).code == 0
+        assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, **SOON, "crawl.sitemaps": "false"}).code == 0
         settings = root / "crawl.toml"
         settings.write_text(settings.read_text().replace("sitemaps = false", "sitemaps = true"))
         shutil.rmtree(root / ".fscrawl")

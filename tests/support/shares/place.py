@@ -16,6 +16,7 @@ class SharedPlace(Place):
     # seconds apart, and what is taken from the dead is asked for by name
     settings: Mapping[str, object] = {"fleet.beat": 1, "fleet.dead_after": 10, "store.patience": 60}
     slowness = 3.0
+    caches_s = 60.0
 
     def __init__(self, share: Share, name: str) -> None:
         self.meeting_s = share.flavour.listing_s
