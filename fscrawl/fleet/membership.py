@@ -356,8 +356,8 @@ class Membership:
         return changed
 
     def _take(self, shards: Iterable[int], now: float) -> None:
-        """Put shards into the frontier that were adopted or claimed."""
-        taken = set(shards) - self._handover.releasing
+        """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round."""
+        taken = (set(shards) & self.fleet.held.keys()) - self._handover.releasing
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
 

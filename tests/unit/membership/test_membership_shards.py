@@ -48,6 +48,31 @@ def test_hand_over_and_back(world):
     assert a.warnings == b.warnings == []
 
 
+def test_handed_on(world):
+    """A shard that is adopted and handed on in one round is not fetched from: another machine holds it by then."""
+    both, three = assign(SHARDS, ["a", "b"]), assign(SHARDS, ["a", "b", "c"])
+    host = next(
+        host
+        for host in (f"n{number}.example" for number in range(1000))
+        if both[shard(host)] == "b" and three[shard(host)] == "c"
+    )
+    world.create(url(host))
+    a = world.join("a")
+    a.tick()
+    b = world.join("b")
+    a.beat()
+    a.tick()
+    assert a.held == set()
+    c = world.join("c")
+    b.tick()
+    assert shard(host) not in b.held
+    assert not b.frontier.holds(shard(host))
+    c.tick()
+    assert c.held == {shard(host)}
+    c.crawl()
+    assert world.fetched == {url(host): 1}
+
+
 def test_newcomer_with_a_shorter_dead_after(world):
     """A machine that beats by longer settings than a newcomer's loses nothing to it between two of its beats."""
     world.create(url(MINE[0]), url(HERS[0]))
