@@ -40,7 +40,7 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
     for name in classes:
         if name not in CLASSES:
             raise UsageError(f"classes: {name}: must be one of {', '.join(CLASSES)}")
-    writer = Tree(tree.root, new_machine_id())  # each retry has a feed of its own
+    writer = Tree(tree.root, new_machine_id())  # each retry has a log of its own
     put = put_back(writer, classes, _words(given, "hosts"), lambda _: None)
     return f"will be tried again: {put.total()} URLs" if put else "no failed URL matches"
 

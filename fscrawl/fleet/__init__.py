@@ -1,1 +1,1 @@
-"""Who holds what: heartbeats, leases, feeds, and the recovery of what a machine left behind."""
+"""Who holds what: heartbeats, leases, logs, snapshots, and the recovery of what a machine left behind."""

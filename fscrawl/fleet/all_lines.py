@@ -24,7 +24,7 @@ from fscrawl.fleet.log_walk import Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
-from fscrawl.storage.layout import LOG, snapshot_path
+from fscrawl.storage.layout import snapshot_path
 from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 
@@ -121,8 +121,7 @@ class AllLines:
                     yield machine, found
 
     def _machines(self) -> set[str]:
-        there = (name for name, kind in self._files.entries(LOG) if kind == "directory" and not name.startswith("."))
-        return {*there, *self._said}
+        return {*self._logs.log_machines(), *self._said}
 
     def _forgiven(self) -> dict[str, Place]:
         """Give, by machine, the place up to which a generation was made for what is missing of its log."""

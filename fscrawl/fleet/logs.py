@@ -84,7 +84,8 @@ class TreeLogs:
         self._files = tree.files
 
     def log_machines(self) -> list[str]:
-        return [name for name in self._files.names(LOG) if not name.startswith(".")]
+        entries = self._files.entries(LOG)  # somebody may have put a file of his own there
+        return [name for name, kind in entries if kind == "directory" and not name.startswith(".")]
 
     def log_segments(self, machine: str) -> list[int]:
         segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))

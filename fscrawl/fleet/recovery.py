@@ -1,7 +1,7 @@
 """Recovery from the link files: reading the records of shards, and removing temporary files of dead machines.
 
-The link files are the truth, the feeds only an index. So a machine that takes a shard which was not handed over cleanly
-reads the records of its hosts, and puts their links into the feed again.
+The link files are the truth, the logs only an index. So where a page was stored and its links are not known to stand in
+a log, its record is read, and its links are put into a log.
 """
 
 from __future__ import annotations

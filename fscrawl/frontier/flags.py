@@ -1,7 +1,7 @@
 """Request flags: what is special about a URL that is to be fetched. Pure.
 
-A URL keeps its flags on its whole way: through feeds, the frontier's queues, and tasks. Feeds and queues hold them as
-a word without a blank, which is part of format 1; most URLs have none, and then there is no word:
+A URL keeps its flags on its whole way: through logs, the frontier's queues, and tasks. Logs and queues hold them as a
+word without a blank, which is part of the tree's format; most URLs have none, and then there is no word:
 
     sitemap, sitemap-part   sitemap      robots.txt names this sitemap, or such a sitemap names it
     again=<failed_at>       retry_of     it failed then, and a user asks for another try

@@ -91,7 +91,7 @@ class MachineStatus:
 
     @property
     def took_part(self) -> bool:
-        """Whether it is a machine. An empty log is none, nor is that of a command that put URLs into a feed."""
+        """Whether it is a machine. An empty log is none, nor is that of a command that wrote URLs into a log."""
         if self.goodbye is not None and self.goodbye.is_command:
             return False
         return self.hello is not None or bool(self.history)

@@ -25,7 +25,7 @@ from fscrawl.fleet.lines import Found, Line, Told
 from fscrawl.fleet.snapshot_file import Snapshot, open_snapshot
 from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
 from fscrawl.frontier.flags import NO_FLAGS, Flags
-from fscrawl.frontier.seen import SeenSet
+from fscrawl.frontier.url_table import UrlTable
 from fscrawl.storage.layout import HTMLS, LINKS, probe_path, snapshot_of
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
@@ -49,7 +49,7 @@ class Repair:
         self._liveness = liveness
         self._warn = warn
         self._machinery = Machinery(tree)
-        self._written = SeenSet()
+        self._written = UrlTable()
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
         self._small_files: dict[str, Callable[[str], Checked]] = {
             "torn_robots": scanner.check.robots,
@@ -131,7 +131,7 @@ class Repair:
         """Give the lines that make machines fetch what must be fetched. A failure counts until its time is named."""
         for url, depth, referrer in self._wanted():
             number = fingerprint(url)
-            if not self._written.add(number):
+            if not self._written.known(number, 0):
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
             self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)

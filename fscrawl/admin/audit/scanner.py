@@ -25,7 +25,7 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import SeenSet
+from fscrawl.frontier.url_table import UrlTable
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
@@ -91,7 +91,7 @@ class Scanner:
         self._max_hosts = settings.crawl.max_hosts_per_domain
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
-        self._lost = SeenSet()
+        self._lost = UrlTable()
         self._checked: set[str] = set()
         self._maybe_lost = Spool()
         self._maybe_orphans = Spool()
@@ -261,7 +261,7 @@ class Scanner:
 
     def _suspect(self, url: str, depth: int, referrer: str) -> None:
         """Note a URL that may be lost."""
-        if self._lost.add(fingerprint(url)):
+        if self._lost.known(fingerprint(url), 0):
             self._maybe_lost.add((url, depth, referrer))
 
     def _is_accounted_for(self, url: str) -> bool:

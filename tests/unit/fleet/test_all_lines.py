@@ -131,6 +131,15 @@ def test_a_damaged_log(tree):
     assert reader.cuts == {}
 
 
+def test_a_file_that_is_no_log(tree):
+    """A file that somebody has put beside the logs stops nobody."""
+    write(tree, "m-1-aa", found(3, "one"))
+    (tree.root / ".fscrawl/log/notes.txt").write_text("mine")
+    (tree.root / ".fscrawl/log/m-1-aa/notes.txt").write_text("mine")
+    assert TreeLogs(tree).log_machines() == ["m-1-aa"]
+    assert lines_of(tree) == [("m-1-aa", "one")]
+
+
 def test_nothing(tree):
     """A new tree has nothing to say."""
     reader = AllLines(tree)
