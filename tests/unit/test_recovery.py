@@ -1,4 +1,4 @@
-"""The way back from the link files, where a listing and a look-up by name do not agree."""
+"""Records that are read in a survey, where a listing and a look-up by name do not agree."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,9 @@ from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(
+    format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=256, fanout=0, partition="host"
+)
 KEYS = [f"{n:024x}" for n in range(3)]
 
 
@@ -51,13 +53,20 @@ def clock(monkeypatch):
 
 
 def read(shared, told=None):
-    records = records_of(shared, "a.example", set(range(256)), [].append if told is None else told.append)
+    records = records_of(shared, "a.example", lambda key: True, [].append if told is None else told.append)
     return [record.key for record in records if record is not None]
 
 
 def test_found_at_once(clock):
     """Where all is found nothing is waited for."""
     assert read(Shared(clock, {})) == KEYS
+    assert clock.now == 0
+
+
+def test_only_what_is_wanted(clock):
+    """Of what is listed, only what is wanted is read."""
+    shared = Shared(clock, dict.fromkeys(KEYS[1:], 1e9))
+    assert [record.key for record in records_of(shared, "a.example", KEYS[:1].__contains__, print)] == KEYS[:1]
     assert clock.now == 0
 
 
@@ -91,7 +100,7 @@ def test_few_records_are_read_ahead(clock, monkeypatch):
     page = shared.page
     monkeypatch.setattr(shared, "keys", lambda room, host: keys)
     monkeypatch.setattr(shared, "page", lambda host, key: asked.append(key) or page(host, key))
-    records = records_of(shared, "a.example", set(range(256)), print)
+    records = records_of(shared, "a.example", lambda key: True, print)
     first = next(records)
     assert len(asked) <= 8 * READERS
     assert [record.key for record in (first, *records)] == keys
