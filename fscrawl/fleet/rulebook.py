@@ -59,8 +59,11 @@ class Rulebook:
         self._use(self._generations.newest())
 
     def mend(self, log: str, expected: Place) -> None:
-        """A log was cut: something that was told may be gone for others. The heart's thread may call this, too."""
-        self._generations.advance({"reason": "cut", "log": log, "expected": list(expected)})
+        """A log was cut: something that was told may be gone for others. The heart's thread may call this, too.
+
+        If there is a generation for it already, all that was told before does not count any more, and none is made.
+        """
+        self._generations.ensure({"reason": "cut", "log": log, "expected": list(expected)})
 
     def look(self, now: float) -> Change | None:
         """Look for edits and new generations; None if there is nothing new."""
