@@ -97,14 +97,45 @@ def takeover(world: World) -> None:
     if len(live) < 2:
         return
     machine, other = world.rng.sample(live, 2)
+    for _ in range(world.rng.randint(0, 5)):
+        world.rng.choice((working.look_up, working.publish, working.publish, sending.tell))(machine)
+    _take_from(machine, other, world.rng.randint(0, 3))
+    resume(world)
+    if world.rng.random() < 0.5:
+        for act in (ending.beat, leases.come_back, working.look_up, working.look_up):
+            act(machine)
+
+
+def _take_from(machine: Machine, other: Machine, claims: int) -> None:
     machine.paused = True
     _expire(machine)
     leases.look(other, fresh=True)
     leases.observe(other)
-    for _ in range(world.rng.randint(0, 3)):
+    for _ in range(claims):
         leases.claim(other)
         taking.arrive(other)
+
+
+def heir(world: World) -> None:
+    """One machine reads the log of another and takes its shards; then the server loses the end of that log."""
+    live, rng = _live(world), world.rng
+    if len(live) < 2:
+        return
+    machine, other = rng.sample(live, 2)
+    for act in (working.look_up, working.publish, sending.tell, sending.flush) * rng.randint(1, 2):
+        act(machine)
+    reading.read(other, fresh=True)
+    _take_from(machine, other, rng.randint(1, 3))
+    if rng.random() < 0.3:
+        for _ in range(3):
+            keeping.write_snapshot(other)
     resume(world)
+    sending.tell(machine)
+    _cut(world, machine.name)
+    if rng.random() < 0.6:
+        _crash(machine)
+    if rng.random() < 0.3:
+        _crash(other)
 
 
 def race(world: World) -> None:
@@ -126,8 +157,15 @@ def cut(world: World) -> None:
 
 
 def _cut(world: World, name: str) -> None:
+    if name not in world.share.logs:
+        return
     world.accounts.path_lost = True
     world.accounts.retried.clear()  # the line of a retry stands nowhere else
+    log = world.share.logs[name]
+    if len(log.segments) - log.first() > 1 and world.rng.random() < 0.3:  # the segment before the last one
+        log.segments[-2].blocks[-1:] = []
+        world.note(f"{name} loses a block of its segment {len(log.segments) - 2}")
+        return
     blocks, torn = world.rng.randint(1, 2), world.rng.random() < 0.3
     world.note(f"{name} loses {blocks} blocks {torn=}")
     world.share.lose_tail(name, blocks, torn=torn, now=world.now)
@@ -246,7 +284,7 @@ def append_fault(world: World) -> None:
 def tidy(world: World) -> None:
     """Snapshots are written, and what they are beyond is removed."""
     for machine in _live(world):
-        for _ in range(4):
+        for _ in range(8):
             if not sending.flush(machine):
                 keeping.write_snapshot(machine)
     world.now += 2 * STALE
@@ -254,9 +292,19 @@ def tidy(world: World) -> None:
         keeping.remove(machine)
 
 
-def beats(world: World) -> None:
+def snapshots(world: World) -> None:
+    """Snapshots are written while something is not flushed."""
     for machine in _live(world):
-        ending.beat(machine)
+        for act in (working.look_up, working.publish, sending.tell, *[keeping.write_snapshot] * 4):
+            act(machine)
+
+
+def host_rests(world: World) -> None:
+    world.web.rests = True
+
+
+def page_fails(world: World) -> None:
+    world.web.failures[world.rng.choice(sorted(world.web.links))] = world.rng.randint(1, 2)
 
 
 Fault = Callable[[World], None]
@@ -271,6 +319,7 @@ FOCUS: list[list[Fault]] = [
     [delete, delete, join], [tidy, crash, join, tear], [tidy, cut, crash, join, edit], [cut], [power_loss, join, join],
     [pause, expire, resume, late_publish], [retry, crash, join], [retry, takeover, late_publish, tidy], [refresh, join],
     [refresh, cut, join, crash], [append_fault], [append_fault, crash, join], [restore, join], [restore, cut, join],
+    [heir, join], [heir, edit, join],
     [restore, tidy, join, edit], [refresh, retry, tidy, takeover], [tidy, edit, join, crash], [cut, tear, tidy, join],
 ]  # fmt: skip
 

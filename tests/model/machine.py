@@ -68,7 +68,7 @@ class Machine:
         # what it hears
         self.places: dict[str, Place] = {}
         self.owed: dict[str, Place] = {}  # how far it must come, as others had come so far
-        self.suspects: dict[object, int] = {}  # a cut → since when it is seen
+        self.suspects: dict[tuple[object, str], int] = {}  # a cut, as seen by whom → since when it is seen
         self.needed: set[int] = set()
         # what it holds
         self.held: dict[int, int] = {}
@@ -141,6 +141,7 @@ class Machine:
         for each in (self.held, self.folds, self.releasing, self.listed, self.surveys, self.taken_at):
             each.pop(shard, None)
         self.arriving.discard(shard)
+        self.suspects = {key: since for key, since in self.suspects.items() if key[0] != shard}
 
     # -- identity
 

@@ -77,12 +77,12 @@ def read(machine: Machine, *, fresh: bool = False) -> bool:
                 machine.places[name] = place
                 for own, line in block.lines if block else ():
                     _hear(machine, line, own=own)
-            machine.suspects.pop(name, None)
+            machine.suspects.pop(("live", name), None)
         except Cut as cut:
             if cut.removed:  # the snapshots of its shards are beyond them
                 machine.places[name] = cut.on
                 machine.arriving |= machine.held.keys()
-            elif believes(machine, name, cut.found, name):
+            elif believes(machine, "live", cut.found, name):
                 machine.places[name] = cut.on
     _look_at_promises(machine, seen_at)
     return True
@@ -104,13 +104,13 @@ def _look_at_promises(machine: Machine, seen_at: int) -> None:
         end = log.end() if log else (0, 0)
         if machine.places.get(name, (0, 0)) >= place or end >= place:
             machine.suspects.pop(("owed", name), None)
-        elif believes(machine, ("owed", name), end, name):
+        elif believes(machine, "owed", end, name):
             machine.owed[name] = (0, 0)
 
 
-def believes(machine: Machine, key: object, found: Place, name: str) -> bool:
+def believes(machine: Machine, who: object, found: Place, name: str) -> bool:
     """CUT: what is missing for longer than C is lost. Then all is told again, in a new generation."""
-    now = machine.world.now
+    now, key = machine.world.now, (who, name)
     since = machine.suspects.setdefault(key, now)
     if now - since <= STALE and not machine.without("cut_waits"):
         return False

@@ -24,7 +24,7 @@ RULES = (
     Rule(
         "one_file",
         "T3, T4: a page's links and then its mark stand in one file; a lost tail loses both",
-        faults="cut crash join",
+        faults="heir join",
     ),
     Rule(
         "term_of_filter",
@@ -49,17 +49,17 @@ RULES = (
     Rule(
         "promise",
         "PROMISE: before a mark its log says how far all logs were read that it may rest on",
-        faults="power_loss join join power_loss",
+        faults="heir edit race power_loss join join",
     ),
     Rule(
         "generation_nonce",
         "a term names a generation by random bits: after a restore, its number may come again",
-        faults="restore cut join",
+        faults="restore heir join",
     ),
     Rule(
         "generation_retakes",
         "a generation puts every shard together anew",
-        faults="cut crash join",
+        faults="heir cut crash join",
     ),
     Rule(
         "edit_retakes",
@@ -85,12 +85,12 @@ RULES = (
     Rule(
         "first_line",
         "the first line of a segment says how much of the one before counts",
-        faults="append_fault cut crash join",
+        faults="heir cut join",
     ),
     Rule(
         "place_in_head",
         "a block's head names the place where it stands: a log that was cut may grow again unseen",
-        faults="cut crash crash join",
+        faults="heir heir join",
     ),
     Rule(
         "own_log_is_looked_at",
@@ -105,17 +105,17 @@ RULES = (
     Rule(
         "gone_makes_generation",
         "GONE: a generation is made before it joins anew",
-        faults="restore restore join edit",
+        faults="restore race edit join",
     ),
     Rule(
         "cut",
         "CUT: a log that holds less than was read makes a generation",
-        faults="cut crash join",
+        faults="heir join",
     ),
     Rule(
         "cut_by_snapshot",
         "CUT: so does a log that holds less than a snapshot has of it",
-        faults="tidy cut crash join",
+        faults="heir tidy join",
     ),
     Rule(
         "cut_waits",
@@ -125,7 +125,7 @@ RULES = (
     Rule(
         "gap",
         "CUT: segments that are missing before any snapshot make a generation",
-        faults="tidy tear crash join",
+        faults="tidy tidy tear crash join",
     ),
     Rule(
         "own_part_read",
@@ -135,7 +135,7 @@ RULES = (
     Rule(
         "end_waits_for_cuts",
         "E1: nobody leaves while something looks cut",
-        faults="cut crash join",
+        faults="heir join",
     ),
     # what is stored
     Rule(
@@ -161,12 +161,12 @@ RULES = (
     Rule(
         "by_name",
         "H3: after a take, what is handed out is also asked for by name",
-        faults="takeover crash join",
+        faults="takeover",
     ),
     Rule(
         "ripe_listing",
         "H3: until the listing was made C after the take",
-        faults="takeover crash join",
+        faults="takeover",
     ),
     Rule(
         "retake_lists_again",
@@ -181,12 +181,12 @@ RULES = (
     Rule(
         "spent_by_time",
         "a mark names the retries that it spends, not the time of its failure",
-        faults="retry takeover late_publish retry",
+        faults="page_fails retry takeover late_publish",
     ),
     Rule(
         "snapshot_keeps_retries",
         "a snapshot keeps the retries that are not spent",
-        faults="retry tidy crash join",
+        faults="page_fails retry snapshots crash join",
     ),
     Rule(
         "all_refreshes",
@@ -212,12 +212,12 @@ RULES = (
     Rule(
         "rests_beaten",
         "a shard is handed over when a beat has told of its host's rest",
-        faults="join",
+        faults="host_rests join",
     ),
     Rule(
         "rests_by_lease",
         "the lease says how many beats of its giver must be read",
-        faults="join",
+        faults="host_rests join",
     ),
     Rule(
         "one_more_beat",
@@ -248,17 +248,17 @@ RULES = (
     Rule(
         "snapshot_of_files",
         "a snapshot is a function of files: nothing that is not flushed",
-        faults="tidy crash join",
+        faults="snapshots snapshots crash join",
     ),
     Rule(
         "snapshot_keeps_aside",
         "a snapshot keeps what its term does not ask for",
-        faults="tidy edit race crash join",
+        faults="race snapshots",
     ),
     Rule(
         "snapshot_resurveys",
         "a snapshot of a new term that drops a mark says that no survey was made",
-        faults="tidy edit crash join",
+        faults="edit snapshots crash join",
     ),
     Rule(
         "every_snapshot",
@@ -315,6 +315,6 @@ RULES = (
     Rule(
         "old_feeds_stay",
         "old feeds are removed after their retries were flushed; until then every joiner reads them",
-        faults="old_works old_works old_works old_works old_stops old_retry crash join",
+        faults="old_works old_works old_works old_works page_fails old_stops old_retry crash join",
     ),
 )

@@ -23,6 +23,7 @@ def arrive(machine: Machine) -> bool:
             return sending.flush(machine)
         if _catch_up(machine, shard):
             machine.arriving.discard(shard)
+            machine.suspects = {key: since for key, since in machine.suspects.items() if key[0] != shard}
             machine.note(f"has {shard}")
             return True
     return False
@@ -93,7 +94,7 @@ def _read_range(machine: Machine, fold: Fold, shard: int, name: str, snapshot: S
             _read_blocks(machine, fold, shard, walk(machine, log, place, machine.world.now), until)
         except Cut as cut:
             old = snapshot is not None and snapshot.generation < machine.number
-            if not old and not believes(machine, (shard, name), cut.found, name):
+            if not old and not believes(machine, shard, cut.found, name):
                 return False
             if cut.on <= place:
                 return True
@@ -126,7 +127,7 @@ def _reaches(machine: Machine, shard: int, snapshot: Snapshot) -> bool:
         log = machine.share.logs.get(name)
         end = log.end() if log else (0, 0)
         if end < place and snapshot.generation >= machine.number and not machine.without("cut_by_snapshot"):
-            if not believes(machine, (shard, name), end, name):
+            if not believes(machine, shard, end, name):
                 return False
         else:
             machine.suspects.pop((shard, name), None)
@@ -151,7 +152,7 @@ def look_at_settings(machine: Machine, *, fresh: bool = False) -> bool:
         machine.refresh_before = newest.refresh if machine.without("all_refreshes") else max(refreshes)
     machine.note(f"knows {machine.term} {config}")
     if is_new:
-        machine.sent, machine.in_snapshots = {}, {}
+        machine.sent, machine.in_snapshots, machine.owed, machine.suspects = {}, {}, {}, {}
     if not (machine.without("generation_retakes") if is_new else machine.without("edit_retakes")):
         for shard in machine.held:
             machine.retake(shard)
