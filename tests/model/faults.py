@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.model import ending, keeping, leases, reading, sending, taking, working
+from tests.model import ending, joining, keeping, leases, reading, sending, taking, working
 from tests.model.lines import STALE, Found, shard_of
 from tests.model.machine import Machine
 from tests.model.share import Beat, Block, Log, Segment, Share
@@ -222,11 +222,30 @@ def retry(world: World) -> None:
 def delete(world: World) -> None:
     """A person deletes `.fscrawl`, and a machine makes another."""
     if world.rng.random() < 0.15:
+        delete_now(world)
+
+
+def delete_now(world: World) -> None:
+    for machine in _live(world):
+        machine.excuse()
+    world.accounts.retried.clear()
+    world.accounts.rest_until.clear()
+    world.share = Share(world.share.machinery + 1)
+    world.note("deleted")
+
+
+def late_edit(world: World) -> None:
+    """All machines have done all they can, and would leave; then there is an edit."""
+    rounds = [joining.start, taking.look_at_settings, leases.look, leases.claim, reading.read, taking.arrive]
+    rounds += [taking.survey, working.look_up, working.publish, sending.tell, sending.flush, ending.beat]
+    for _ in range(20):
         for machine in _live(world):
-            machine.excuse()
-        world.accounts.retried.clear()
-        world.share = Share(world.share.machinery + 1)
-        world.note("deleted")
+            for act in rounds:
+                world.now += 1
+                act(machine)
+    edit(world)
+    for machine in _live(world):
+        ending.end(machine)
 
 
 def restore(world: World) -> None:
@@ -245,6 +264,7 @@ def restore(world: World) -> None:
         machine.excuse()
     world.accounts.restored = world.accounts.path_lost = True
     world.accounts.retried.clear()
+    world.accounts.rest_until.clear()
     world.share.restore(times, in_place=world.rng.random() < 0.3)
 
 

@@ -69,6 +69,7 @@ class Machine:
         self.places: dict[str, Place] = {}
         self.owed: dict[str, Place] = {}  # how far it must come, as others had come so far
         self.suspects: dict[tuple[object, str], int] = {}  # a cut, as seen by whom → since when it is seen
+        self.believed: set[tuple[str, Place]] = set()  # cuts that were waited for
         self.needed: set[int] = set()
         # what it holds
         self.held: dict[int, int] = {}

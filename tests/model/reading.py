@@ -36,6 +36,7 @@ def walk(machine: Machine, log: Log, place: Place, seen_at: int) -> Blocks:
     if number < log.first():
         if number + 1 == log.first() < len(log.segments) and at >= log.segments[number + 1].counts:
             number, at = number + 1, 0
+            yield (number, at), None  # the end of a segment that has a next one is the beginning of that
         else:
             raise Cut((log.first(), 0), (log.first(), 0), removed=True)
     if (number, at) > (0, 0) and (len(log.segments) <= number or log.blocks_of(number) < at):
@@ -110,11 +111,14 @@ def _look_at_promises(machine: Machine, seen_at: int) -> None:
 
 def believes(machine: Machine, who: object, found: Place, name: str) -> bool:
     """CUT: what is missing for longer than C is lost. Then all is told again, in a new generation."""
+    if (name, found) in machine.believed:
+        return True
     now, key = machine.world.now, (who, name)
     since = machine.suspects.setdefault(key, now)
     if now - since <= STALE and not machine.without("cut_waits"):
         return False
     del machine.suspects[key]
+    machine.believed.add((name, found))
     machine.note(f"cut: {name} has {found}")
     if not machine.without("cut") and not any(each.cut == (name, found) for each in machine.share.generations):
         machine.advance(cut=(name, found))

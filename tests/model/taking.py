@@ -35,7 +35,8 @@ def _has_heard_of_rests(machine: Machine, shard: int) -> bool:
     lease = machine.share.leases[shard].get(machine.held[shard])
     for name, beats in machine.share.beats.items():
         shown = [beat for beat in beats if beat.at <= seen_at]
-        if lease and name == lease.giver and len(shown) < lease.beats and not machine.without("rests_by_lease"):
+        late = lease and name == lease.giver and len(shown) < lease.beats and machine.world.now <= lease.at + STALE
+        if late and not machine.without("rests_by_lease"):
             return False
         rest = shown[-1].rests.get(shard, 0) if shown else 0
         if shard not in machine.taken_at:

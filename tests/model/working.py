@@ -80,9 +80,7 @@ def _tell_page(machine: Machine, fold: Fold, url: int, record: Record) -> bool:
 def _tell_error(machine: Machine, fold: Fold, url: int, error: Error) -> bool:
     """Tell a stored failure; False if a retry names this very one."""
     again = fold.again.get(url, set()) if machine.without("spent_by_time") else set(fold.unspent(url))
-    if error.failed_at in again and not (
-        machine.without("spent_by_time") and error.failed_at in fold.marks.get(url, {})
-    ):
+    if error.failed_at in again:
         return False
     machine.results.append(Result(url, fold.known[url], machine.term, (), tuple(sorted(again)), error.failed_at))
     return True
@@ -127,7 +125,7 @@ def store(world: World, task: Task, rests: dict[int, int], who: str) -> int | No
     """Publish a page or an error, whatever the web has for it, and note the host's rest. Return when it failed."""
     url, now = task.url, world.now
     if world.web.rests and world.rng.random() < 0.3:
-        until = now + world.rng.randint(1, 2 * STALE)
+        until = now + world.rng.randint(1, 6 * STALE)
         world.accounts.rest_until[shard_of(url)] = rests[shard_of(url)] = until
     old = world.records.get(url)
     if old is None and world.web.failures[url] > 0:
