@@ -21,7 +21,11 @@ def look(machine: Machine, *, fresh: bool = False) -> bool:
         if machine.holder[shard] != machine.name:
             if shard in machine.held:
                 machine.drop(shard)
-        elif shard not in machine.held and newest + 1 not in leases:
+        elif newest + 1 not in leases:
+            if shard in machine.held:  # it was away: a hand-over whose reply was lost, and then it came back
+                if machine.without("came_back"):
+                    continue
+                machine.drop(shard)
             machine.hold(shard, newest)
             machine.note(f"adopts {shard} epoch {newest}")
     return True

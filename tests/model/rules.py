@@ -36,8 +36,8 @@ RULES = (
     Rule(
         "limit_not_told",
         "what a sender tells is never filtered by `max_pages_per_host`, which is in no term",
+        seed=265,
         faults="edit",
-        note="found by thought: pages that were left out by a limit are asked for when it is raised",
     ),
     Rule(
         "term_in_mark",
@@ -84,14 +84,15 @@ RULES = (
     Rule(
         "retake_flushes",
         "K3: own lines are flushed before a shard is put together",
+        seed=290,
         faults="edit takeover",
-        note="an own line that is flushed later is read by whoever takes the shard next; its holder may miss it",
     ),
     # logs
     Rule(
         "next_segment",
         "after an append that failed in any way, nothing is appended to that segment",
         faults="append_fault crash join",
+        note="found by thought: bytes behind half a block; here, the place in a block's head shows it as well",
     ),
     Rule(
         "first_line",
@@ -157,6 +158,7 @@ RULES = (
         "end_waits_for_cuts",
         "E1: nobody leaves while something looks cut",
         faults="heir late_edit",
+        note="found by thought: a machine leaves within C of seeing a log that is cut",
     ),
     # what is stored
     Rule(
@@ -241,8 +243,13 @@ RULES = (
     Rule(
         "unclear_hand_over_stops",
         "a hand-over whose reply is lost counts as made until the leases say otherwise",
-        seed=22,
+        seed=65,
         faults="append_fault join",
+    ),
+    Rule(
+        "came_back",
+        "a lease of a later epoch than the held one that names this machine means: the shard was away, so take it anew",
+        seed=502564,
     ),
     Rule(
         "rests_beaten",
@@ -272,6 +279,7 @@ RULES = (
         "held_leases_are_there",
         "after a fence, a lease that is not there, or names another, is GONE",
         faults="restore pause resume",
+        note="found by thought: a machine that stood still while a backup was put back, in place",
     ),
     Rule(
         "grace",

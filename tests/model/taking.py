@@ -34,8 +34,9 @@ def _has_heard_of_rests(machine: Machine, shard: int) -> bool:
     seen_at = machine.world.lag()
     lease = machine.share.leases[shard].get(machine.held[shard])
     for name, beats in machine.share.beats.items():
-        shown = [beat for beat in beats if beat.at <= seen_at]
-        late = lease and name == lease.giver and len(shown) < lease.beats and machine.world.now <= lease.at + STALE
+        is_giver = lease is not None and name == lease.giver  # others' last beats are older than any cache
+        shown = [beat for beat in beats if beat.at <= seen_at or not is_giver]
+        late = is_giver and lease and len(shown) < lease.beats and machine.world.now <= lease.at + STALE
         if late and not machine.without("rests_by_lease"):
             return False
         rest = shown[-1].rests.get(shard, 0) if shown else 0
