@@ -88,6 +88,8 @@ def late_publish(world: World) -> None:
             machine.world.accounts.rest_until[shard_of(task.url)] = 0
             machine.world.accounts.excused[task.url] += failed_at is not None
             machine.world.accounts.over_limit[shard_of(task.url)] += 1
+            if not machine.without("late_is_told"):  # it may have replaced a page of other links
+                working.answer(machine, task, failed_at)
         machine.late = []
 
 

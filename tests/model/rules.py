@@ -34,6 +34,11 @@ RULES = (
         faults="race edit",
     ),
     Rule(
+        "late_is_told",
+        "T4: what a worker stored is told, though its task was given back: it may have replaced a page of other links",
+        seed=700567,
+    ),
+    Rule(
         "limit_not_told",
         "what a sender tells is never filtered by `max_pages_per_host`, which is in no term",
         seed=265,

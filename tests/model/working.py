@@ -116,9 +116,14 @@ def publish(machine: Machine) -> bool:
         machine.given_back.add(url)
         machine.world.accounts.excused[url] += failed_at is not None
         return True
-    links = machine.world.records[url].links if failed_at is None else ()
-    machine.results.append(Result(url, task.depth, task.term, links, task.again, failed_at))
+    answer(machine, task, failed_at)
     return True
+
+
+def answer(machine: Machine, task: Task, failed_at: int | None) -> None:
+    """Take a worker's answer: something is stored, and is to be told."""
+    links = machine.world.records[task.url].links if failed_at is None else ()
+    machine.results.append(Result(task.url, task.depth, task.term, links, task.again, failed_at))
 
 
 def store(world: World, task: Task, rests: dict[int, int], who: str) -> int | None:
