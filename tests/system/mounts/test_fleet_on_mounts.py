@@ -23,7 +23,7 @@ test_three_machines_make_one_crawl = suite.test_three_machines_make_one_crawl
 test_a_machine_that_hears_late_is_waited_for = suite.test_a_machine_that_hears_late_is_waited_for
 test_an_empty_handed_fleet_ends = suite.test_an_empty_handed_fleet_ends
 test_deleting_the_machinery_loses_nothing = suite.test_deleting_the_machinery_loses_nothing
-test_reseed_finds_what_no_feed_says = suite.test_reseed_finds_what_no_feed_says
+test_reseed_finds_what_no_log_says = suite.test_reseed_finds_what_no_log_says
 test_seeds_and_settings_are_followed = suite.test_seeds_and_settings_are_followed
 test_clocks_years_apart = suite.test_clocks_years_apart
 
@@ -67,7 +67,8 @@ def test_a_short_chaos(place: SharedPlace) -> None:
         survivors = [member for member in fleet.members if member.code != -9]
         kills = len(fleet.members) - len(survivors)
         findings = found(place.root, web, delay_s)
-        findings.excuse([at for member in fleet.members for at in member.resumed_at])
+        resumed_at = [at for member in fleet.members for at in member.resumed_at]
+        findings.excuse(resumed_at)
         findings.note(place.share.flavour.name, "machines killed, paused, joining", faults=len(faults), kills=kills)
         assert [member.code for member in survivors] == [0] * len(survivors), [m.output() for m in survivors]
         assert not any("damaged" in member.output() for member in survivors)
@@ -75,4 +76,6 @@ def test_a_short_chaos(place: SharedPlace) -> None:
     assert (len(findings.stored), findings.lost, findings.torn) == (24 * 25, set(), [])
     in_flight = 4 * len(faults)
     assert findings.duplicates <= in_flight
+    print(f"faults at {[at for at, _ in faults]}, resumed at {resumed_at}, too soon:")
+    print(*((one.host, one.arrived, other.arrived) for one, other in findings.hasty), sep="\n")
     assert findings.hasty == []
