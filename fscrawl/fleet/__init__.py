@@ -1,1 +1,15 @@
-"""Who holds what: heartbeats, leases, logs, snapshots, and the recovery of what a machine left behind."""
+"""How machines share one tree: who holds what, and who has said what.
+
+    who is there        beat, heartbeat, logs, anchor
+    who holds what      leases, assignment, ownership, claims, handover, fence, rests
+    who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
+    what counts         rules, rulebook, terms, generations
+    what is known       ledger, hearing, intake, survey (recovery), url_state, snapshots (snapshot_file, snapshot_merge,
+                        snapshot_removal), housekeeping
+    all together        membership, ending
+    for readers only    all_lines
+    format 1            format1, upgrade
+
+The idea: each machine has a log. The state of a shard is a fold over all logs, and the order of lines does not matter.
+See docs/design/fleet.md.
+"""

@@ -11,6 +11,9 @@ worked with it fetch on until their permits end. So a machine of the new one wai
 
 A file that is missed is looked for in two ways, by its name and in a listing: sshfs misses a name for an instant while
 it is being replaced, and any of the two answers may be old.
+
+Promise: MemoryGone is raised only if the own memory of the fleet is certainly another one. What may be an old view, or
+a fault that passes, only means that the last beat does not count.
 """
 
 from __future__ import annotations

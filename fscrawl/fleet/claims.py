@@ -1,4 +1,10 @@
-"""Free shards are claimed by the machine that should hold them; on a new `.fscrawl` over stored pages, not at once."""
+"""Free shards are claimed by the machine that should hold them.
+
+If `.fscrawl` was made anew where pages are stored, machines of the one before may still be fetching. Then nothing is
+claimed until their permits are over (`anchor`).
+
+Promise: a claim rests on a look at the last holder's heartbeats that is not older than half a beat.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,9 @@ A machine leaves when all of these hold (the numbers are those of `docs/design/f
   5  or, in place of 3 and 4, a machine said that the crawl is over while this one was there, having read the same
 
 Sums of bytes are not enough for 4: two different readings can have one sum. So each beat has a hash of all places.
+
+Promise: no machine says that the crawl is over while any machine has work, or has said something that a live machine
+has not read.
 """
 
 from __future__ import annotations

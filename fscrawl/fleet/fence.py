@@ -3,6 +3,9 @@
 Another machine takes the shards of one that was silent for `dead_after`. The silent one cannot know, so it stops by
 itself after half of that time. When it can beat again, it waits for one more beat: whoever rested its claim on older
 looks has claimed by then, or must look again. Then it reads the leases, and goes on with what is left.
+
+Promise: while the fence is up, no request is sent and no page is published. Lines of the log may be written: they are
+true, whoever holds the shard by now.
 """
 
 from __future__ import annotations

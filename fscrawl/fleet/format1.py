@@ -4,6 +4,8 @@
 
 A tree of format 1 is brought to format 2 by `upgrade`. Its records say again what the feeds said, all but one thing:
 which failures a person has asked to try again.
+
+Promise: nothing is written here. Any bytes may stand in a feed; what is no line is passed by.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 To release a shard, this machine lets go of it in the frontier, waits for its pages in flight, lets a beat name its
 hosts that rest, flushes its log, and claims the next epoch in the other machine's name. A shard that is being put
 together is not released, because the next holder would have to begin anew.
+
+Promise: when the next epoch is claimed, nothing of the shard is in flight here, and all that this machine knows of it
+can be read by the next holder.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 A machine with work reads a log only if a beat says that it has grown. A machine that has nothing to do looks at the
 files themselves, because a beat may be old; a few at a time, so that a thousand hungry machines do not keep the file
 server busy with questions. Logs of dead machines are looked at more and more seldom.
+
+Vocabulary:
+  hungry, starved   without anything to fetch: another machine, this one
+
+Promise: every log is read to its end at some time, also that of a machine that died.
 """
 
 from __future__ import annotations

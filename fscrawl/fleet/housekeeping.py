@@ -3,6 +3,9 @@
 A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
 be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
 makes after it has lost the shard is harmless, because it is true.
+
+Promise: all snapshots of a shard together cost no more than about twice the last one. The main loop never waits for
+any of this.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@
 
 While a shard is being read the frontier already hands out its URLs. That is safe: for a while after a take each task is
 checked against the tree first, so a page that is stored is not fetched, but told from its record.
+
+Promise: a shard is complete only when its snapshot, its lines in all logs, and the records that no log tells have been
+read. Work is done in slices of 0.05 s, so that workers do not wait.
 """
 
 from __future__ import annotations

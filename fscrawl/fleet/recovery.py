@@ -1,7 +1,10 @@
-"""Recovery from the link files: reading the records of shards, and removing temporary files of dead machines.
+"""Reading the records of shards for a survey, and removing temporary files of dead machines.
 
-The link files are the truth, the logs only an index. So where a page was stored and its links are not known to stand in
-a log, its record is read, and its links are put into a log.
+The records are the truth, and the logs only an index of them. What no log tells is told from the records (`survey`).
+
+Promise: records are read by several threads, and few of them are in memory at a time. A record that a listing shows and
+that cannot be found is asked for again until no cache can be the reason. A temporary file is removed only if its writer
+is known to be dead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Hosts that must be left alone for a while: a shard's holder says so in its beats, and the next holder heeds it."""
+"""Hosts that must be left alone for a while: a shard's holder says so in its beats, and the next holder heeds it.
+
+Promise: times are told as seconds that remain, since clocks are never compared. The next holder counts them from the
+moment when it takes the shard, so a rest may be too long and is never too short.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,9 @@
 Vocabulary:
   generation   a number; what was told in an earlier one does not count (see `generations`)
   refresh      a generation may say that pages which were last looked at before some time are to be fetched again
+
+Promise: generations never go back. A refresh that one of them asked for goes on in all later ones, and a cut for which
+one of them was made is forgiven.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The rules by which a machine judges URLs at one time, made of the settings, the seeds and the generation."""
+"""The rules by which a machine judges URLs at one time, made of the settings, the seeds and the generation. Pure.
+
+Promise: rules never change. An edit or a new generation gives other rules, with another term if links are chosen
+differently.
+"""
 
 from __future__ import annotations
 

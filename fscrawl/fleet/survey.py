@@ -2,6 +2,9 @@
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
 it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it.
+
+Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
+its links; but not of pages that a refresh is to fetch again, which are pending then.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@
 
 Until the mark is there, each machine that starts does 2 to 4 again; what is said twice does no harm. All else that the
 feeds said is in the records of the pages. Nobody has surveyed a shard in format 2, so each is read from its records.
+
+Promise: any number of machines may do this at once, and any of them may be killed at any step. No machine works in
+format 2 while one of format 1 is certainly running.
 """
 
 from __future__ import annotations

@@ -54,6 +54,8 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
   again/      numbered; each means: all that was told before does not count
   terms/      the settings by which links were chosen, by their digest
   robots/     robots.txt of each host as fetched
+  upgraded, tree2.json, feed/      only in a crawl that an older version began
+  waited      machines of a deleted directory have stopped
 """
 
 _OTHERS_TAKE_S = 2.0  # to make a tree
