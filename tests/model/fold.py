@@ -12,6 +12,8 @@ from typing import Any
 from tests.model.lines import FAR, Found, Line, Surveyed, Term, Told
 from tests.model.share import Snapshot
 
+OF_SNAPSHOT = -1  # in the place of a failure's time: a mark of a page or of a failure
+
 
 class Fold:
     """`is_inside(url, wide)`: the scope."""
@@ -22,6 +24,7 @@ class Fold:
         self.marks: dict[
             int, dict[int | None, int]
         ] = {}  # failed_at or None → least depth, of marks that cover the term
+        self.pages: set[int] = set()  # told as pages, by marks of any term
         self.again: dict[int, set[int]] = {}
         self.spent: dict[int, set[int]] = {}
         self.surveyed: set[int] = set()
@@ -48,6 +51,10 @@ class Fold:
 
     def _take_mark(self, line: Told) -> None:
         self.spent.setdefault(line.url, set()).update(line.spent)
+        if line.failed_at is None:
+            self.pages.add(line.url)
+        if line.spent and "failure_is_no_page" not in self._without:  # what a snapshot says may be of the failure
+            self.marks.get(line.url, {}).pop(OF_SNAPSHOT, None)
         if line.term.covers(self.term) or "term_in_mark" in self._without:
             marks = self.marks.setdefault(line.url, {})
             marks[line.failed_at] = min(line.depth, marks.get(line.failed_at, FAR))
@@ -61,7 +68,7 @@ class Fold:
                 self.learn(url, depth)
         for url, depth in snapshot.told.items():
             if covers:
-                self.marks[url] = {None: depth}
+                self.marks[url] = {OF_SNAPSHOT: depth}
             else:
                 self.doubtful.add(url)
         self.again = {url: set(times) for url, times in snapshot.again.items()}
@@ -84,6 +91,8 @@ class Fold:
             marks = {failed_at: depth for failed_at, depth in marks.items() if failed_at not in self.again.get(url, ())}
         elif self.unspent(url):
             return False
+        if url in self.pages and "failure_is_no_page" not in self._without:  # a failure's mark vouches for no link
+            marks = {what: depth for what, depth in marks.items() if what in (None, OF_SNAPSHOT)}
         if not marks:
             return False
         best = self.known.get(url, FAR)

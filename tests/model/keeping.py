@@ -43,7 +43,8 @@ def _merge(machine: Machine, shard: int, before: Snapshot | None, made: Snapshot
     if before and not before.term.covers(made.term):  # of what is told, it has no URLs, only fingerprints
         lost, made.told = set(made.told), {}
         known = {url: depth for url, depth in known.items() if url not in lost}
-    _add(made, known, _lines(machine, shard, before, made))
+    lines = _lines(machine, shard, before, made)
+    _add(made, known, lines, failures_count=machine.without("failure_is_no_page"))
     if machine.without("snapshot_keeps_retries"):
         made.again = {url: times for url, times in made.again.items() if url not in made.told}
     if machine.without("snapshot_keeps_aside"):
@@ -56,9 +57,9 @@ def _merge(machine: Machine, shard: int, before: Snapshot | None, made: Snapshot
         made.surveyed = set()
 
 
-def _add(made: Snapshot, known: dict[int, int], lines: list[Line]) -> None:
+def _add(made: Snapshot, known: dict[int, int], lines: list[Line], *, failures_count: bool) -> None:
     """Add lines to what a snapshot says."""
-    spent: dict[int, set[int]] = {}
+    marks: dict[int, list[Told]] = {}
     for line in lines:
         if type(line) is Found:
             known[line.url] = min(line.depth, known.get(line.url, FAR))
@@ -67,10 +68,20 @@ def _add(made: Snapshot, known: dict[int, int], lines: list[Line]) -> None:
         elif type(line) is Surveyed:
             made.surveyed.add(line.generation)
         elif type(line) is Told:
-            spent.setdefault(line.url, set()).update(line.spent)
-            if line.term.covers(made.term):
-                made.told[line.url] = min(line.depth, made.told.get(line.url, FAR))
-    made.again = {url: left for url, times in made.again.items() if (left := times - spent.get(url, set()))}
+            marks.setdefault(line.url, []).append(line)
+    for url, said in marks.items():
+        spent = {failed_at for mark in said for failed_at in mark.spent}
+        made.again[url] = made.again.get(url, set()) - spent
+        is_page = any(mark.failed_at is None for mark in said) and not failures_count
+        depths = [mark.depth for mark in said if mark.term.covers(made.term)]
+        if is_page:  # a failure's mark vouches for no link
+            depths = [mark.depth for mark in said if mark.term.covers(made.term) and mark.failed_at is None]
+        if url in made.told and not (spent and not failures_count):
+            depths.append(made.told[url])
+        made.told.pop(url, None)
+        if depths:
+            made.told[url] = min(depths)
+    made.again = {url: times for url, times in made.again.items() if times}
 
 
 def _lines(machine: Machine, shard: int, before: Snapshot | None, made: Snapshot) -> list[Line]:

@@ -39,6 +39,11 @@ RULES = (
         seed=700567,
     ),
     Rule(
+        "failure_is_no_page",
+        "the mark of a failure does not count for the page that a retry has stored since",
+        seed=702658,
+    ),
+    Rule(
         "limit_not_told",
         "what a sender tells is never filtered by `max_pages_per_host`, which is in no term",
         seed=265,
