@@ -245,10 +245,16 @@ class Ledger:
         return {**self._reader.places, self._machine: self._writer.place}
 
     def vector_hash(self) -> str:
-        """Give a hash of `ends()`: two machines with the same one have read the same."""
+        """Give a hash of `ends()`: two machines with the same one have read the same.
+
+        What was cut does not count, so it does not matter how much of that a machine had read before it was lost.
+        """
+        ends = self.ends()
+        for machine, place in self._reader.forgiven.items():
+            ends[machine] = max(place, ends.get(machine, BEGINNING))
         text = "".join(
             f"{machine} {segment} {bytes_}\n"
-            for machine, (segment, bytes_) in sorted(self.ends().items())
+            for machine, (segment, bytes_) in sorted(ends.items())
             if bytes_ or segment
         )
         return hashlib.sha224(text.encode()).hexdigest()[:16]

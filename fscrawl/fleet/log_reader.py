@@ -33,6 +33,7 @@ class LogReader:
     machine   whose reader this is
     places    where the live reading of each log of other machines is; (0, 0) for those that are not named
     needed    shards that some head named
+    forgiven  up to where in each log what is missing is not reported: there is a generation for it
     """
 
     def __init__(self, files: LogFiles, machine: str) -> None:
@@ -43,7 +44,7 @@ class LogReader:
         self._live: dict[str, Cut] = {}
         self._past: dict[str, Cut] = {}
         self._resume: dict[str, Place] = {}  # behind the damage of a live cut
-        self._forgiven: dict[str, Place] = {}  # up to there, cuts were accepted
+        self.forgiven: dict[str, Place] = {}
         self._head_bytes: dict[str, int] = {}  # that the next head of a log may have
 
     @property
@@ -92,16 +93,16 @@ class LogReader:
             _put(self._past, machine, walk.cut)
 
     def _walk(self, machine: str, shards: Container[int], begin: Place, end: Place | None, *, skips: bool) -> Walk:
-        forgiven = self._forgiven.get(machine, _BEGINNING)
+        forgiven = self.forgiven.get(machine, _BEGINNING)
         walk = Walk(self._files, machine, shards, self.needed, begin, end, forgiven=forgiven, skips=skips)
         walk.head_bytes = self._head_bytes.get(machine, walk.head_bytes)
         return walk
 
     def forgive(self, machine: str, expected: Place) -> None:
         """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine."""
-        self._forgiven[machine] = max(expected, self._forgiven.get(machine, _BEGINNING))
+        self.forgiven[machine] = max(expected, self.forgiven.get(machine, _BEGINNING))
         cuts = [cuts[machine] for cuts in (self._live, self._past) if machine in cuts]
-        if cuts and all(cut.expected <= self._forgiven[machine] for cut in cuts):
+        if cuts and all(cut.expected <= self.forgiven[machine] for cut in cuts):
             self.accept(machine)
 
     def accept(self, machine: str) -> None:
@@ -111,7 +112,7 @@ class LogReader:
         past = self._past.pop(machine, None)
         for cut in (live, past):
             if cut is not None:
-                self._forgiven[machine] = max(cut.expected, self._forgiven.get(machine, _BEGINNING))
+                self.forgiven[machine] = max(cut.expected, self.forgiven.get(machine, _BEGINNING))
         if live is not None:
             place = self.places.get(machine, _BEGINNING)
             self.places[machine] = resume or _what_is_there(live, place)
