@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
 	model test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
-	bench-latency bench-merge bench-parts bench-sick bench-status bench-versions dist test-dist clean
+	bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -145,6 +145,9 @@ bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops w
 
 bench-parts: .venv/.dev  ## the cost of each step of a page
 	$(BIN)/python -m benchmarks.parts
+
+bench-scale: .venv/.dev  ## fleets of 1 to 1,000 machines in one process: calls, bytes and CPU of a page, joins
+	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 bench-sick: .venv/.dev  ## the speed of healthy hosts among dead, slow and overloaded ones
 	$(BIN)/python -m benchmarks.sick

@@ -1,0 +1,1 @@
+"""Fleets of up to a thousand machines in one process (see `__main__`)."""
