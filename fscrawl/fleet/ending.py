@@ -79,6 +79,11 @@ class Ending:
         ]
         return not told or all_agree(own, [*told, Told(own_beats, self._ledger.place, own.held)])
 
+    def is_said_once(self, own: Beat, own_beats: list[Beat]) -> bool:
+        """Tell whether only the last of the own beats says this state: others may go by it after one more beat."""
+        told = Told(own_beats, self._ledger.place, own.held)
+        return own.idle and _agrees(own_beats[-1], own, told) and not all_agree(own, [told]) if own_beats else False
+
     def _is_held(self, shard: int, now: float) -> bool:
         """Tell whether a live machine holds a shard. If it is this one, it must have put it together."""
         if shard in self._fleet.held:

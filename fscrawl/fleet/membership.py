@@ -299,6 +299,8 @@ class Membership:
             self._next_round = float("inf")  # a round may ask for an early next round
             self._changed = self._round(now, starved=starved) or self._changed
             self._next_round = min(self._next_round, now + self._pause_s(starved=starved))
+            if self._ending.is_said_once(self._state, self._heart.written):
+                self._heart.beat_now()  # the end waits for two beats that say the same
         self.ledger.flush_if_due(
             now,
             machines=len(self.fleet.peers),
