@@ -92,7 +92,7 @@ def _writer(world: World, name: str, wanted: list[str], rate: float) -> Extra:
     rules = Rules.of(_watched(world), world.record, 0)
     shards = [shard for shard, holder in enumerate(wanted) if holder == name]
     writer = Extra(world, name, rate, shards, rules)
-    fronts = [url for url in world.web.front_pages(world.web.hosts)]
+    fronts = world.web.front_pages(world.web.hosts)
     writer.begin([url for url in fronts if writer.frontier.location(url).shard in writer.held])
     world.extras.append(writer)
     return writer

@@ -1,8 +1,9 @@
 """A machine joins a crawl of millions of pages: what does it read beside its share of the links?
 
 The tree is made up, by the real writers. A crawl that has stored P pages knows 2 P URLs: P are told, P wait. Snapshots
-have three quarters of that, as they do in the mean; the rest stands in the logs, in blocks as large as real ones. Blocks
-are made once for each log and then repeated, since only their sizes count here. Only the newcomer's shards get snapshots.
+have three quarters of that, as they do in the mean; the rest stands in the logs, in blocks as large as real ones.
+Blocks are made once for each log and then repeated, since only their sizes count here. Only the newcomer's shards get
+snapshots.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _SMALL = 8.0  # 6 machines, of 2
 _HUGE = 100_000_000
 
 HEAD = (
-    "Fleet, frontier, logs and storage are the real code; directory and clock are not. Costs that come with each second\n"
-    f"are divided by {FULL_RATE:g} pages, what a real machine stores; blocks of logs are made at this rate, too.\n"
+    "Fleet, frontier, logs and storage are the real code; directory and clock are not. Costs that come with each\n"
+    f"second are divided by {FULL_RATE:g} pages, what a real machine stores; blocks of logs are made at this rate.\n"
 )
 
 
@@ -86,15 +86,16 @@ def small_text(small: Iterable[SmallFigures]) -> str:
 def joins_text(joins: list[LargeJoin]) -> str:
     if not joins:
         return ""
-    lines = []
-    for join in (*joins, extrapolated(joins[0], joins[-1], _HUGE)):
-        lines.append(
-            f"A join to {join.pages:.0e} pages on {join.machines} machines{'' if join.measured else ' (extrapolated)'}:"
-            f" {join.shards} shards, {join.known} URLs; CPU {join.cpu_s:.1f} s, {sum(join.calls.values()):.0f} calls\n"
-            f"  read {_mb(sum(join.read.values()))}, {join.beside:.2f} of its share of all lines"
-            f" ({_mb(join.share_bytes)}); the least is {_mb(join.needed_bytes)}\n  {_listed(join.read)}"
-        )
-    return "\n".join(lines) + "\n"
+    return "".join(map(_join_text, (*joins, extrapolated(joins[0], joins[-1], _HUGE))))
+
+
+def _join_text(join: LargeJoin) -> str:
+    return (
+        f"A join to {join.pages:.0e} pages on {join.machines} machines{'' if join.measured else ' (extrapolated)'}:"
+        f" {join.shards} shards, {join.known} URLs; CPU {join.cpu_s:.1f} s, {sum(join.calls.values()):.0f} calls\n"
+        f"  read {_mb(sum(join.read.values()))}, {join.beside:.2f} of its share of all lines"
+        f" ({_mb(join.share_bytes)}); the least is {_mb(join.needed_bytes)}\n  {_listed(join.read)}\n"
+    )
 
 
 def targets(

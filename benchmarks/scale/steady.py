@@ -3,8 +3,8 @@
 Vocabulary:
   window     the time over which a page's cost is measured: after the start, before anything else happens
   by pages   costs that grow with the pages stored: their files, lines of logs
-  by time    costs that come with each second: heartbeats, looks, settings, blocks of logs. Where machines are many, they
-             store fewer pages a second here than real ones, so these costs are divided by the pages of a real second
+  by time    costs that come with each second: heartbeats, looks, settings, blocks of logs. Where machines are many,
+             they store fewer pages a second here than real ones. So these costs are divided by a real second's pages
 """
 
 from __future__ import annotations

@@ -1,0 +1,85 @@
+"""The files in memory of `make bench-scale` count the system calls that the real ones make: compared with strace."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from benchmarks.scale.memory_os import MemoryOs
+
+WORK = """
+from pathlib import Path
+from fscrawl.storage.files import TreeFiles
+
+def work(root):
+    files = TreeFiles(Path(root), "m")
+    files.make_directory("links")
+    files.make_directory("links")
+    files.make_directory(".fscrawl")
+    files.make_directory(".fscrawl/log")
+    for number in range(3):
+        files.publish(f"links/{number}", b"some data")
+    files.publish_chunks("links/large", lambda: [b"a", b"b"])
+    assert files.claim("links/claimed", b"1") and not files.claim("links/claimed", b"2")
+    assert files.read("links/1") == b"some data" and files.read("links/none") is None
+    assert files.read_range("links/1", 2, 3) == b"me "
+    assert files.exists("links/1") and files.size("links/1") == 9
+    assert len(files.names("links")) == 5 and len(files.entries("links")) == 5
+    assert files.take_name("links/name")
+    log = files.log("links/beats.log")
+    log.append(b"line\\n")
+    assert log.sameness() == "same"
+    log.close()
+    assert files.tail("links/beats.log", 0) == b"line\\n"
+    assert files.newest("links/beats.log", 0, 100) == (b"line\\n", 5)
+    end = files.segment_end(".fscrawl/log/m/0.log")
+    end.append(b"L m 0 0\\n")
+    end.close()
+    view = files.segment_view(".fscrawl/log/m/0.log")
+    assert view.read(0, 100) == b"L m 0 0\\n"
+    view.close()
+    files.append_line("links/lines", b"x")
+    files.set_aside("links/1")
+    files.remove("links/2")
+    files.remove("links/2")
+"""
+SAME = {
+    "openat": "open",
+    "newfstatat": "stat",
+    "fstat": "stat",
+    "stat": "stat",
+    "lstat": "stat",
+    "statx": "stat",
+    "faccessat2": "access",
+    "pwrite64": "write",
+}
+CALL = re.compile(r"\d+ +(\w+)\(")
+PYTHONS_OWN = {"execve", "readlink", "getcwd", "ioctl", "lseek", "fcntl"}
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_same_calls(tmp_path):
+    """The same work on real files and on files in memory takes the same calls."""
+    root = tmp_path / "root"
+    root.mkdir()
+    trace = tmp_path / "trace"
+    script = f"{WORK}\nwork({str(root)!r})\n"
+    command = ["strace", "-f", "-y", "-o", str(trace), "-e", "trace=file,desc", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if "ptrace" in done.stderr:
+        pytest.skip("strace may not be used here")
+    assert done.returncode == 0, done.stderr
+    real = Counter(
+        SAME.get(match[1], match[1])
+        for line in trace.read_text().splitlines()
+        if str(root) in line and (match := CALL.match(line)) and match[1] not in PYTHONS_OWN
+    )
+    memory = MemoryOs(str(root))
+    scope: dict[str, object] = {}
+    exec(WORK, scope)
+    with memory.installed():
+        scope["work"](str(root))
+    assert dict(memory.tally.names) == dict(real)
