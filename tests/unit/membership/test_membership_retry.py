@@ -5,6 +5,7 @@ from collections import Counter
 
 from fscrawl import urls
 from fscrawl.admin.retry import retry
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -151,3 +152,35 @@ def test_flags_of_another_shard(world):
     b.finish(first)
     world.rounds(1)
     assert [first.flags, b.take().flags] == [NO_FLAGS, Flags(SITEMAP)]
+
+
+def test_retry_that_a_busy_machine_sees_late(world, monkeypatch):
+    """A log that its writer's beat names, and that cannot be found yet, is read when it can.
+
+    A feed that was listed after its machine's goodbye was marked as read to its end, and the retry was forgotten.
+    """
+    world.create(url(MINE[0]), url(MINE[1]))
+    a = world.join("a")
+    task, other = a.take(), a.take()
+    failed(world, a, task)
+    with monkeypatch.context() as patch:
+        machines, opened = TreeLogs.log_machines, TreeLogs.open_segment
+        patch.setattr(
+            TreeLogs, "log_machines", lambda logs: [name for name in machines(logs) if not name.startswith("retry")]
+        )
+        patch.setattr(
+            TreeLogs,
+            "open_segment",
+            lambda logs, name, n: None if name.startswith("retry") else opened(logs, name, n),
+        )
+        assert retry_all(world) == 1
+        for _ in range(25):
+            a.beat()
+            a.tick(starved=False)
+        assert a.take() is None
+    for _ in range(60):
+        a.beat()
+        a.tick(starved=False)
+    assert a.take().flags == Flags(retry_of="t1")
+    a.finish(other)
+    assert a.warnings == []

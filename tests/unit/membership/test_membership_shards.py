@@ -3,6 +3,7 @@
 import shutil
 
 from fscrawl.fleet.assignment import assign
+from fscrawl.store import TreeFiles
 from tests.support.members import HERS, MINE, SHARDS, YEAR_S, shard, url
 
 
@@ -284,3 +285,28 @@ def test_a_round_among_many_dead(world, monkeypatch):
     a.membership._round(world.clock.now, starved=True)
     assert fleet.held.keys() == set(range(SHARDS))
     assert looks.count("dead-7") <= 6
+
+
+def test_leases_that_cannot_be_found_yet(world, monkeypatch):
+    """A newcomer that lists leases and cannot read them claims none, and holds what was handed to it when it can.
+
+    A lease that was listed and not found was nobody's for ever: the newcomer took shards of live machines.
+    """
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.tick()
+    read = TreeFiles.read
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            TreeFiles,
+            "read",
+            lambda files, path: None if files.machine == "b" and "/leases/" in path else read(files, path),
+        )
+        b = world.join("b")
+        world.rounds(12)  # some 50 s
+        assert b.held == set()
+        assert a.held == {shard(MINE[0])}
+        leases = {path.name for path in (world.root / ".fscrawl" / "leases").iterdir()}
+        assert leases == {f"{shard(MINE[0])}.1", f"{shard(HERS[0])}.1", f"{shard(HERS[0])}.2"}
+    world.rounds(1)
+    assert b.held == {shard(HERS[0])}
