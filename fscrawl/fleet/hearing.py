@@ -12,6 +12,7 @@ Promise: every log is read to its end at some time, also that of a machine that 
 
 from __future__ import annotations
 
+from fscrawl.config.settings import FleetSettings
 from fscrawl.fleet.heartbeat import Peer, is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
@@ -19,6 +20,7 @@ from fscrawl.fleet.ownership import Fleet
 
 _LOOKS_A_ROUND = 50
 _LOOKS_A_SECOND = 50
+_MOST_OF_DEAD_AFTER = 1 / 3  # between two beats: half of it without one, and the workers stop
 
 
 class Hearing:
@@ -37,6 +39,10 @@ class Hearing:
     def least_pause_s(self) -> float:
         """How long a pass over all heartbeats should take at least, so that passes cost little."""
         return self._live / _LOOKS_A_SECOND
+
+    def beat_s(self, settings: FleetSettings) -> float:
+        """Give the time between two heartbeats: where machines are many, each one's are read by all others."""
+        return max(settings.beat, min(self.least_pause_s, settings.dead_after * _MOST_OF_DEAD_AFTER))
 
     def hear_all(self) -> None:
         """Read the heads of all logs that there are; to begin with."""

@@ -68,4 +68,4 @@ class Window:
                 return data[: newline + 1]
             if end == self.limit:
                 return None
-            length = max(first, 4 * length)
+            length = max(first, 2 * length)

@@ -351,9 +351,11 @@ class Membership:
         self._handover.lose(changes.lost)
         changed = self._look_for_changes(now)
         self._hearing.hear(now, starved=starved)
+        fleet = self._watch.settings.fleet
+        self._heart.beat_s = self._hearing.beat_s(fleet)
         self._handover.release(now)
         self._take(changes.adopted, now)
-        self._take(self._claims.claim(self.ledger.needed, self._heart.beat_s, self._clock), now)
+        self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock), now)
         self._intake.step(now)
         return changed
 
