@@ -28,7 +28,7 @@ from tests.support.power.disk import FLAVOURS, Disk, Flavour, Survivors
 from tests.support.power.history import History
 from tests.support.power.operations import Operation
 from tests.support.power.recording import KINDS, ROOT, Kind, Recording, recorded
-from tests.support.power.verdict import forgotten, half_made, torn, uncounted
+from tests.support.power.verdict import forgotten, half_made, torn, uncounted, unlogged
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -80,7 +80,7 @@ def losses(
 
 def faults(recording: Recording, history: History, loss: Loss) -> list[str]:
     """Find what must not be: with fsync, and with or without it."""
-    found = [*half_made(history, loss.left, loss.point, ROOT)]
+    found = [*half_made(history, loss.left, loss.point, ROOT), *unlogged(history, loss.left, loss.point)]
     if recording.fsync:
         found += [*torn(history, loss.left), *forgotten(history, loss.left, loss.point)]
         found += uncounted(history, loss.left, loss.point)
@@ -112,7 +112,7 @@ def test_what_was_told_is_there(recording: Recording, history: History, flavour:
         found.update(_kinds(wrong))
     pages = len(history.stored(history.end))
     lost, broken = (
-        sum(found[name] for name in ("forgotten", "no body", "uncounted")),
+        sum(found[name] for name in ("forgotten", "no body", "uncounted", "unlogged")),
         found["torn"] + found["not its body"],
     )
     if recording.fsync:  # without it files may be torn until they are repaired, and nobody has looked for them here

@@ -5,12 +5,13 @@ Vocabulary:
   told          the first point from which on it must be stored, since something had happened that waits for it
   point         a number of operations done: 0 is before the first
 
-Five things wait, whatever threads there are:
+Six things wait, whatever threads there are:
 
   - a record is written after its body is published
   - a page is fetched after the page where its URL was found (`referrer`) is stored
-  - a feed line is written after the page that it names as referrer is stored
-  - a heartbeat says how many pages its machine has stored
+  - a `u` line is written into a log after the page that it names as referrer is stored, and a `t` line after the page,
+    or the error, that it names
+  - a heartbeat says how many pages its machine has stored, and how far its log goes
   - a crawl ends after all of it
 
 So, too, a tree is made before a machine begins its log in it.
@@ -22,7 +23,7 @@ import bisect
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fscrawl.storage.records import PageRecord
@@ -30,8 +31,8 @@ from tests.support.power.disk import Disk
 from tests.support.power.operations import Operation
 
 PAGE_FILE = re.compile(r"(?P<tree>.+/|)(?P<room>links|htmls|errs)/(?P<host>[^/]+)/(?P<key>[0-9a-f]{24})\.(html|json)\Z")
-_FEED = re.compile(r"(.+/|)\.fscrawl/feed/[^/]+\.log\Z")
-_LOG = re.compile(r"(.+/|)\.fscrawl/machines/(?P<machine>[^/]+)\.log\Z")
+_SEGMENT = re.compile(r"(.+/|)\.fscrawl/log/[^/]+/\d+\.log\Z")
+_BEATS = re.compile(r"(?P<tree>.+/|)\.fscrawl/machines/(?P<machine>[^/]+)\.log\Z")
 _TEMPORARY = re.compile(r"(?P<tree>.+/|)links/(?P<host>[^/]+)/\.(?P<key>[0-9a-f]{24})\.json\.[^/]+\.tmp\Z")
 
 
@@ -56,7 +57,11 @@ class History:
         self.tree_told = self.end  # the point from which on there is a tree: a machine has begun its log
         self.of: dict[str, list[Publication]] = defaultdict(list)
         self._counts: list[tuple[int, str, int]] = []  # (point, machine, pages)
+        self._places: list[tuple[int, str, int, int]] = []  # (point, the log's directory, segment, bytes)
+        self._written: dict[str, bytes] = {}  # segment → all that was written there
+        self._removed: dict[str, int] = {}  # segment → the operation that removed it
         self._records: dict[str, list[Publication]] = defaultdict(list)  # key → those of its record
+        self._errors: dict[str, list[Publication]] = defaultdict(list)  # key → those of its error
         for path, data in (there or {}).items():
             if data is not None:
                 self._publish(path, Publication(-1, data, 0))
@@ -69,14 +74,18 @@ class History:
             match operation.name:
                 case "rename" | "link":
                     self._publish(operation.path2, Publication(number, disk.content(operation.path2), self.end))
-                case "create" if _LOG.match(operation.path):
+                case "create" if _BEATS.match(operation.path):
                     self.tree_told = min(self.tree_told, number + 1)
                 case "create":
                     self._tell_body(operation.path, number)
-                case "write" if match := _LOG.match(operation.path):
+                case "write" if match := _BEATS.match(operation.path):
                     self._count(match["machine"], operation.data, number)
-                case "write" if _FEED.match(operation.path):
-                    self._tell_links(operation.data, number)
+                    self._place(f"{match['tree']}.fscrawl/log/{match['machine']}", operation.data, number)
+                case "write" if _SEGMENT.match(operation.path):
+                    self._written[operation.path] = disk.content(operation.path)
+                    self._tell_lines(operation.data, number)
+                case "unlink" if _SEGMENT.match(operation.path):
+                    self._removed[operation.path] = number
         for publications in list(self._records.values()):
             for publication in publications:
                 self._tell_referrer(publication)
@@ -86,6 +95,8 @@ class History:
         match = PAGE_FILE.match(path)
         if match is not None and match["room"] == "links":
             self._records[match["key"]].append(publication)
+        elif match is not None and match["room"] == "errs":
+            self._errors[match["key"]].append(publication)
 
     def _tell_body(self, path: str, number: int) -> None:
         """A record's temporary is begun: its body has been published, if it has one."""
@@ -94,15 +105,26 @@ class History:
             for body in self.of.get(f"{match['tree']}htmls/{match['host']}/{match['key']}.html", ()):
                 body.tell(number)
 
-    def _tell_links(self, lines: bytes, number: int) -> None:
-        """Lines are fed: of each one's referrer a version that has the link is stored; which one, the first says."""
+    def _tell_lines(self, lines: bytes, number: int) -> None:
+        """A block is put into a log: what its lines name is stored, in a version that has what they say."""
         for line in lines.decode().splitlines():
-            _, _, referrer, url, *_ = line.split(" ")
-            for publication in self._records.get(referrer, ()):
-                record = PageRecord.from_json(publication.data)
-                if url in record.links or url == record.redirect:
-                    publication.tell(number)
-                    break
+            match line.split(" "):
+                case ["u", _, referrer, url, *_]:
+                    self._tell_first(
+                        referrer, number, lambda record, url=url: url in record.links or url == record.redirect
+                    )
+                case ["t", key, _, _]:
+                    self._tell_first(key, number, lambda record: True)
+                case ["t", key, _, _, _]:
+                    for publication in self._errors.get(key, ())[:1]:
+                        publication.tell(number)
+
+    def _tell_first(self, key: str, number: int, fits: Callable[[PageRecord], bool]) -> None:
+        """The first version of a record that `fits` is stored; of the versions after it nobody can say so."""
+        for publication in self._records.get(key, ()):
+            if fits(PageRecord.from_json(publication.data)):
+                publication.tell(number)
+                break
 
     def _count(self, machine: str, lines: bytes, number: int) -> None:
         """A machine says how many pages it has stored."""
@@ -110,6 +132,12 @@ class History:
             pages = json.loads(line).get("pages")
             if pages is not None:
                 self._counts.append((number + 1, machine, int(pages)))
+
+    def _place(self, directory: str, lines: bytes, number: int) -> None:
+        """A machine says how far its log goes."""
+        for line in lines.splitlines():
+            if place := json.loads(line).get("log"):
+                self._places.append((number + 1, directory, *place))
 
     def _tell_referrer(self, publication: Publication) -> None:
         """A page is fetched, and so published, after its referrer is stored: after one version of it, the first."""
@@ -130,6 +158,21 @@ class History:
     def counted(self, point: int) -> dict[str, int]:
         """Give the pages that each machine had said to have stored before a point."""
         return {machine: pages for told, machine, pages in self._counts if told <= point}
+
+    def logged(self, point: int) -> Iterator[tuple[str, bytes]]:
+        """Give the segments of logs that machines had told of before a point, with what must stand in them.
+
+        Those that somebody had begun to remove are left out.
+        """
+        ends: dict[str, tuple[int, int]] = {}
+        for told, directory, segment, size in self._places:
+            if told <= point:
+                ends[directory] = max(ends.get(directory, (0, 0)), (segment, size))
+        for directory, (last, size) in ends.items():
+            for segment in range(last + 1):
+                path = f"{directory}/{segment}.log"
+                if self._removed.get(path, self.end) >= point:
+                    yield path, self._written[path][: size if segment == last else None]
 
     def begun(self, path: str, point: int) -> int:
         """Give the number of the newest publication of a path that was made before a point; -1 if there is none."""

@@ -1,6 +1,7 @@
 """What must hold of what a power loss has left, before anybody mends it. Faults are lines for people; none is right.
 
 publish with fsync: a file under its final name is whole, a record has its body, what was told is there
+logs, always: what a machine had told of its log in a heartbeat is there, byte by byte
 making a tree, always: with `tree.json` all of it is there and whole; what is there without it is whole
 """
 
@@ -16,6 +17,7 @@ from tests.support.power.disk import Survivors
 from tests.support.power.history import PAGE_FILE, History
 
 ROOMS = ("htmls", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/log", ".fscrawl/robots")
+ROOMS += (".fscrawl/snap", ".fscrawl/again", ".fscrawl/terms")
 MADE = ("crawl.toml", "seeds.txt", ".fscrawl/README", ".fscrawl/tree.json")
 
 
@@ -68,6 +70,15 @@ def uncounted(history: History, survivors: Survivors, point: int) -> Iterator[st
     for machine, pages in counted.items():
         if there[machine] < pages:
             yield f"uncounted: {machine} had told of {pages} pages, and {there[machine]} are there"
+
+
+def unlogged(history: History, survivors: Survivors, point: int) -> Iterator[str]:
+    """Find logs that machines had told of before the point, and that end before that place or have other bytes."""
+    for path, expected in history.logged(point):
+        data = survivors.get(path)
+        if data is None or not data.startswith(expected):
+            there = "nothing" if data is None else f"{len(data)} bytes"
+            yield f"unlogged: {path}: {len(expected)} bytes were told of, {there} are there"
 
 
 @functools.lru_cache(maxsize=1_000)  # at all the points of a recording they are the same few
