@@ -197,6 +197,35 @@ def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     check_tree(place.root)
 
 
+def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
+    """Two machines under which .fscrawl is deleted go on in one of their making, in the same commands.
+
+    The first one went on with logs that nobody could see any more, and with leases that were claimed anew: a third of
+    the pages was fetched twice, delays were not kept, and pages were missing though both ended with exit code 0.
+    """
+    hosts = hosts_of(8)
+    delay_s = 0.1
+    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(place, quick(delay_s)) as fleet:
+        one = fleet.start(seeds=[web.url(host, "/") for host in hosts])
+        fleet.wait_for_tree()
+        two = fleet.start()
+        one.until(
+            lambda: len({record.machine for record in pages(place.root).values()}) == 2, "both have stored pages", 60
+        )
+        moved = place.root / "deleted"
+        (place.root / ".fscrawl").rename(moved)
+        one.until((place.root / ".fscrawl" / "tree.json").exists, "a new .fscrawl", 60)
+        for member in (one, two):
+            member.until(lambda m=member: "joining anew" in m.output(), "it has noticed")
+        shutil.rmtree(moved)
+        fleet.wait_for_all(120)
+        assert [member.code for member in fleet.members] == [0, 0], [m.output() for m in fleet.members]
+    assert sum(web.duplicates().values()) <= 2 * 2 * 4, "no more than were in flight"
+    assert min(web.smallest_gap_s(host) for host in hosts) >= delay_s
+    assert len(pages(place.root)) == 8 * 41
+    check_tree(place.root)
+
+
 def test_reseed_finds_what_no_log_says(place: Place) -> None:
     """A link that is in a record and in no log is found by --reseed; that a log was cut is noticed without it."""
     with Web(linked_site(20, 2), hosts=hosts_of(1)) as web, Fleet(place, quick()) as fleet:
