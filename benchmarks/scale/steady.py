@@ -24,7 +24,7 @@ MOST_REAL = 100
 _OBSERVED = 16  # machines, where more than `MOST_REAL` are too many for one process
 _BY_PAGES = (PAGES, CHECKS, SNAPSHOTS)
 _BY_TIME = (BEATS, LEASES, SETTINGS)
-_START_S = 60.0
+_START_S = 30.0
 _LONGEST_S = 400.0
 _EXTRAS_FRONT_PAGES = 2_000
 

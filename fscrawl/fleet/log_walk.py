@@ -135,7 +135,7 @@ class Walk:
         if line is None:
             return None
         head = parse_head(line)
-        self.head_bytes = max(HEAD_BYTES, len(line) + len(line) // 4)
+        self.head_bytes = max(HEAD_BYTES, len(line) + len(line) // 8)
         end = begin + head.bytes
         if end > window.limit:
             return None
