@@ -27,6 +27,7 @@ from fscrawl import urls
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+CRAWL = CHECKOUT / "crawl.py"
 USER_AGENT = "fscrawl-tests/1 (+mailto:tests@example.org)"
 SETTINGS = {
     "politeness.delay": "0",
@@ -55,9 +56,13 @@ def command(
     settings: Mapping[str, object] | None = None,
     workers: int = 2,
     threads: int = 4,
+    program: Path = CRAWL,
 ) -> list[str]:
-    """Give the command line of a crawl; `settings` (over SETTINGS) are given while the tree is not there yet."""
-    words = [sys.executable, str(CHECKOUT / "crawl.py"), "--root", str(root)]
+    """Give the command line of a crawl; `settings` (over SETTINGS) are given while the tree is not there yet.
+
+    `program`: takes the arguments of crawl.py.
+    """
+    words = [sys.executable, str(program), "--root", str(root)]
     words += ["--workers", str(workers), "--threads", str(threads), *flags]
     for seed in seeds:
         words += ["--seed", seed]
@@ -156,7 +161,7 @@ def crawl(root: Path, *flags: str, timeout_s: float = DEADLINE_S, **options: Any
 
 def run(words: Sequence[str], timeout_s: float = DEADLINE_S) -> Done:
     """Run crawl.py with these words to its end."""
-    with Running([sys.executable, str(CHECKOUT / "crawl.py"), *words]) as running:
+    with Running([sys.executable, str(CRAWL), *words]) as running:
         return running.wait(timeout_s)
 
 

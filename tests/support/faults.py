@@ -14,8 +14,10 @@ taken away, or when its caller has been sent SIGKILL: as on a hard mount, where 
   twice           it is done twice, and the second answer reported: a retransmission (EEXIST for its own success)
   slow, hang      it is done after `seconds`, or once the fault is taken away
   short           half the bytes are read or written
+  torn            half the bytes are written; `code` is reported
   deferred        a write seems done and is not; `code` is reported at the next fsync or close
   stale-listing   a listing is what it was, up to `seconds` ago
+  stale-size      a file that this client does not write has the size of up to `seconds` ago
   stale-missing   a name that another client made is missing for `seconds`, but not in listings
   unmount         the file system is detached, and the call done
 """
@@ -45,12 +47,17 @@ OPS = (
     *("getattr", "opendir", "readdir", "open", "read", "write", "truncate", "flush", "fsync", "fsyncdir"),
     *("statfs", "chmod", "utimens"),
 )  # "release" is counted too, but nobody hears of its failure
-KINDS = ("error", "lost", "twice", "slow", "hang", "short", "deferred", "stale-listing", "stale-missing", "unmount")
+KINDS = (
+    *("error", "lost", "twice", "slow", "hang", "short", "torn", "deferred"),
+    *("stale-listing", "stale-size", "stale-missing", "unmount"),
+)
 _ONLY = {
     "twice": NAMING,
     "short": ("read", "write"),
+    "torn": ("write",),
     "deferred": ("write", "flush", "fsync"),
     "stale-listing": ("readdir",),
+    "stale-size": ("getattr",),
     "stale-missing": ("getattr", *NAMING),
 }
 _EXITING = 0x4  # PF_EXITING: it closes what it had open; a network file system has nothing to say to that
@@ -116,6 +123,8 @@ class Seam:
         self._injected: Counter[tuple[str, str]] = Counter()  # (kind, op)
         self._hanging = 0
         self._listings: dict[str, tuple[float, list[Entry]]] = {}
+        self._sizes: dict[str, tuple[float, int]] = {}  # of files: when they were looked at, and what was seen
+        self._own: set[str] = set()  # files that were written through this seam
         self._began = time.time()
         self._made: set[str] = set()
         self._missed: dict[str, float] = {}  # since when names have been missed that are there
@@ -132,6 +141,7 @@ class Seam:
         with self._lock:
             self._active = []
             self._listings.clear()
+            self._sizes.clear()
             self._missed.clear()
 
     def counts(self) -> dict[str, object]:
@@ -178,7 +188,7 @@ class Seam:
             case "stale-missing":
                 return self._stale_missing(fault, op, paths, do)
             case _:
-                pass  # the operation itself asks `shortened`, `deferred` or `listing`
+                pass  # the operation itself asks `shortened`, `torn`, `deferred`, `listing` or `size`
         return do()
 
     def shortened(self, size: int, op: str, path: str) -> int:
@@ -188,6 +198,33 @@ class Seam:
             return size
         self._fired(fault, op)
         return size // 2
+
+    def torn(self, size: int, path: str) -> tuple[int, int]:
+        """Give how many bytes are to be written, and the error that is to be reported then; 0: none."""
+        fault = self._choose("write", (path,), kinds=("torn",))
+        if fault is None:
+            return size, 0
+        self._fired(fault, "write")
+        return size // 2, fault.code
+
+    def size(self, path: str, size: int) -> int:
+        """Give the size of a file, or that of a while ago. Who writes a file knows its size."""
+        fault = self._choose("getattr", (path,), kinds=("stale-size",))
+        if fault is None:
+            return size
+        now = time.monotonic()
+        with self._lock:
+            at, old = self._sizes.get(path, (-fault.seconds, size))
+            if now - at >= fault.seconds or path in self._own:
+                self._sizes[path] = (now, size)
+                return size
+        if old != size:
+            self._fired(fault, "getattr")
+        return old
+
+    def is_written(self, path: str) -> None:
+        """A file is written by this client."""
+        self._own.add(path)
 
     def deferred(self, op: str, handle: Handle) -> bool:
         """Tell whether a write is to be swallowed; a flush or fsync then reports it."""
@@ -237,7 +274,7 @@ class Seam:
 
         Without `kinds`: of those that any operation may have. Those of one operation only are asked for by it.
         """
-        inner = ("short", "deferred", "stale-listing")
+        inner = ("short", "torn", "deferred", "stale-listing", "stale-size")
         with self._lock:
             if not kinds:
                 self._calls[op] += 1

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.support.crawling import Running, command
+from tests.support.crawling import CRAWL, Running, command
 
 QUICK = {"fleet.beat": 0.5, "fleet.dead_after": 3, "politeness.robots": "false"}
 
@@ -110,13 +110,22 @@ class Member:
 class Fleet:
     """Machines on one tree; leaving the `with` ends what is left of them."""
 
-    def __init__(self, place: Place | Path, settings: Mapping[str, object], workers: int = 1, threads: int = 4) -> None:
+    def __init__(
+        self,
+        place: Place | Path,
+        settings: Mapping[str, object],
+        workers: int = 1,
+        threads: int = 4,
+        program: Path = CRAWL,
+    ) -> None:
+        """`program`: takes the arguments of crawl.py."""
         self.place = place if isinstance(place, Place) else Place(place)
         self.root = self.place.root
         self.members: list[Member] = []
         self._settings = {**QUICK, **self.place.settings, **settings}
         self._workers = workers
         self._threads = threads
+        self._program = program
 
     def __enter__(self) -> Self:
         return self
@@ -139,6 +148,7 @@ class Fleet:
             settings=self._settings,
             workers=self._workers,
             threads=self._threads,
+            program=self._program,
         )
         if not new and not seeds:
             words = [word for i, word in enumerate(words) if word != "--set" and words[i - 1] != "--set"]

@@ -104,7 +104,10 @@ class Operations:
         found = self._call("getattr", (name,), lambda: os.fstat(fh) if fh else os.lstat(self._real(name)))
         fields = ("mode", "ino", "nlink", "uid", "gid", "size", "blocks")
         times = {f"st_{which}": getattr(found, f"st_{which}_ns") for which in ("atime", "mtime", "ctime")}
-        return {f"st_{field}": getattr(found, f"st_{field}") for field in fields} | times
+        told = {f"st_{field}": getattr(found, f"st_{field}") for field in fields} | times
+        if stat.S_ISREG(found.st_mode):
+            told["st_size"] = self._seam.size(name, found.st_size)
+        return told
 
     def mkdir(self, path: str, mode: int) -> int:
         return self._naming("mkdir", (path,), lambda: os.mkdir(self._real(path), mode))
@@ -175,15 +178,20 @@ class Operations:
 
     def write(self, _path: str | None, data: bytes, offset: int, fh: int) -> int:
         handle = self._handles[fh]
-        taken = data[: self._seam.shortened(len(data), "write", handle.path)]
+        size, code = self._seam.torn(self._seam.shortened(len(data), "write", handle.path), handle.path)
+        taken = data[:size]
+        self._seam.is_written(handle.path)
 
         def do() -> int:
             if self._seam.deferred("write", handle):
                 return len(taken)
             more = {"offset": offset, "data": base64.b64encode(taken).decode()}
-            return self._recorder.during(
+            written = self._recorder.during(
                 "write", handle.path, lambda: os.pwrite(fh, taken, offset), lambda _: handle.inode, **more
             )
+            if code:
+                raise OSError(code, os.strerror(code))
+            return written
 
         return self._call("write", (handle.path,), do)
 

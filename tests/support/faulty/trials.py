@@ -13,13 +13,13 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fscrawl.errors import EXIT_TREE, RecordError
-from tests.support.crawling import Done, check_tree, crawl, errors, pages
+from tests.support.crawling import CRAWL, Done, check_tree, crawl, errors, pages
 from tests.support.faults import Fault
 from tests.support.fleet import QUICK
 from tests.support.ledger import note
@@ -74,16 +74,29 @@ class Tally(Row):
 class Trials:
     """Trials with one fault on one mount, one after the other."""
 
-    def __init__(self, mount: Passthrough, backing: Path, fault: str) -> None:
+    def __init__(
+        self,
+        mount: Passthrough,
+        backing: Path,
+        fault: str,
+        *,
+        settings: Mapping[str, object] = SETTINGS,
+        program: Path = CRAWL,
+        deadline_s: float = _DEADLINE_S,
+    ) -> None:
+        """`fault`: its name in the ledger; `program`: takes the arguments of crawl.py; `deadline_s`: of one crawl."""
+        self._deadline_s = deadline_s
+        self._settings = settings
+        self._program = program
         self.mount = mount
         self.tally = Tally(fault)
         self._backing = backing
 
-    def passing(self, fault: Fault, *, fsync: bool = False) -> None:
-        """A fault that passes: the crawl does not stop for it, loses nothing, and fetches nothing twice."""
-        with self._trial(fault) as (web, root, problem):
-            self.mount.inject(fault)
-            done = _crawl(root, web, problem, fsync=fsync)
+    def passing(self, *faults: Fault, fsync: bool = False) -> None:
+        """Faults that pass: the crawl does not stop for them, loses nothing, and fetches nothing twice."""
+        with self._trial(faults) as (web, root, problem):
+            self.mount.inject(*faults)
+            done = self._crawl(root, web, problem, fsync=fsync)
             if done is not None and (done.code != 0 or "Traceback" in done.err):
                 problem(f"exit code {done.code}\n{done.err}")
             self.mount.heal()
@@ -95,10 +108,10 @@ class Trials:
         One that comes when all is stored, and only the farewell is left to be written, need not be told; nor need one
         that was to come at a call that this crawl did not make.
         """
-        with self._trial(fault) as (web, root, problem):
+        with self._trial((fault,)) as (web, root, problem):
             before = self.mount.injected().total()
             self.mount.inject(fault)
-            done = _crawl(root, web, problem)
+            done = self._crawl(root, web, problem)
             if fault.kind == "unmount" and not os.path.ismount(self.mount.path):
                 if left := list(self.mount.path.iterdir()):
                     problem(f"made below the mount point: {left}")
@@ -109,25 +122,41 @@ class Trials:
                 self.mount.heal()
             if done is not None and not (done.code == 0 and self._is_complete(web, root)):
                 _check_stop(done, fired, [str(root.parent), advice], problem)
-            again = _crawl(root, web, problem)
+            again = self._crawl(root, web, problem)
             if again is not None and again.code != 0:
                 problem(f"the second run: exit code {again.code}\n{again.err}")
             self._judge(web, root, problem, repeats=2 * THREADS)
 
     @contextmanager
-    def _trial(self, fault: Fault) -> Iterator[tuple[Web, Path, Callable[[str], None]]]:
+    def _trial(self, faults: Sequence[Fault]) -> Iterator[tuple[Web, Path, Callable[[str], None]]]:
         name = f"tree-{next(_numbers)}"
         before = self.mount.injected().total()
 
         def problem(text: str) -> None:
-            self.tally.problems.append(f"-- {fault}\n{text}")
+            self.tally.problems.append("\n".join([*(f"-- {fault}" for fault in faults), text]))
 
         with Web(serve, HOSTS) as web:
             yield web, self.mount.path / name, problem
         self.tally.runs += 1
         after = self.mount.injected().total()
-        self.tally.faults += 1 if fault.kind == "unmount" else after - before  # it counts anew when mounted anew
+        is_new = any(fault.kind == "unmount" for fault in faults)  # it counts anew when mounted anew
+        self.tally.faults += 1 if is_new else after - before
         shutil.rmtree(self._backing / name, ignore_errors=True)
+
+    def _crawl(self, root: Path, web: Web, problem: Callable[[str], None], *, fsync: bool = False) -> Done | None:
+        try:
+            return crawl(
+                *(root, "--quiet"),
+                seeds=[web.url(HOSTS[0], "/")],
+                settings={**self._settings, "store.fsync": str(fsync).lower()},
+                workers=WORKERS,
+                threads=THREADS,
+                program=self._program,
+                timeout_s=self._deadline_s,
+            )
+        except AssertionError as late:
+            problem(str(late))
+            return None
 
     def _is_complete(self, web: Web, root: Path) -> bool:
         there = self._backing / root.name
@@ -154,21 +183,6 @@ class Trials:
         tally.duplicates += twice
         if twice > repeats:
             problem(f"fetched twice: {web.duplicates()}")
-
-
-def _crawl(root: Path, web: Web, problem: Callable[[str], None], *, fsync: bool = False) -> Done | None:
-    try:
-        return crawl(
-            *(root, "--quiet"),
-            seeds=[web.url(HOSTS[0], "/")],
-            settings={**SETTINGS, "store.fsync": str(fsync).lower()},
-            workers=WORKERS,
-            threads=THREADS,
-            timeout_s=_DEADLINE_S,
-        )
-    except AssertionError as late:
-        problem(str(late))
-        return None
 
 
 def _check_stop(done: Done, fired: bool, words: Sequence[str], problem: Callable[[str], None]) -> None:
