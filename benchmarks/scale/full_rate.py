@@ -21,7 +21,7 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.store import Tree
 
 _READERS = 8
-_MOST_BLOCKS = 5
+_CALLS_OF_A_LOOK = 3  # a segment is opened, asked for its size, and closed; the rest depends on the blocks
 
 
 @dataclass
@@ -60,31 +60,45 @@ def full_rate_look(
         wanted = assign(shards, names)
         world.holders.update(enumerate(wanted))
         writer = _writer(world, names[0], wanted, rate)
-        begin = writer.ledger.place
-        written = writer.tally.copy()
-        seconds, blocks = _write(world, writer, flush_s, pass_s)
+        readers = _readers(world, names[1 : 1 + _READERS], wanted)
+        _write(world, writer, 0.0)
+        for reader, held in readers:
+            _look(reader, writer, held)  # from now on it knows how long heads are
+        written, reads = writer.tally.copy(), Tally()
+        seconds, blocks = _write(world, writer, max(flush_s, pass_s))
         spent = writer.tally.minus(written)
         head_bytes, line_bytes = spent.written[HEADS], spent.written[LINES]
-        reads = Tally()
-        for name in names[1 : 1 + _READERS]:
-            reader = LogReader(TreeLogs(Tree(world.root, name, record=world.record)), name)
-            reader.begin_at(writer.name, begin)
-            world.os.tally = reads
-            held = {shard for shard, holder in enumerate(wanted) if holder == name}
-            for _ in reader.read(writer.name, held, until=writer.ledger.place):
-                pass
-        readers = max(len(names[1 : 1 + _READERS]), 1)
-        looks_a_second = (machines - 1) / max(seconds, pass_s)  # a look finds all that was written since the last one
-        share = seconds / max(seconds, pass_s)
+        world.os.tally = reads
+        for reader, held in readers:
+            _look(reader, writer, held)
+        share = min(pass_s / seconds, 1.0)  # of what was written, in one look
+        calls = _CALLS_OF_A_LOOK + (reads.calls[LOGS] / max(len(readers), 1) - _CALLS_OF_A_LOOK) * share
+        others = (machines - 1) / seconds / max(len(readers), 1)
         return Look(
             blocks_a_second=blocks / seconds,
             block_bytes=(head_bytes + line_bytes) / max(blocks, 1),
             head_bytes=head_bytes / max(blocks, 1),
-            calls_a_look=reads.calls[LOGS] / readers,
-            calls_a_second=spent.calls[LOGS] / seconds + looks_a_second * reads.calls[LOGS] / readers / share,
-            head_bytes_a_second=looks_a_second * reads.read[HEADS] / readers / share,
-            line_bytes_a_second=looks_a_second * reads.read[LINES] / readers / share,
+            calls_a_look=calls if readers else 0.0,
+            calls_a_second=spent.calls[LOGS] / seconds + (machines - 1) / max(pass_s, flush_s) * calls,
+            head_bytes_a_second=others * reads.read[HEADS],
+            line_bytes_a_second=others * reads.read[LINES],
         )
+
+
+def _readers(world: World, names: list[str], wanted: list[str]) -> list[tuple[LogReader, set[int]]]:
+    """Make some machines' readers, each with the shards that it holds."""
+    return [
+        (
+            LogReader(TreeLogs(Tree(world.root, name, record=world.record)), name),
+            {shard for shard, holder in enumerate(wanted) if holder == name},
+        )
+        for name in names
+    ]
+
+
+def _look(reader: LogReader, writer: Extra, held: set[int]) -> None:
+    for _ in reader.read(writer.name, held, until=writer.ledger.place):
+        pass
 
 
 def _writer(world: World, name: str, wanted: list[str], rate: float) -> Extra:
@@ -102,15 +116,14 @@ def _watched(world: World) -> Any:
     return SimpleNamespace(settings=world.settings, seeds=world.seeds)
 
 
-def _write(world: World, writer: Extra, flush_s: float, pass_s: float) -> tuple[float, int]:
-    """Let the machine work for one pass, or for a few blocks; give for how long, and how many blocks it wrote."""
+def _write(world: World, writer: Extra, least_s: float) -> tuple[float, int]:
+    """Let the machine work for so long, up to the end of a flush; give for how long, and how many blocks it wrote."""
     flushes = 0
     place = writer.ledger.place
-    began = ended = world.now
-    while flushes < 1 or (flushes < _MOST_BLOCKS and world.now - began < max(pass_s, flush_s)):
+    began = world.now
+    while not flushes or world.now - began < least_s or writer.ledger.place == place:
+        place = writer.ledger.place
         world.now += TURN_S
         writer.turn()
-        if writer.ledger.place != place:
-            flushes += 1
-            place, ended = writer.ledger.place, world.now
-    return ended - began, flushes
+        flushes += writer.ledger.place != place
+    return world.now - began, flushes
