@@ -21,6 +21,7 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.store import Tree
 
 _READERS = 8
+_WARM_UP = 3  # blocks, until most links to large hosts were sent
 _CALLS_OF_A_LOOK = 3  # a segment is opened, asked for its size, and closed; the rest depends on the blocks
 
 
@@ -61,9 +62,10 @@ def full_rate_look(
         world.holders.update(enumerate(wanted))
         writer = _writer(world, names[0], wanted, rate)
         readers = _readers(world, names[1 : 1 + _READERS], wanted)
-        _write(world, writer, 0.0)
-        for reader, held in readers:
-            _look(reader, writer, held)  # from now on it knows how long heads are
+        for _ in range(_WARM_UP):
+            _write(world, writer, 0.0)
+            for reader, held in readers:
+                _look(reader, writer, held)  # from now on it knows how long heads are
         written, reads = writer.tally.copy(), Tally()
         seconds, blocks = _write(world, writer, max(flush_s, pass_s))
         spent = writer.tally.minus(written)

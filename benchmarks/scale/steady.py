@@ -179,7 +179,7 @@ def _figures(
         cpu_ms=1000 * cpu_s / max(pages, 1),
         calls=_at_full_rate(spent.calls, pages, seconds) | {"logs": look.calls_a_second / FULL_RATE},
         read=_at_full_rate(spent.read, pages, seconds)
-        | {LINES: spent.read[LINES] / max(pages, 1), HEADS: look.head_bytes_a_second / FULL_RATE},
+        | {LINES: look.line_bytes_a_second / FULL_RATE, HEADS: look.head_bytes_a_second / FULL_RATE},
         written=_at_full_rate(spent.written, pages, seconds) | {LINES: spent.written[LINES] / max(pages, 1)},
         measured={
             part: {kind: round(count / max(pages, 1), 2) for kind, count in getattr(spent, part).items()}
