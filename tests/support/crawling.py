@@ -215,7 +215,8 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
         RobotsRecord.from_json(path.read_bytes())
     if whole:
         assert not bodies, f"bodies without a record: {bodies}"
-        assert temporaries(root) == []
+        left = [path for path in temporaries(root) if path.parent.name != "snap"]  # the end waits for no snapshot
+        assert left == [], left
 
 
 def temporaries(root: Path) -> list[Path]:
