@@ -217,6 +217,7 @@ def _join(world: World, rate: float) -> dict[str, Any]:
         lost = {shard: to[shard] for shard in extra.held if to[shard] != extra.name}
         if lost:
             extra.act(lambda extra=extra, lost=lost: extra.hand_over(lost))  # type: ignore[misc]
+    share &= newcomer.ledger.needed  # nobody holds a shard without URLs
     took_s = proven_s + world.run(_LONGEST_S, lambda: newcomer.held >= share and newcomer.is_complete)
     missing = len(share - newcomer.held)
     return {
