@@ -15,11 +15,11 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.errors import SettingsError, TreeError
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
-CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
 
 
 def settings_of(tree: Tree) -> Settings:

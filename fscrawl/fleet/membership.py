@@ -37,6 +37,7 @@ from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentlySeen
 from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -81,7 +82,8 @@ class Membership:
         self._damaged_feeds: set[str] = set()  # machines whose feeds are damaged
         self._refresh_before = refresh_before
         self._machinery = Machinery(tree)
-        self.fleet = Fleet(self._machinery, tree.machine, watch.settings.fleet.dead_after)
+        dead_after_s = watch.settings.fleet.dead_after
+        self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, caches_s=caches_live_s(tree.root))
         self._reader = FeedReader(self._machinery, tree.machine)
         self._writer = FeedWriter(self._machinery)
         self._needed: set[int] = set()

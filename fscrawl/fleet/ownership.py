@@ -28,10 +28,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from fscrawl.config.watcher import CACHES_LIVE_S
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
+from fscrawl.storage.caches import CACHES_LIVE_S
 
 _UNREAD = ""
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
@@ -104,13 +104,23 @@ class Fleet:
     """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
 
     def __init__(
-        self, shared: Shared, machine: str, dead_after_s: float, gone: Callable[[Hello], bool] = is_gone
+        self,
+        shared: Shared,
+        machine: str,
+        dead_after_s: float,
+        gone: Callable[[Hello], bool] = is_gone,
+        *,
+        caches_s: float = CACHES_LIVE_S,
     ) -> None:
-        """`gone(hello)`: whether the process that wrote this hello is known to have ended."""
+        """`gone(hello)`: whether the process that wrote this hello is known to have ended.
+
+        `caches_s`: how long the file system may show what is no longer so; 0 on a local disk.
+        """
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
         self.dead_after_s = dead_after_s
+        self._caches_s = caches_s
         self._shared = shared
         self._gone = gone
         self._newest: dict[int, Lease] = {}
@@ -188,7 +198,7 @@ class Fleet:
     @property
     def stale_s(self) -> float:
         """For how many seconds a listing may be out of date, or an existing name be missing."""
-        return max(self.dead_after_s, CACHES_LIVE_S)
+        return max(self.dead_after_s, self._caches_s)
 
     def look(self, now: float) -> Changes:
         """Read the names of all leases and the contents of new and unread ones. Remove old leases of held shards."""

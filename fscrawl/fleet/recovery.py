@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from fscrawl import urls
-from fscrawl.config.watcher import CACHES_LIVE_S
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree

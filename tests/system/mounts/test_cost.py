@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fscrawl.config.watcher import CACHES_LIVE_S
+from fscrawl.storage.caches import CACHES_LIVE_S
 from tests.support.fleet import Fleet
 from tests.support.shares.cost import FLAT, Cost
 from tests.support.shares.place import SharedPlace

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fscrawl.config.watcher import CACHES_LIVE_S, EditWatcher
+from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet import membership as module
 from fscrawl.fleet.membership import Membership
@@ -46,7 +46,7 @@ def test_feeds_of_the_long_dead(world, monkeypatch):
     asked = []
     shared = a.membership._reader._shared
     monkeypatch.setattr(shared, "read_feed", lambda machine, segment, offset: asked.append(machine) or b"")
-    ticks = round(2 * CACHES_LIVE_S / 2)  # each moves the clock by 2 s
+    ticks = round(2 * a.membership.fleet.stale_s / 2)  # each moves the clock by 2 s
     for _ in range(ticks - 2):
         a.tick()
     asked.clear()
