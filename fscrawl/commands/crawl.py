@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     )
     gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
-    check_usable(chosen)  # before the machine leaves a trace
+    check_usable(chosen)  # before the machine leaves a trace; edits are checked later, in the same way
     result = Machine(_with_its_own_id(tree), chosen, seeds, progress, machine_options).run()
     print(_summary(tree.root, result))
     return result.exit_code
