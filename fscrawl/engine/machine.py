@@ -94,7 +94,6 @@ class Machine:
         self._interrupted_at = 0.0
         self._tree_error: FscrawlError | None = None
         self._finished = False
-        check_usable(settings)
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         self._edits = EditWatcher(tree, settings, seeds, progress.warn, check_usable)

@@ -91,7 +91,8 @@ class Membership:
         logs = TreeLogs(tree)
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
-        self.fleet = Fleet(machinery, tree.machine, watch.settings.fleet.dead_after, tree.record.shards)
+        dead_after_s = watch.settings.fleet.dead_after
+        self.fleet = Fleet(machinery, tree.machine, dead_after_s, tree.record.shards, caches_s=self._caches_s)
         self.permit = Permit()
         self._anchor: Anchor
         self._machinery = machinery

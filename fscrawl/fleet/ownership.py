@@ -67,12 +67,18 @@ class Fleet:
         dead_after_s: float,
         shards: int,
         gone: Callable[[Hello], bool] = is_gone,
+        *,
+        caches_s: float = CACHES_LIVE_S,
     ) -> None:
-        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote it is known to have ended."""
+        """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote it is known to have ended.
+
+        `caches_s`: how long the file system may show what is no longer so; 0 on a local disk.
+        """
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
         self.dead_after_s = dead_after_s
+        self._caches_s = caches_s
         self._shared = shared
         self._shards = shards
         self._gone = gone
@@ -159,7 +165,7 @@ class Fleet:
     @property
     def stale_s(self) -> float:
         """For how many seconds a listing may be out of date, or an existing name be missing."""
-        return max(self.dead_after_s, CACHES_LIVE_S)
+        return max(self.dead_after_s, self._caches_s)
 
     def look(self, now: float) -> Changes:
         """Read the names of all leases and the contents of new and unread ones. Remove old leases of held shards."""

@@ -170,19 +170,31 @@ def run(words: Sequence[str], timeout_s: float = DEADLINE_S) -> Done:
 
 def pages(root: Path) -> dict[str, PageRecord]:
     """Read every record, by URL."""
-    records = [PageRecord.from_json(path.read_bytes()) for path in _files(root, "links")]
+    records = [PageRecord.from_json(data) for _, data in _contents(root, "links")]
     return {record.url: record for record in records}
 
 
 def errors(root: Path) -> dict[str, ErrorRecord]:
     """Read every error record, by URL."""
-    records = [ErrorRecord.from_json(path.read_bytes()) for path in _files(root, "errs")]
+    records = [ErrorRecord.from_json(data) for _, data in _contents(root, "errs")]
     return {record.url: record for record in records}
+
+
+def leases(root: Path) -> dict[str, str]:
+    """Read every lease, by its name."""
+    return {path.name: data.decode() for path, data in _contents(root, ".fscrawl/leases")}
 
 
 def body(root: Path, url: str) -> bytes:
     """Read a page's body."""
     return (root / "htmls" / urls.host(url) / f"{urls.key(url)}.html").read_bytes()
+
+
+def _contents(root: Path, room: str) -> Iterator[tuple[Path, bytes]]:
+    """Read the files of a room. A crawl may be at work: what it has removed since the listing is left out."""
+    for path in _files(root, room):
+        with contextlib.suppress(FileNotFoundError):
+            yield path, path.read_bytes()
 
 
 def _files(root: Path, room: str) -> Iterator[Path]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from tests.support.crawling import check_tree, errors, pages
+from tests.support.crawling import check_tree, errors, leases, pages
 from tests.support.fleet import Fleet, Member
 from tests.support.ledger import Entry
 from tests.support.shares.findings import found
@@ -157,8 +157,8 @@ class Crawl:
         """Print what helps to understand a failure; pytest shows it only then."""
         for number, member in enumerate(self.fleet.members):
             print(f"-- machine {number}, exit {member.code}\n{member.output()[-3000:]}")
-        for path in sorted((self.place.root / ".fscrawl" / "leases").iterdir()):
-            print(path.name, path.read_text(encoding="utf-8").strip())
+        for name, lease in leases(self.place.root).items():
+            print(name, lease.strip())
 
     def _told_twice(self) -> list[str]:
         """Describe the pages that were fetched twice: by which machine, and when."""

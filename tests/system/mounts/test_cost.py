@@ -10,6 +10,7 @@ import time
 import pytest
 
 from fscrawl.storage.caches import CACHES_LIVE_S
+from tests.support.crawling import leases
 from tests.support.fleet import Fleet
 from tests.support.shares.cost import FLAT, Cost
 from tests.support.shares.place import SharedPlace
@@ -63,10 +64,10 @@ def both_at_work(fleet: Fleet, web: Web) -> int:
 
     Give the number of requests then.
     """
-    leases, second = fleet.root / ".fscrawl" / "leases", fleet.members[1]
+    second = fleet.members[1]
 
     def holds_some() -> bool:
-        return any(f"-{second.pid}-" in lease.read_text(encoding="utf-8") for lease in leases.iterdir())
+        return any(f"-{second.pid}-" in lease for lease in leases(fleet.root).values())
 
     second.until(holds_some, "a lease of the second machine", 60)
     settled = time.monotonic() + CACHES_LIVE_S + 2 * BEAT_S

@@ -35,7 +35,8 @@ def test_two_clients_make_one_crawl(lab: Lab, tmp_path: Path) -> None:
     """Two clients store every page once, fetch none twice, keep each host's delay between them, and leave."""
     root, delay_s = "/mnt/tree/crawl", 1.0
     settings = {"politeness.delay": delay_s, "fleet.dead_after": 60}  # a guest on a busy host stands still for a while
-    with Site(6, 40) as site, begin(lab.clients[0], root, site=site, settings=settings) as first:
+    # twelve hosts: of six, one client in thirty crawls had none
+    with Site(12, 40) as site, begin(lab.clients[0], root, site=site, settings=settings) as first:
         first.until(site.count, "a first request", 120)
         with begin(lab.clients[1], root) as second:
             await_over([first, second])
