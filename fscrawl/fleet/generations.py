@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Protocol
 
 from fscrawl.fleet.log_writer import Place
@@ -32,7 +33,7 @@ class Files(Protocol):
     def names(self, path: str) -> list[str]: ...
     def exists(self, path: str) -> bool: ...
     def read(self, path: str) -> bytes | None: ...
-    def claim(self, path: str, data: bytes) -> bool: ...
+    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
 
 
 _OWN = ("by", "nonce")  # what is not part of the reason
@@ -62,7 +63,8 @@ class Generations:
         """Make the next generation; give its number, and whether it is this machine's."""
         number = self.newest() + 1
         claim = {**reason, "by": self._files.machine, "nonce": os.urandom(8).hex()}
-        won = self._files.claim(again_path(number), json.dumps(claim).encode() + b"\n")
+        # It outlives a power loss, as what is flushed to logs by its terms does.
+        won = self._files.claim(again_path(number), json.dumps(claim).encode() + b"\n", fsync=True)
         self._newest = max(self._newest, number)
         return number, won
 
@@ -79,6 +81,22 @@ class Generations:
             made, won = self._claim_next(reason)
             if won:
                 return made
+
+    def ensure_refresh(self, before: str, slack_s: float, *, others: bool) -> str:
+        """See that there is a generation that asks for a refresh; give the time (RFC 3339) that it says.
+
+        "Older than seven days" means another time on each machine, by when it was started. So a generation counts
+        whose time is at most `slack_s` earlier than `before`, if it was made since this call began. One that was made
+        earlier counts only if there are `others`, who are working on it.
+        """
+        first = 0 if others else self.newest()
+        while True:
+            for number in range(self.newest(), first, -1):
+                asked = refresh_of(self.reason(number))
+                if asked and _seconds_between(asked, before) <= slack_s:
+                    return asked
+            if self._claim_next({"reason": "refresh", "before": before})[1]:
+                return before
 
     def reason(self, generation: int) -> dict[str, Any]:
         """Read why a generation was made; empty if that cannot be read."""
@@ -100,7 +118,18 @@ def refresh_of(reason: Mapping[str, Any]) -> str:
     '2026-01-02T03:04:05.678Z'
     """
     before = reason.get("before")
-    return before if isinstance(before, str) and reason.get("reason") == "refresh" else ""
+    return before if reason.get("reason") == "refresh" and isinstance(before, str) and _is_time(before) else ""
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _seconds_between(one: str, other: str) -> float:
+    return (datetime.fromisoformat(other) - datetime.fromisoformat(one)).total_seconds()
 
 
 def cut_of(reason: Mapping[str, Any]) -> tuple[str, Place] | None:

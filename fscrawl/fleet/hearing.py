@@ -34,6 +34,7 @@ class Hearing:
         self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
         self._live = 0
         self._next = 0  # which log a hungry machine looks at first
+        self._next_listing = 0.0
 
     @property
     def least_pause_s(self) -> float:
@@ -55,6 +56,7 @@ class Hearing:
         self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
         ends: dict[str, Place | None] = {peer.machine: _end(peer) for peer in live if peer.last().log}
         ends |= {machine: self._said_end(machine) for machine in self._silent_ones(now)}
+        ends |= dict.fromkeys(self._unsigned_ones(now))
         if starved:
             ends |= dict.fromkeys(self._some_of([peer.machine for peer in live]))
         self._ledger.hear(ends)
@@ -71,6 +73,17 @@ class Hearing:
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen
+
+    def _unsigned_ones(self, now: float) -> list[str]:
+        """Give machines that have a log and no heartbeats, now and then.
+
+        A command that is killed before it signs its log leaves one. Whoever joins later reads it, and machines that
+        have not read the same do not agree that the crawl is over.
+        """
+        if now < self._next_listing:
+            return []
+        self._next_listing = now + self._fleet.dead_after_s
+        return [machine for machine in self._ledger.machines() if machine not in self._fleet.peers]
 
     def _said_end(self, machine: str) -> Place | None:
         """Give the end of a log by its machine's last words, if it was not read so far: it may have been cut."""

@@ -26,6 +26,7 @@ _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
 _QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
 _PAUSE_S = 1.0
+_CLOSE_S = 5.0  # for a chunk that is being written
 _REMOVAL_PAUSE_S = 3600.0
 
 
@@ -113,6 +114,7 @@ class Housekeeping:
         self._work = self._aside(run)
 
     def close(self) -> None:
-        """Wait a moment for a snapshot that is being made; an unfinished one does no harm."""
+        """Let a snapshot that is being made end at once. If the share hangs, its temporary stays, and does no harm."""
+        self._snapshots.stop()
         if self._work is not None:
-            self._work.join(_PAUSE_S)
+            self._work.join(_CLOSE_S)

@@ -173,7 +173,7 @@ class Membership:
         self.ledger.open()
         self.fleet.observe(now)
         self._claims.wait_for_old_permits(now)
-        self._rulebook.begin(reseed=self._reseed)
+        self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidy_up(self._tree.machinery_temporaries())
         self._stored.list_hosts()

@@ -11,6 +11,7 @@ one of them was made is forgiven.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fscrawl.config.watcher import EditWatcher
@@ -18,6 +19,9 @@ from fscrawl.fleet.generations import Generations, cut_of, refresh_of
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.rules import Rules
 from fscrawl.storage.records import TreeRecord
+
+_LEAST_SLACK_S = 600.0  # between the starts of machines that are to refresh the same pages
+_SLACK = 0.1  # of the age that pages must have: who says seven days does not mind half a day
 
 
 class Change(NamedTuple):
@@ -53,10 +57,11 @@ class Rulebook:
         self._forgive = forgive
         self._crawl = watch.settings.crawl
 
-    def begin(self, *, reseed: bool) -> None:
-        """Begin a new generation if a user asked for it, and find the newest."""
-        if self.refresh_before:  # all machines that are told the same time make one generation together
-            self._generations.ensure({"reason": "refresh", "before": self.refresh_before})
+    def begin(self, *, reseed: bool, others: bool) -> None:
+        """Begin a new generation if a user asked for it, and find the newest. `others`: other machines are at work."""
+        if self.refresh_before:  # all machines that are told about the same time go by one generation
+            slack_s = max(_LEAST_SLACK_S, _SLACK * _age_s(self.refresh_before))
+            self.refresh_before = self._generations.ensure_refresh(self.refresh_before, slack_s, others=others)
         if reseed:
             self._generations.advance({"reason": "reseed"})
         self._use(self._generations.newest())
@@ -90,3 +95,8 @@ class Rulebook:
                 self._forgive(*cut)
         self._generation = generation
         self.rules = Rules.of(self._watch, self._record, generation)
+
+
+def _age_s(moment: str) -> float:
+    """Give the seconds that have passed since a time (RFC 3339), by the clock of this machine."""
+    return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()

@@ -20,7 +20,7 @@ import heapq
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -56,6 +56,7 @@ def write(
     number: int,
     terms: Terms,
     at: Mapping[str, Place],
+    go_on: Callable[[], None] = lambda: None,
 ) -> SnapshotHead:
     """Write a snapshot; return its head.
 
@@ -64,6 +65,7 @@ def write(
                left out. They take some 200 bytes of memory each
     terms      the present term becomes that of the head
     at         the places up to which the lines have been read; none of them may lie behind what was flushed
+    go_on      called before each chunk is written; what it raises ends the work, and leaves nothing behind
 
     RecordError: the one before is damaged; the caller takes an older one. TreeError: it could not be written.
     """
@@ -83,10 +85,16 @@ def write(
     head = SnapshotHead(shard, epoch, number, term.digest, term.is_deep, surveyed, dict(at))
     try:
         merge = _Merge(previous, facts, head, covers=previous is not None and terms.covers(previous.head.term))
-        files.publish_chunks(head.path, merge.chunks)
+        files.publish_chunks(head.path, lambda: _watched(merge.chunks(), go_on))
     except (ValueError, LookupError, OverflowError) as error:
         raise RecordError(f"{head.path}: the snapshot before it is damaged: {error}") from error
     return merge.head
+
+
+def _watched(chunks: Iterator[bytes], go_on: Callable[[], None]) -> Iterator[bytes]:
+    for chunk in chunks:
+        go_on()
+        yield chunk
 
 
 class _Merge:

@@ -55,6 +55,7 @@ class Snapshots:
         self._listed_at = float("-inf")
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
         self._sizes: dict[int, int] = {}
+        self._stopped = False
 
     # -- reading
 
@@ -99,7 +100,8 @@ class Snapshots:
         self._reader.forgive(machine, expected)
 
     def make(self, shard: int, epoch: int, ends: Mapping[str, Place], term: Term) -> SnapshotHead | None:
-        """Make a snapshot of all that logs say of a shard up to `ends`; give its head; None if a log seems to be cut.
+        """Make a snapshot of all that logs say of a shard up to `ends`; give its head; None if a log seems to be cut,
+        or `stop` was called.
 
         epoch   in which this machine holds the shard
         ends    by machine, how far this machine has read its log; of its own the flushed end
@@ -118,12 +120,21 @@ class Snapshots:
                 number=max(numbers, default=0) + 1,
                 terms=Terms(self._files, term),
                 at=at,
+                go_on=self._go_on,
             )
-        except _CutError:
+        except (_CutError, _StoppedError):
             return None
         self._made[shard] = (epoch, head.number)
         self._sizes[shard] = head.urls
         return head
+
+    def stop(self) -> None:
+        """Make no snapshot any more. One that another thread is making ends soon, and leaves nothing behind."""
+        self._stopped = True
+
+    def _go_on(self) -> None:
+        if self._stopped:
+            raise _StoppedError
 
     def _places(self, previous: Snapshot | None, ends: Mapping[str, Place]) -> dict[str, Place]:
         """Give up to where in each log the new snapshot goes.
@@ -141,6 +152,7 @@ class Snapshots:
     def _lines(self, shard: int, starts: Mapping[str, Place], ends: Mapping[str, Place]) -> Iterator[Line]:
         """Give the shard's lines in all logs from `starts` to `ends`."""
         for machine, end in ends.items():
+            self._go_on()
             start = starts.get(machine, _BEGINNING)
             yield from self._reader.read_shards(machine, {shard}, start, end)
             cut = self._reader.cuts.get(machine)
@@ -156,3 +168,7 @@ class Snapshots:
 
 class _CutError(Exception):
     """A log seems to be cut."""
+
+
+class _StoppedError(Exception):
+    """The machine leaves."""

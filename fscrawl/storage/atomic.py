@@ -240,7 +240,7 @@ def _write_chunks(temporary: str, chunks: Iterable[bytes], *, fsync: bool) -> tu
             size += len(chunk)
             end = (end + chunk[-_END_BYTES:])[-_END_BYTES:]
         if fsync:
-            os.fsync(descriptor)
+            sync(descriptor)
     finally:
         os.close(descriptor)
     if os.stat(temporary).st_size != size:

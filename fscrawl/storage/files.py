@@ -25,6 +25,7 @@ from fscrawl.storage.atomic import (
     read_file,
     read_range,
     remove,
+    sync,
     sync_directory,
     temporary_owner,
     translated,
@@ -157,9 +158,10 @@ class TreeFiles:
         fsync = fsync or self.fsync
         return publish_chunks(f"{self._prefix}{path}", make, self.machine, fsync=fsync, retrying=self.retrying)
 
-    def claim(self, path: str, data: bytes) -> bool:
+    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool:
         """Make a file appear if no other machine was first; tell whether it now holds `data`."""
-        return claim(f"{self._prefix}{path}", data, self.machine, retrying=self.retrying)
+        fsync = fsync or self.fsync
+        return claim(f"{self._prefix}{path}", data, self.machine, fsync=fsync, retrying=self.retrying)
 
     def log(self, path: str) -> Log:
         """Open a log for appending; it is made if it is missing."""
@@ -191,7 +193,7 @@ class TreeFiles:
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
                 write_all(descriptor, data)
-                os.fsync(descriptor)
+                sync(descriptor)
             finally:
                 os.close(descriptor)
 

@@ -13,7 +13,7 @@ import contextlib
 import os
 from typing import Self
 
-from fscrawl.storage.atomic import close_read, make_directory, sync_directory, write_all
+from fscrawl.storage.atomic import close_read, make_directory, sync, sync_directory, write_all
 from fscrawl.storage.retrying import Retrying
 
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -46,7 +46,7 @@ class SegmentEnd:
         """Write whole blocks, so that other machines see them; give the size of the file then."""
         assert self._descriptor is not None
         write_all(self._descriptor, data)
-        os.fsync(self._descriptor)
+        sync(self._descriptor)
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from fscrawl.store import Tree, create
 SHARDS = 16
 ABANDONED = object()
 YEAR_S = 3.2e7
+FETCHED_AT = "2026-01-01T00:00:00Z"
 
 
 class Heart:
@@ -172,7 +173,20 @@ class Member:
         links = self.world.web.get(task.url, ()) if links is None else links
         nofollow = tuple(self.world.nofollow.get(task.url, ()))
         record = PageRecord(
-            *(task.url, task.key, task.depth, task.referrer, "t", self.name, 200, {}, 4, "", 0.1, tuple(links)),
+            *(
+                task.url,
+                task.key,
+                task.depth,
+                task.referrer,
+                "2026-01-01T00:00:00Z",
+                self.name,
+                200,
+                {},
+                4,
+                "",
+                0.1,
+                tuple(links),
+            ),
             nofollow=nofollow or None,
         )
         self.tree.put_page(task.host, record, b"page")

@@ -14,6 +14,7 @@ from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.segments import SegmentEnd
 from fscrawl.store import Tree, create
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
@@ -106,6 +107,20 @@ def test_a_handle_that_the_server_does_not_know(tmp_path, monkeypatch):
     failures.append(errno.ENOENT)
     with pytest.raises(TreeError, match="it is not there"):
         log.append(b"two\n")
+
+
+def test_a_segment_that_the_server_does_not_know(tmp_path, monkeypatch):
+    """An fsync of an open segment that says that there is no such file is a stale handle: the caller tries anew."""
+    end = SegmentEnd(str(tmp_path / "m" / "0.log"))
+
+    def unknown(descriptor):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    monkeypatch.setattr(os, "fsync", unknown)
+    with pytest.raises(OSError, match="Stale") as raised:
+        end.append(b"one\n")
+    assert raised.value.errno == errno.ESTALE
+    end.close()
 
 
 def test_short_reads(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, refresh_of
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import AGAIN, again_path
 
@@ -40,9 +40,9 @@ def test_another_machine_is_first(tree, monkeypatch):
     one, other = generations(tree), generations(tree, "n")
     real = one._files.claim
 
-    def claim(path, data):
+    def claim(path, data, **how):
         other.advance(CUT)
-        return real(path, data)
+        return real(path, data, **how)
 
     monkeypatch.setattr(one._files, "claim", claim)
     assert one.advance({"reason": "reseed"}) == 1
@@ -95,15 +95,52 @@ def test_ensure_when_another_machine_is_first(tree, monkeypatch):
         one, other = generations(tree), generations(tree, "n")
         real, firsts = one._files.claim, [reason]
 
-        def claim(path, data, real=real, firsts=firsts, other=other):
+        def claim(path, data, real=real, firsts=firsts, other=other, **how):
             if firsts:
                 other.advance(firsts.pop())
-            return real(path, data)
+            return real(path, data, **how)
 
         monkeypatch.setattr(one._files, "claim", claim)
         wanted = {**REFRESH, "before": str(number)} if reason is CUT else REFRESH
         assert one.ensure(wanted) == number
         assert one.reason(number) == wanted
+
+
+def test_refreshes_of_a_fleet(tree):
+    """Machines that were started one after the other for the same refresh go by one time; a later one is another."""
+    one, other = generations(tree), generations(tree, "n")
+    times = [f"2026-01-01T00:{minute:02}:00.000Z" for minute in (0, 9, 11)]
+    assert one.ensure_refresh(times[0], 600, others=False) == times[0]
+    assert other.ensure_refresh(times[1], 600, others=True) == times[0]
+    assert other.ensure_refresh(times[2], 600, others=True) == times[2]
+    assert generations(tree, "o").ensure_refresh(times[0], 600, others=True) == times[2], "it asks for more"
+    assert generations(tree, "o").newest() == 2
+
+
+def test_refreshes_one_after_the_other(tree):
+    """If nobody is at work, the refresh before is over: a page that it fetched may have changed again."""
+    assert generations(tree).ensure_refresh("2026-01-01T00:00:00.000Z", 600, others=False)
+    again = "2026-01-01T00:00:01.000Z"
+    assert generations(tree, "n").ensure_refresh(again, 600, others=False) == again
+
+
+def test_refreshes_at_the_same_moment(tree, monkeypatch):
+    """Two machines that find nobody at work make one generation."""
+    one, other = generations(tree), generations(tree, "n")
+    real = one._files.claim
+
+    def claim(path, data, **how):
+        other.ensure_refresh("2026-01-01T00:00:00.000Z", 600, others=False)
+        return real(path, data, **how)
+
+    monkeypatch.setattr(one._files, "claim", claim)
+    assert one.ensure_refresh("2026-01-01T00:00:01.000Z", 600, others=False) == "2026-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("before", [3, "", "yesterday", "2026-01-01", "2026-01-01T00:00:00"])
+def test_no_time(before):
+    """A time that nobody can compare asks for nothing."""
+    assert refresh_of({"reason": "refresh", "before": before}) == ""
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"3", b"[" * 100_000])
@@ -118,7 +155,7 @@ def test_lost_reply(tree, fault):
     """A link that was made although it reported an error is no second generation."""
     one = generations(tree)
     real = one._files.claim
-    one._files.claim = lambda path, data: real(path, data) and real(path, data)
+    one._files.claim = lambda path, data, **how: real(path, data, **how) and real(path, data, **how)
     assert [one.advance(CUT), one.newest()] == [1, 1]
     fault("link", errno.EPERM)
     assert generations(tree, "n").newest() == 1

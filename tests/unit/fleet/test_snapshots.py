@@ -201,3 +201,22 @@ def test_at_is_a_place(crawl):
     crawl.say("n", found(0))
     crawl.make()
     assert all(isinstance(place, Place) for place in crawl.another().newest(SHARD).head.at.values())
+
+
+def test_a_machine_that_leaves(crawl, monkeypatch):
+    """A snapshot that is being made when its machine leaves ends there, and leaves nothing behind."""
+    crawl.say("a", Found(SHARD, 1, "", url(0)))
+    publish = crawl.files.publish_chunks
+
+    def publish_chunks(path, make, **how):
+        def interrupted():
+            for chunk in make():
+                crawl.snapshots.stop()
+                yield chunk
+
+        return publish(path, interrupted, **how)
+
+    monkeypatch.setattr(crawl.files, "publish_chunks", publish_chunks)
+    assert crawl.make() is None
+    assert crawl.another().newest(SHARD) is None
+    assert crawl.make() is None, "and no other is begun"

@@ -8,6 +8,8 @@ import pytest
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet import ledger
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.stored import StoredOnTree
@@ -115,3 +117,24 @@ def test_no_tree(world):
     shutil.rmtree(world.root / ".fscrawl" / "machines")
     with pytest.raises(TreeError, match="it is not there"):
         world.join("a")
+
+
+def test_a_command_that_was_killed_before_it_signed_its_log(world):
+    """All machines read such a log, also those that were there before, and agree that the crawl is over."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a = world.join("a")
+    a.crawl()
+    link = url(MINE[0], "x")
+    writer = LogWriter(TreeLogs(Tree(world.root, "command-1-ab")), "command-1-ab")
+    writer.add(Found(a.frontier.location(link).shard, 1, "", link), own=False)
+    writer.flush()
+    writer.close()
+    b = world.join("b")
+    for _ in range(60):
+        a.crawl()
+        b.crawl()
+        if a.is_over() and b.is_over():
+            break
+    else:
+        raise AssertionError("no end")
+    assert world.fetched[link] == 1

@@ -11,6 +11,8 @@ from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from tests.support.members import HERS, MINE, url
 
+REFRESH_BEFORE, LATER = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
+
 
 def failed(world, member, task):
     """Write a failure down, as a worker does, and take the task back."""
@@ -69,11 +71,14 @@ def test_refresh(world):
     world.web = {url(MINE[0]): [url(MINE[0], "old"), url(MINE[1], "young"), url(MINE[1], "looked-at")]}
     a = world.join("a")
     a.crawl()
-    for path, changes in (("young", {"fetched_at": "v"}), ("looked-at", {"checked_at": "v"})):
+    for path, changes in (
+        ("young", {"fetched_at": LATER}),
+        ("looked-at", {"checked_at": LATER}),
+    ):
         old = a.tree.page(MINE[1], urls.key(url(MINE[1], path)))
         a.tree.put_record(MINE[1], dataclasses.replace(old, **changes))
     a.leave()
-    b = world.join("b", refresh_before="u")
+    b = world.join("b", refresh_before=REFRESH_BEFORE)
     b.settle()
     tasks = b.take_all()
     assert {task.url for task in tasks if task.flags == REFRESH} == {url(MINE[0]), url(MINE[0], "old")}
@@ -91,7 +96,7 @@ def test_refresh_within_the_scope(world):
     a.leave()
     world.assignments.append('crawl.deny=["private"]')
     world.edit()
-    b = world.join("b", refresh_before="u")
+    b = world.join("b", refresh_before=REFRESH_BEFORE)
     b.settle()
     assert [task.url for task in b.take_all() if task.flags == REFRESH] == [url(MINE[0])]
 
@@ -104,8 +109,9 @@ def test_refresh_of_two(world):
     first.crawl()
     first.leave()
     world.fetched.clear()
-    a = world.join("a", refresh_before="u")
-    b = world.join("b", refresh_before="u")
+    a = world.join("a", refresh_before=REFRESH_BEFORE)
+    b = world.join("b", refresh_before="2026-01-02T00:05:00Z")
+    assert {member.membership.refresh_before for member in (a, b)} == {REFRESH_BEFORE}
     a.settle()
     world.rounds()
     b.settle()
