@@ -383,6 +383,7 @@ class Membership:
         self.fleet.observe(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
+        self.fleet.check_held()
         self._take(changes.adopted, now)
         self._fence.take_down()
 

@@ -24,11 +24,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.layout import MACHINERY, lease_path
 
 _UNREAD = ""
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
@@ -50,7 +52,8 @@ class Changes:
     """The changes that a look at the leases has found.
 
     adopted   shards that another machine handed over to this one
-    lost      shards that this machine held and another machine holds now
+    lost      shards that this machine held and another machine holds now, or has held since then. A shard may have
+              been away and come back: then it is adopted, too, and must be taken anew
     """
 
     adopted: list[int] = field(default_factory=list)
@@ -178,17 +181,37 @@ class Fleet:
                 self._learn(self._shared.lease(shard, epoch), changes, now)
             elif epoch < newest.epoch:
                 self._superseded.setdefault((shard, epoch), now)
-        changes.adopted = [shard for shard in changes.adopted if shard in self.held]
+        self._ask_for_next({shard: self.held[shard] for shard in changes.adopted}, changes, now)
         self._drop_old(now)
         return changes
 
     def look_again(self, now: float) -> Changes:
         """Look after a pause. Ask by name for the next epoch of each held lease, too: a listing may be out of date."""
         changes = self.look(now)
-        for shard, epoch in list(self.held.items()):
+        self._ask_for_next(dict(self.held), changes, now)
+        return changes
+
+    def _ask_for_next(self, held: dict[int, int], changes: Changes, now: float) -> None:
+        """Ask by name for the epoch after each of some leases, since a listing may be out of date."""
+        for shard, epoch in held.items():
             if self._shared.has_lease(shard, epoch + 1):
                 self._learn(self._shared.lease(shard, epoch + 1), changes, now)
-        return changes
+
+    def check_held(self) -> None:
+        """Raise MemoryGone if a held lease names another machine, or is neither listed nor found by its name.
+
+        A lease never changes, and only its holder removes it. So somebody has put another `.fscrawl` in its place.
+        """
+        listed = set(self._shared.leases())
+        for shard, epoch in sorted(self.held.items()):
+            holder = self._shared.lease(shard, epoch).holder
+            is_torn = holder == _UNREAD and ((shard, epoch) in listed or self._has(shard))
+            if holder != self.machine and not is_torn:
+                what = f"it names {holder}" if holder else "it is gone"
+                raise MemoryGone(f"{lease_path(shard, epoch)}: {what}; somebody has replaced {MACHINERY}")
+
+    def _has(self, shard: int) -> bool:
+        return self._shared.has_lease(shard, self.held[shard])
 
     def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
@@ -200,22 +223,21 @@ class Fleet:
             if lease.holder != self.machine:  # the listing of machines may be older than this one
                 self.peers.setdefault(lease.holder, Peer(lease.holder, now))
         self._newest[shard] = lease
-        if lease.holder == self.machine:
-            if shard not in self.held:
-                changes.adopted.append(shard)
-            self.held[shard] = lease.epoch
-        elif self.held.pop(shard, None) is not None:
+        if self.held.pop(shard, None) is not None:
             if shard in changes.adopted:
                 changes.adopted.remove(shard)
             else:
                 changes.lost.append(shard)
+        if lease.holder == self.machine:
+            changes.adopted.append(shard)
+            self.held[shard] = lease.epoch
 
     def _drop_old(self, now: float) -> None:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
         for (shard, epoch), since in list(self._superseded.items()):
             if now - since > 2 * self.dead_after_s:
                 # If the own lease is gone, `.fscrawl` is another one by now, and the old epoch may be valid there.
-                if shard in self.held and self._shared.has_lease(shard, self.held[shard]):
+                if shard in self.held and self._has(shard):
                     self._shared.drop_lease(shard, epoch)
                 del self._superseded[shard, epoch]
 

@@ -1,5 +1,9 @@
 """A machine that has lost touch with the tree works on nothing that another may hold by now."""
 
+import pytest
+
+from fscrawl.errors import MemoryGone
+from fscrawl.storage.records import PageRecord
 from tests.support.members import HERS, MINE, shard, url
 
 
@@ -61,3 +65,39 @@ def test_adopted_while_fenced(world):
     assert b.held == {shard(HERS[0])}
     b.crawl()
     assert world.fetched == {url(HERS[0]): 1}
+
+
+def test_a_backup_without_the_lease(world):
+    """A machine that stood still while a backup was put back ends: the leases there are not those that it had."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.heart.suspended = True
+    a.tick()
+    (world.root / ".fscrawl" / "leases" / f"{shard(MINE[0])}.1").unlink()
+    world.clock.now += 11
+    with pytest.raises(MemoryGone, match="it is gone; somebody has replaced"):
+        a.tick()
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_away_and_back(world, is_listed):
+    """A shard that another machine had for a while is taken anew: what was stored meanwhile is not fetched again."""
+    world.web = {url(MINE[0]): [url(MINE[0], "x")]}
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.tick()
+    a.heart.suspended = True
+    a.tick()
+    task = next(iter(a.take_all()))
+    a.frontier.add(task.url, 0, "")
+    links = (url(MINE[0], "y"),)
+    a.tree.put_page(task.host, PageRecord(task.url, task.key, 0, "", "t", "b", 200, {}, 4, "", 0.1, links), b"page")
+    for epoch, holder in ((2, "b"), (3, "a")):
+        a.membership._machinery.claim_lease(shard(MINE[0]), epoch, holder)
+    if not is_listed:
+        (world.root / ".fscrawl" / "leases" / f"{shard(MINE[0])}.2").unlink()
+    world.clock.now += 11
+    a.tick()
+    a.settle()
+    a.crawl()
+    assert world.fetched == {url(MINE[0], "y"): 1}

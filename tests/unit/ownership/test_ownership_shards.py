@@ -1,5 +1,8 @@
 """Which machine should hold a shard, and which one does."""
 
+import pytest
+
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet import ownership
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.ownership import Changes
@@ -124,14 +127,26 @@ def test_lost(me, shared):
 
 
 def test_there_and_back(me, shared):
-    """What was lost and given back since the last look is both; what was given and taken again is neither."""
+    """What was lost and given back since the last look is both; what was given and taken away again is neither.
+
+    So it is if only the last lease is seen: in between the shard was with others, who may have fetched and told.
+    """
     me.claim(3)
     shared.held |= {(3, 2): "b", (3, 3): "me", (4, 1): "me", (4, 2): "b"}
     assert me.look(0) == Changes(adopted=[3], lost=[3])
     assert me.held == {3: 3}
-    shared.held[3, 4] = "me"
+    shared.held |= {(3, 4): "b", (3, 5): "me"}
+    shared.unlisted.add((3, 4))
+    assert me.look(0) == Changes(adopted=[3], lost=[3])
+    assert me.held == {3: 5}
+
+
+def test_adopted_and_passed_on(me, shared):
+    """A listing may lack the lease that came after the one by which a shard is adopted: it is asked for by name."""
+    shared.held |= {(3, 1): "me", (3, 2): "b"}
+    shared.unlisted.add((3, 2))
     assert me.look(0) == Changes()
-    assert me.held == {3: 4}
+    assert (me.held, me.holder(3)) == ({}, "b")
 
 
 def test_torn_lease(me, shared):
@@ -196,6 +211,27 @@ def test_look_again(me, shared):
     assert me.look(0) == Changes()
     assert me.look_again(0) == Changes(lost=[3])
     assert me.held == {4: 1}
+
+
+@pytest.mark.parametrize(("now", "what"), [({(3, 1): "b"}, "names b"), ({}, "is gone")])
+def test_leases_of_another_memory(me, shared, now, what):
+    """A held lease that names another machine, or that no look finds, means that this is another memory."""
+    me.claim(3)
+    me.check_held()
+    shared.held = now
+    with pytest.raises(MemoryGone, match=rf"leases/3\.1: it {what}"):
+        me.check_held()
+
+
+def test_leases_that_are_hard_to_find(me, shared):
+    """A held lease that one look misses, or that is torn, may be there."""
+    for shard in (5, 6, 7):
+        me.claim(shard)
+    shared.unlisted.add((5, 1))
+    shared.unnamed.add((6, 1))
+    shared.unfound |= {(6, 1), (7, 1)}
+    me.check_held()
+    assert me.held == {5: 1, 6: 1, 7: 1}
 
 
 def test_adopted_and_lost_while_away(me, shared):
