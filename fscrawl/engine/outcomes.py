@@ -173,9 +173,10 @@ class Bookkeeper:
         self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay)
 
     def _returned(self, outcome: Returned) -> None:
-        if not isinstance(outcome.task, ProbeTask):
-            self._frontier.give_back(outcome.task)
-        self._end_undone(outcome.task, outcome.asked_at)
+        task = outcome.task
+        if isinstance(task, PageTask):  # it may have been stored although its worker was told of a fault
+            self._frontier.give_back(task._replace(check=True))
+        self._end_undone(task, outcome.asked_at)
 
     def _end_undone(self, task: Task, asked_at: float | None, *, told: bool = False) -> None:
         """End a task that no worker has done. `told`: as for `Frontier.finish`."""

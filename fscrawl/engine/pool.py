@@ -215,7 +215,8 @@ class Pool:
         self.hosts_of_dead_workers |= {task.host for task in slot.in_flight.values()}
         guilty, slot.alone = slot.alone, None
         now = time.monotonic()
-        slot.suspects.extend((now + self._delay_s(t.host), t) for t in slot.in_flight.values() if t is not guilty)
+        undone = (_to_check(task) for task in slot.in_flight.values() if task is not guilty)
+        slot.suspects.extend((now + self._delay_s(task.host), task) for task in undone)
         slot.in_flight = {}
         slot.stalled_from = {}
         slot.unsent = []
@@ -256,6 +257,11 @@ class Pool:
         """End the workers at once."""
         for slot in self._slots:
             _kill(slot)
+
+
+def _to_check(task: Task) -> Task:
+    """Give a task that looks into the tree first: a worker that died may have stored its page."""
+    return task._replace(check=True) if isinstance(task, PageTask) else task
 
 
 def _send(slot: _Slot, message: Message) -> None:

@@ -291,7 +291,7 @@ class Frontier:
             return task
         held = self._held[shard]
         known, told, there, _ = held.table.state(urls.fingerprint(task.key))
-        check = there or told is not None or task.flags is not NO_FLAGS or now < held.check_until
+        check = task.check or there or told is not None or task.flags is not NO_FLAGS or now < held.check_until
         depth = known if known is not None and held.table.deep else task.depth
         return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
 
@@ -333,7 +333,7 @@ class Frontier:
             self._retries.add(task, at)
 
     def give_back(self, task: Task) -> None:
-        """Before its `finish`: make a task pending again that no worker has begun."""
+        """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""
         host = self._by_name.get(task.host)
         if host is not None and isinstance(task, PageTask) and self._holds(task):
             self._hosts.put_first(host, task)

@@ -158,7 +158,7 @@ def test_drain_returns_waiting_tasks(start: Start) -> None:
 
 
 def test_killed_worker_is_replaced(start: Start) -> None:
-    """The pages of a worker that was killed are done by its successor."""
+    """The pages of a worker that was killed are done by its successor, which first looks if they are stored."""
     killed: list[int] = []
 
     def once() -> None:
@@ -178,8 +178,9 @@ def test_killed_worker_is_replaced(start: Start) -> None:
         for each in tasks:
             pool.submit(each)
         answers = gather(pool, 4)
-        assert {answer.task for answer in answers} == set(tasks)
+        assert {answer.task.url for answer in answers} == {each.url for each in tasks}
         assert all(isinstance(answer, Outcome) for answer in answers)
+        assert {answer.task.check for answer in answers if answer.task.url == tasks[3].url} == {True}
         assert pool.replaced == 1
         assert pool.hosts_of_dead_workers == {tasks[0].host}
         assert worker_pids(pool) != killed

@@ -224,12 +224,23 @@ def test_robots_that_fail_for_good(desk):
 
 
 def test_returned(desk):
-    """A page that comes back undone is pending again, as the same attempt."""
+    """A page that comes back undone is pending again, as the same attempt; it may be stored, so it is looked for."""
     desk = desk("politeness.delay=0")
     task = handed_out(desk)
     desk.take(Returned(task))
     assert (desk.frontier.in_flight, desk.frontier.pending) == (0, 1)
-    assert desk.frontier.take(time.monotonic()).attempt == 1
+    again = desk.frontier.take(time.monotonic())
+    assert (task.check, again.check, again.attempt) == (False, True, 1)
+
+
+def test_a_page_of_a_shard_that_was_let_go(desk):
+    """A page that was stored is told, whoever holds its shard by then: it may lead to pages that nobody else names."""
+    desk = desk()
+    task = handed_out(desk)
+    desk.frontier.let_go(desk.frontier.location(A).shard)
+    desk.take(Stored(task, ANSWERED, "stored", 200, 9, (A + "1",), term="t1"))
+    assert desk.found == [((A + "1",), 1, task.key, None)]
+    assert desk.found.tellings == [(A, 0, "t1", 1)]
 
 
 def test_retry_after(desk):
