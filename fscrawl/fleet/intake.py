@@ -133,8 +133,11 @@ class Intake:
         self._arriving -= shards
         self._ledger.flush()  # what was said of them before is read back with all else
         deep = self._ledger.rules.max_depth is not None
+        now = self._clock()
         for shard in shards:
-            self._frontier.hold(shard, self._taken_at[shard], check_s=self._caches_s, deep=deep)
+            taken_at = self._taken_at[shard]
+            is_ripe = taken_at is not None and now >= taken_at + self._caches_s
+            self._frontier.hold(shard, taken_at, check_s=0.0 if is_ripe else self._caches_s, deep=deep)
             self._ledger.forget_survey(shard)
         self._prepare(shards)
         self._frontier.learn_stored()

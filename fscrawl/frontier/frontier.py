@@ -195,7 +195,8 @@ class Frontier:
         """Take a shard on. `taken_at`: when, if another machine had it before.
 
         Then its hosts may just have been asked: they rest for their delay first. For `check_s` seconds a listing may
-        not show all that was stored: until then, tasks say that a worker must look into the tree first. `deep`: keep
+        not show all that was stored: until a host is listed after that, its tasks say that a worker must look into the
+        tree first. `deep`: keep
         depths, as is needed with `max_depth`; None: as the settings say. A shard stays so until it is let go.
         """
         if deep is None:
@@ -289,10 +290,11 @@ class Frontier:
         self._shards.in_flight[shard] += 1
         if isinstance(task, RobotsTask):
             return task
-        held = self._held[shard]
-        known, told, there, _ = held.table.state(urls.fingerprint(task.key))
-        check = task.check or there or told is not None or task.flags is not NO_FLAGS or now < held.check_until
-        depth = known if known is not None and held.table.deep else task.depth
+        table = self._held[shard].table
+        may_miss = self._shards.is_unripe(task.host, shard, now)
+        known, told, there, _ = table.state(urls.fingerprint(task.key))
+        check = task.check or there or told is not None or task.flags is not NO_FLAGS or may_miss
+        depth = known if known is not None and table.deep else task.depth
         return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
 
     def next_at(self) -> float | None:

@@ -29,7 +29,7 @@ from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.politeness.robots import VALID_S
 
-_PAUSED_S = 1.0  # then a paused host is looked at again
+_PAUSED_S = 1.0  # then a host that is paused, or waits for its listing, is looked at again
 
 
 class Knowledge(Protocol):
@@ -41,6 +41,10 @@ class Knowledge(Protocol):
 
     def is_there(self, task: PageTask) -> bool:
         """Tell whether the tree has a record of it, so that no host is asked."""
+        ...
+
+    def may_miss(self, task: PageTask, now: float) -> bool:
+        """Tell whether the tree may have a record of it although `is_there` does not know."""
         ...
 
 
@@ -167,15 +171,23 @@ class HostScheduler:
             return self._robots_task(host)
         limit = self.settings.crawl.max_pages_per_host
         if limit is not None and host.pages + host.in_flight >= limit:
-            return self._stored_one_of(host) if host.pages >= limit else None
+            return self._stored_one_of(host, now) if host.pages >= limit else None
         return self._hosts.pop(host)
 
-    def _stored_one_of(self, host: Host) -> PageTask | None:
-        """Give the next task that the tree has a record of; leave out all before it: the host has enough pages."""
+    def _stored_one_of(self, host: Host, now: float) -> PageTask | None:
+        """Give the next task that the tree has a record of; leave out all before it: the host has enough pages.
+
+        As long as that is not known for sure, the host waits: the links of a stored page must be told.
+        """
         while self._drop_settled(host):
-            task = self._hosts.pop(host)
+            task = self._hosts.peek(host)
+            may_miss = self._knowledge.may_miss(task, now)  # asked first: it may list the host again
             if self._knowledge.is_there(task):
-                return task
+                return self._hosts.pop(host)
+            if may_miss:
+                host.ready_at = max(host.ready_at, now + _PAUSED_S)
+                return None
+            self._hosts.pop(host)
             self.cut["max_pages_per_host"] += 1
         return None
 

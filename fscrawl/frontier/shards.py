@@ -6,8 +6,10 @@ Vocabulary:
   location    where a URL belongs: its host directory, its digest, its shard
   known, told, there, settled
               see `url_table`: each shard has a table of its own
+  ripe        a listing that shows all that the holder before has stored: it was made some time after the take
 
-Promise: a URL is new once for each time that its shard is held. Nothing here knows of queues or times of hosts.
+Promise: a URL is new once for each time that its shard is held. Until the listing of a host is ripe, its tasks say that
+a worker must look into the tree first. Nothing here knows of queues or times of hosts.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ class Location(NamedTuple):
 
 
 class Shard:
-    """A shard that is held. `taken_at`: when it was taken over from another machine; None: no machine had it before."""
+    """A shard that is held. `taken_at`: when it was taken over from another machine; None: no machine had it before.
+
+    check_until   listings that were made before are not ripe
+    """
 
     __slots__ = ("check_until", "table", "taken_at")
 
@@ -56,6 +61,8 @@ class Shards:
         self.by_url = by_url
         self._count = count
         self._stored = stored
+        self._unripe: set[int] = set()  # shards that were just taken: their listings are not ripe
+        self._listed_early: set[str] = set()  # hosts whose listing was made then
 
     def locate(self, url: str) -> Location:
         """Give where a normal form belongs."""
@@ -69,11 +76,16 @@ class Shards:
 
     def hold(self, number: int, taken_at: float | None, check_s: float, *, deep: bool) -> Shard:
         assert not self.in_flight[number], "what is in flight would be counted to the new holding"
-        return self.held.setdefault(number, Shard(taken_at, check_s, deep=deep))
+        if number not in self.held:
+            self.held[number] = Shard(taken_at, check_s, deep=deep)
+            if taken_at is not None and check_s:
+                self._unripe.add(number)
+        return self.held[number]
 
     def let_go(self, number: int) -> None:
         """Forget what is known of its URLs."""
         del self.held[number]
+        self._unripe.discard(number)
 
     # -- what the scheduler asks about pending tasks; their shards are held
 
@@ -86,10 +98,35 @@ class Shards:
         state = self._table_of(task).state(urls.fingerprint(task.key))
         return state.there or state.told is not None
 
+    def may_miss(self, task: PageTask, now: float) -> bool:
+        """Tell whether the tree may have a record of a URL that no listing has shown so far."""
+        return self.is_unripe(task.host, self.number(task.host, task.key), now)
+
     def _table_of(self, task: PageTask) -> UrlTable:
         return self.held[self.number(task.host, task.key)].table
 
     # -- what the tree holds
+
+    def is_unripe(self, host: str, number: int, now: float) -> bool:
+        """Tell whether the listing of a host may lack what was stored of a shard; one that was made early is made again.
+
+        With `partition = "url"` a host may be large, and has many shards: it is listed again when all are ripe.
+        """
+        if number in self._unripe:
+            if now < self.held[number].check_until:
+                return True
+            self._ripen(now)
+        if host not in self._listed_early:
+            return False
+        if self.by_url and self._unripe:
+            return True
+        self.learn_stored(host)
+        return False
+
+    def _ripen(self, now: float) -> None:
+        self._unripe = {number for number in self._unripe if now < self.held[number].check_until}
+        if self._stored:
+            self._stored.list_hosts()
 
     def learn_stored(self, host: str) -> None:
         """Mark what the tree holds of a host as there."""
@@ -97,6 +134,10 @@ class Shards:
             shard = self.held.get(self.number(host, key))
             if shard is not None:
                 shard.table.mark_there(urls.fingerprint(key))
+        if self._unripe and (self.by_url or self.number(host, "") in self._unripe):
+            self._listed_early.add(host)
+        else:
+            self._listed_early.discard(host)
 
     def stored_pages(self, host: str) -> int:
         """Tell how many pages of a host the tree holds."""

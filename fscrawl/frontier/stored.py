@@ -14,7 +14,11 @@ from fscrawl.store import Tree
 
 
 class StoredPages(Protocol):
-    """What the frontier asks, once for each host that it meets."""
+    """What the frontier asks, once for each host that it meets; once more if it met the host just after a take."""
+
+    def list_hosts(self) -> None:
+        """Find out of which hosts something is stored."""
+        ...
 
     def keys(self, host: str) -> Iterable[str]:
         """Give the keys that are stored or have failed for good."""

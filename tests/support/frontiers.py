@@ -8,10 +8,16 @@ A, B, C = ("http://a.example/", "http://b.example/", "http://c.example/")
 
 
 class StoredFake:
-    """A tree that holds some URLs; `pages`: host → how many pages. `asked`: the hosts that it was asked about."""
+    """A tree that holds some URLs; `pages`: host → how many pages. `asked`: the hosts that it was asked about.
 
-    def __init__(self, *links, pages=None):
-        self._links, self._pages, self.asked = links, pages or {}, []
+    late   URLs that a listing shows only when all hosts are listed once more
+    """
+
+    def __init__(self, *links, pages=None, late=()):
+        self._links, self._pages, self._late, self.asked = links, pages or {}, late, []
+
+    def list_hosts(self):
+        self._links, self._late = (*self._links, *self._late), ()
 
     def keys(self, host):
         self.asked.append(host)

@@ -44,6 +44,50 @@ def test_check(make_frontier):
     ]
 
 
+@pytest.mark.parametrize("again_at", [7, 20])
+def test_listed_too_early(make_frontier, again_at):
+    """What was listed just after a take may lack the last pages: it is listed again once that time has passed."""
+    stored = StoredFake(A + "1", late=[A + "2"])
+    frontier = make_frontier("politeness.delay=0", stored=stored)
+    frontier.hold(frontier.location(A).shard, 5, check_s=5)
+    fill(frontier, A + "1", A + "2", A + "3")
+    frontier.finish(frontier.take(again_at), None)
+    assert {task.url: task.check for task in drain(frontier, 20)} == {A + "2": True, A + "3": False}
+    assert stored.asked == ["a.example", "a.example"]
+
+
+def test_listed_late_enough(make_frontier):
+    """A host that is met when the time has passed is listed once, after the list of all hosts."""
+    stored = StoredFake(A + "1", late=[B + "2"])
+    frontier = make_frontier("politeness.delay=0", stored=stored)
+    for url in (A, B):
+        frontier.hold(frontier.location(url).shard, 5, check_s=5)
+    fill(frontier, A + "1")
+    assert len(drain(frontier, 20)) == 1
+    fill(frontier, B + "2")
+    assert [task.check for task in drain(frontier, 20)] == [True]
+    assert stored.asked == ["a.example", "a.example", "b.example"]
+
+
+def test_listed_too_early_by_url(make_frontier):
+    """With partition = "url" a host is listed again when all shards that were taken are old enough."""
+    stored = StoredFake(late=[A + "2"])
+    frontier = make_frontier("crawl.partition=url", "politeness.delay=0", stored=stored, shards=5)
+    first, second = (frontier.location(url).shard for url in (A + "1", A + "2"))
+    assert first != second
+    frontier.hold(first, 5, check_s=5)
+    frontier.hold(second, 8, check_s=5)
+    frontier.learn_stored()
+    fill(frontier, A + "1")
+    early = frontier.take(12)
+    frontier.finish(early, None)
+    assert early.check, "the host was listed before"
+    assert stored.asked == ["a.example"]
+    fill(frontier, A + "2", A)
+    assert {task.url: task.check for task in drain(frontier, 14)} == {A + "2": True, A: False}
+    assert stored.asked == ["a.example"] * 2
+
+
 def test_rest_after_taking_over(make_frontier):
     """A host of a shard that was taken over rests for its delay first, also for the delay in its robots.txt."""
     frontier = make_frontier("politeness.delay=2")

@@ -205,6 +205,17 @@ def test_pages_that_are_there_beyond_the_limit(make_frontier, pages):
     assert (frontier.cut["max_pages_per_host"], frontier.idle) == (4, True)
 
 
+def test_pages_beyond_the_limit_that_no_listing_shows_yet(make_frontier):
+    """A host with enough pages waits until it is known which ones are stored: their links must be told."""
+    stored = StoredFake(late=[A + "2"], pages={"a.example": 2})
+    frontier = make_frontier("crawl.max_pages_per_host=2", "politeness.delay=0", stored=stored)
+    frontier.hold(frontier.location(A).shard, 5, check_s=5)
+    fill(frontier, A + "1", A + "2", A + "3")
+    assert (frontier.take(9), frontier.pending) == (None, 3)
+    assert paths(drain(frontier, 9)) == ["2"]
+    assert (frontier.cut["max_pages_per_host"], frontier.idle) == (2, True)
+
+
 @pytest.mark.parametrize("partition", ["host", "url"])
 def test_told_by_shard(make_frontier, partition):
     """With partition = "url" too, what is told is dropped, whichever shards a host's URLs belong to."""
