@@ -145,7 +145,8 @@ class Frontier:
         if table.deep:
             news, wanted = _learn_deep(table, fingerprint, depth, wanted_again=wanted_again)
         else:
-            news = wanted = table.known(fingerprint, depth) or wanted_again
+            news = table.known(fingerprint, depth) or wanted_again
+            wanted = wanted_again or (news and not table.settled(fingerprint))
         if not wanted:
             return news
         if flags.retry_of:

@@ -108,7 +108,7 @@ class Shards:
     # -- what the tree holds
 
     def is_unripe(self, host: str, number: int, now: float) -> bool:
-        """Tell whether the listing of a host may lack what was stored of a shard; one that was made early is made again.
+        """Tell whether the listing of a host may lack what was stored of a shard; an early one is made again.
 
         With `partition = "url"` a host may be large, and has many shards: it is listed again when all are ripe.
         """

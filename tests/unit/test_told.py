@@ -39,6 +39,16 @@ def test_told_robots(make_frontier):
     assert (type(robots), is_settled(frontier, A)) == (RobotsTask, False)
 
 
+@pytest.mark.parametrize("settings", [(), ("crawl.max_depth=3",)])
+def test_told_before_it_is_known(make_frontier, settings):
+    """A URL whose mark is read before the line that found it is news for the logs, and does not become pending."""
+    frontier = make_frontier(*settings)
+    frontier.hold(frontier.location(A).shard)
+    tell(frontier, A)
+    assert fill(frontier, A) == [True]
+    assert frontier.idle
+
+
 def test_settled_costs_no_delay(make_frontier):
     """Pending URLs that another machine has told are dropped at their host's turn, and the next one need not wait."""
     frontier = make_frontier("politeness.delay=5")
