@@ -94,6 +94,7 @@ class Machine:
         self._interrupted_at = 0.0
         self._tree_error: FscrawlError | None = None
         self._finished = False
+        self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         self._edits = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
@@ -178,10 +179,17 @@ class Machine:
         return not self._interrupts or time.monotonic() - self._interrupted_at < _WAIT_FOR_TREE_WHEN_LEAVING_S
 
     def _crawl(self) -> None:
+        self._begin()
+        while self._has_work():
+            self._turn()
+        self._end()
+
+    def _begin(self) -> None:
         self._membership.join()
         self._pool.reconfigure(self._config())  # the generation is known now
         self._count_stored()
-        self._loop()
+
+    def _end(self) -> None:
         if self._finished:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
         if self._tree_error is None:
@@ -239,24 +247,23 @@ class Machine:
 
     # -- the loop
 
-    def _loop(self) -> None:
-        drained = False
-        while self._has_work():
-            self._watchdog.alive()
-            self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
-            if self._membership.tick(starved=not self._frontier.pending):
-                self._retrying.limit_s = self._settings.store.patience
-                self._pool.reconfigure(self._config())
-            held_back = self._leaving() or self._edits.paused
-            if not held_back:
-                self._dispatch()
-            elif not drained:
-                self._pool.drain()
-            drained = held_back
-            self._frontier.scheduler.paused = self._edits.paused_hosts
-            for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
-                self._tree_error = self._bookkeeper.take(answer) or self._tree_error
-            self._show()
+    def _turn(self) -> None:
+        """Do what is due, hand out what there is room for, and take in what has come back."""
+        self._watchdog.alive()
+        self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
+        if self._membership.tick(starved=not self._frontier.pending):
+            self._retrying.limit_s = self._settings.store.patience
+            self._pool.reconfigure(self._config())
+        held_back = self._leaving() or self._edits.paused
+        if not held_back:
+            self._dispatch()
+        elif not self._drained:
+            self._pool.drain()
+        self._drained = held_back
+        self._frontier.scheduler.paused = self._edits.paused_hosts
+        for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
+            self._tree_error = self._bookkeeper.take(answer) or self._tree_error
+        self._show()
 
     def _has_work(self) -> bool:
         if self._frontier.in_flight or self._bookkeeper.probes_in_flight:

@@ -206,23 +206,25 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._over:
-            began = uptime()
-            beat = replace(self._snapshot(), number=self._number, at=time.time())
-            pause_s = self.beat_s
-            try:
-                self._write(beat)
-                confirmed = self._confirm()
-            except FscrawlError as error:
-                self.trouble = self.cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
-                pause_s = min(pause_s, _AGAIN_S)
-            else:
-                self.trouble = None
-                self._number += 1
-                self.written = [*self.written[-1:], beat]
-                if confirmed:
-                    self._beaten(began)
-            self._wake.wait(pause_s)
+            self._wake.wait(self._beat())
             self._wake.clear()
+
+    def _beat(self) -> float:
+        """Write a beat; return after how many seconds the next one is due."""
+        began = uptime()
+        beat = replace(self._snapshot(), number=self._number, at=time.time())
+        try:
+            self._write(beat)
+            confirmed = self._confirm()
+        except FscrawlError as error:
+            self.trouble = self.cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
+            return min(self.beat_s, _AGAIN_S)
+        self.trouble = None
+        self._number += 1
+        self.written = [*self.written[-1:], beat]
+        if confirmed:
+            self._beaten(began)
+        return self.beat_s
 
     def cause_of(self, error: FscrawlError) -> FscrawlError:
         """Give the reason of an error: a file that is missing may be missing with all of `.fscrawl`."""
