@@ -138,7 +138,7 @@ class Intake:
             taken_at = self._taken_at[shard]
             is_ripe = taken_at is not None and now >= taken_at + self._caches_s
             self._frontier.hold(shard, taken_at, check_s=0.0 if is_ripe else self._caches_s, deep=deep)
-            self._ledger.forget_survey(shard)
+            self._ledger.begin_anew(shard)
         self._prepare(shards)
         self._frontier.learn_stored()
         ends = self._ledger.ends()
@@ -196,9 +196,9 @@ class Intake:
             self._frontier.load(shard, failed.fingerprints, failed.known, failed.told)
             yield
         for found in snapshot.pending():
-            self._ledger.take_line(found)
+            self._ledger.fold(found)
             yield
-        self._ledger.take_line(Surveyed(shard, snapshot.head.surveyed))
+        self._ledger.fold(Surveyed(shard, snapshot.head.surveyed))
         if not covers or snapshot.head.untold:
             self._ledger.uncovered.add(shard)
 
@@ -233,6 +233,6 @@ class Intake:
         self._frontier.drop_settled()
         for shard in shards:
             self._ledger.uncovered.discard(shard)
-            self._ledger.take_line(Surveyed(shard, generation))
+            self._ledger.fold(Surveyed(shard, generation))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again
                 self._ledger.say(Surveyed(shard, generation))

@@ -66,7 +66,7 @@ class Ledger:
         self.needed: set[int] = set()  # shards that have URLs
         self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
         self.uncovered: set[int] = set()  # shards with a page that was told by rules that do not cover the present ones
-        self.lines_since: Counter[int] = Counter()  # shard → lines since its last snapshot was begun
+        self.lines_since: Counter[int] = Counter()  # shard → lines in logs since its last snapshot was begun
         self._files = files
         self._machine = machine
         self._frontier = frontier
@@ -78,6 +78,7 @@ class Ledger:
         self._writer = LogWriter(files, machine, holder_of=holder_of)
         self._reader = LogReader(files, machine)
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
+        self._unflushed: Counter[int] = Counter()  # shard → lines of the own log that nobody can read yet
         self._flushed_at = clock()
         self._cut_since: dict[str, float] = {}
 
@@ -137,8 +138,7 @@ class Ledger:
             else:
                 news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
             if news:
-                self._writer.add(Found(shard, depth, referrer, url, flags), own=own)
-                self.lines_since[shard] += 1
+                self._add(Found(shard, depth, referrer, url, flags), own=own)
                 if shard not in self.needed:
                     self.needed.add(shard)
                     new_shards.append(shard)
@@ -155,7 +155,11 @@ class Ledger:
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
 
     def say(self, line: Line) -> None:
-        self._writer.add(line, own=self._frontier.holds(line.shard))
+        self._add(line, own=self._frontier.holds(line.shard))
+
+    def _add(self, line: Line, *, own: bool) -> None:
+        self._writer.add(line, own=own)
+        self._unflushed[line.shard] += 1
 
     def covers(self, term: str) -> bool:
         """Tell whether links that were filtered by the rules of `term` are all that the present rules ask for."""
@@ -174,6 +178,8 @@ class Ledger:
         """Let others read all that was said: one write and one fsync."""
         self._guarded(self._writer.flush)
         self._flushed_at = self._clock()
+        self.lines_since.update(self._unflushed)
+        self._unflushed.clear()
 
     def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
         """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""
@@ -220,6 +226,10 @@ class Ledger:
     def take_line(self, line: Line) -> None:
         """Fold a line of some log into what is known of its shard."""
         self.lines_since[line.shard] += 1
+        self.fold(line)
+
+    def fold(self, line: Line) -> None:
+        """Fold a line into what is known of its shard; it need not stand in a log, but may be of a snapshot."""
         match line:
             case Found():
                 location = self._frontier.location(line.url)
@@ -265,10 +275,11 @@ class Ledger:
         """Tell whether all that is stored of a shard was said in this generation."""
         return self.surveyed.get(shard, -1) >= self.rules.generation
 
-    def forget_survey(self, shard: int) -> None:
-        """The logs of a shard are going to be read from the beginning."""
+    def begin_anew(self, shard: int) -> None:
+        """The newest snapshot of a shard is going to be read, and the logs since then."""
         self.surveyed.pop(shard, None)
         self.uncovered.discard(shard)
+        self.lines_since.pop(shard, None)
 
     # -- cuts
 

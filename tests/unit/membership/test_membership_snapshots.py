@@ -1,0 +1,63 @@
+"""Snapshots of shards: when they are worth their cost, and what the next holder learns from them."""
+
+from tests.support.members import MINE, shard, url
+
+HOME = url(MINE[0])
+SHARD = shard(MINE[0])
+
+
+def snapshot(member):
+    """Make a snapshot of what the machine has read and flushed, as its housekeeping does; give the head."""
+    member.membership.ledger.flush()
+    return member.membership._snapshots.make(SHARD, 1, member.membership.ledger.ends(), member.membership.rules.term)
+
+
+def lines_since(member):
+    return member.membership.ledger.lines_since[SHARD]
+
+
+def test_what_is_not_flushed_is_not_counted(world):
+    """A snapshot is made of what stands in logs, so lines count when they do."""
+    world.create(HOME)
+    a = world.join("a")
+    a.tick()
+    a.membership.ledger.flush()
+    before = lines_since(a)
+    a.finish(a.take(), [url(MINE[0], str(n)) for n in range(3)])
+    assert lines_since(a) == before
+    a.membership.ledger.flush()
+    assert lines_since(a) == before + 4, "the links, and the mark of the page"
+
+
+def test_what_the_last_snapshot_has_is_not_counted(world):
+    """A taker counts the lines since the newest snapshot, and not what waits in that one."""
+    world.create(HOME)
+    a = world.join("a")
+    a.tick()
+    a.finish(a.take(), [url(MINE[0], str(n)) for n in range(9)])
+    assert snapshot(a).waiting == 9
+    world.clock.now += 10
+    a.finish(a.take(), [url(MINE[0], "x")])
+    a.membership.ledger.flush()
+    a.leave()
+    b = world.join("b")
+    b.settle()
+    b.membership.ledger.flush()
+    assert lines_since(b) == 2
+
+
+def test_a_snapshot_after_an_edit(world):
+    """What was told by narrower rules is read again by the next holder, if a snapshot was made since the edit."""
+    world.assignments.append('crawl.deny=["/secret"]')
+    world.web = {HOME: [url(MINE[0], "secret")]}
+    world.create(HOME)
+    a = world.join("a")
+    a.crawl()
+    world.set("crawl.deny=[]")
+    a.kill()
+    b = world.join("b")
+    head = snapshot(b)
+    assert (head.told, head.untold, head.waiting) == (0, 1, 0)
+    world.pass_time(80, b)
+    b.crawl()
+    assert world.fetched == {HOME: 1, url(MINE[0], "secret"): 1}
