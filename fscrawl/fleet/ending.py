@@ -7,7 +7,8 @@ A machine leaves when all of these hold (the numbers are those of `docs/design/f
   4  the last two beats of every live machine are idle, and agree with this machine: they have read the same logs as far
      as this one, judge by the same rules, have no line in their log that this one has not read, and hold what the
      leases say
-  5  or, in place of 3 and 4, a machine said that the crawl is over while this one was there, having read the same
+  5  or, in place of 3 and 4, a machine said that the crawl is over while this one was there, having read the same, and
+     no seeds or settings have changed since
 
 Sums of bytes are not enough for 4: two different readings can have one sum. So each beat has a hash of all places.
 
@@ -68,7 +69,7 @@ class Ending:
 
     def seems_reached(self, own: Beat, own_beats: list[Beat], now: float) -> bool:
         """Tell whether conditions 3 and 4, or 5, hold. `own`: the state of this machine now; it is idle."""
-        if any((peer.last().read, peer.last().term) == (own.read, own.term) for peer in self._fleet.finished_peers()):
+        if self.was_said(own):
             return True
         if not all(self._is_held(shard, now) for shard in self._ledger.needed):
             return False
@@ -78,6 +79,11 @@ class Ending:
             for peer in self._fleet.live_peers(now)
         ]
         return not told or all_agree(own, [*told, Told(own_beats, self._ledger.place, own.held)])
+
+    def was_said(self, own: Beat) -> bool:
+        """Tell whether condition 5 holds. Then nobody need take the shards of the machine that said so."""
+        finished = (peer.last() for peer in self._fleet.finished_peers())
+        return own.idle and any((last.read, last.term) == (own.read, own.term) for last in finished)
 
     def is_said_once(self, own: Beat, own_beats: list[Beat]) -> bool:
         """Tell whether only the last of the own beats says this state: others may go by it after one more beat."""

@@ -356,7 +356,8 @@ class Membership:
         self._heart.beat_s = self._hearing.beat_s(fleet)
         self._handover.release(now)
         self._take(changes.adopted, now)
-        self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock), now)
+        if not self._ending.was_said(self._state_now()):
+            self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock), now)
         self._intake.step(now)
         return changed
 
@@ -397,6 +398,7 @@ class Membership:
         change = self._rulebook.look(now)
         if change is None:
             return False
+        self.fleet.forget_finished_peers()
         if change.edited:
             self._use_fleet_settings()
             self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits

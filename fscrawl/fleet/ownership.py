@@ -293,3 +293,7 @@ class Fleet:
         One that had left before does not count: that was the end of an earlier run, before new seeds were added.
         """
         return list(self._finishers)
+
+    def forget_finished_peers(self) -> None:
+        """Seeds or settings have changed: that the crawl was over says nothing any more."""
+        self._finishers.clear()

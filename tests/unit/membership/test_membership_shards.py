@@ -310,3 +310,25 @@ def test_leases_that_cannot_be_found_yet(world, monkeypatch):
         assert leases == {f"{shard(MINE[0])}.1", f"{shard(HERS[0])}.1", f"{shard(HERS[0])}.2"}
     world.rounds(1)
     assert b.held == {shard(HERS[0])}
+
+
+def test_shards_of_a_machine_that_has_finished(world):
+    """Nobody takes them in, and reads all that is known of them, if the crawl is over; but for new seeds they do."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    a, b = world.join("a"), world.join("b")
+    for _ in range(9):
+        a.crawl()
+        b.crawl()
+    assert a.is_over()
+    a.leave(finished=True)
+    held = b.held
+    b.tick()
+    assert b.is_over()
+    assert b.held == held
+    with (world.root / "seeds.txt").open("a") as file:
+        file.write(f"{url(MINE[0], 'new')}\n")
+    world.pass_time(80, b)
+    assert not b.is_over()
+    assert b.held > held
+    b.crawl()
+    assert world.fetched[url(MINE[0], "new")] == 1
