@@ -210,19 +210,23 @@ class Intake:
         A listing may be old. If nobody has listed the shard in this generation, what its last holder stored must be in
         the listing. Else the logs know of every page, and the listing only says of which the records may be there.
         """
-        if self._ledger.is_surveyed(shard):
-            if shard in self._ledger.uncovered:
-                self._to_survey[shard] = 0.0
+        if not self._needs_survey(shard):
             return
         taken_at = self._taken_at[shard]
-        self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
+        is_surveyed = self._ledger.is_surveyed(shard)
+        self._to_survey[shard] = 0.0 if taken_at is None or is_surveyed else taken_at + self._caches_s
+
+    def _needs_survey(self, shard: int) -> bool:
+        return shard in self._ledger.uncovered or not self._ledger.is_surveyed(shard)
 
     def _begin_surveys(self, now: float) -> None:
-        shards = {shard for shard, at in self._to_survey.items() if at <= now}
+        due = {shard for shard, at in self._to_survey.items() if at <= now}
+        for shard in due:
+            del self._to_survey[shard]
+        shards = set(filter(self._needs_survey, due))  # the last holder may have said meanwhile that it made the survey
         if not shards:
             return
-        for shard in shards:
-            del self._to_survey[shard]
+        self._ledger.uncovered -= shards
         self._surveying.append(shards)
         self._chores.append(self._survey_all(shards))
 
@@ -232,7 +236,7 @@ class Intake:
         self._surveying.remove(shards)
         self._frontier.drop_settled()
         for shard in shards:
-            self._ledger.uncovered.discard(shard)
             self._ledger.fold(Surveyed(shard, generation))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again
                 self._ledger.say(Surveyed(shard, generation))
+            self._plan_survey(shard)  # once more, if marks were heard meanwhile that do not count
