@@ -96,7 +96,9 @@ class Membership:
         self.permit = Permit()
         self._anchor: Anchor
         self._machinery = machinery
-        self._rulebook = Rulebook(watch, tree.record, Generations(tree.files), self._forgive, refresh_before)
+        self._rulebook = Rulebook(
+            watch, tree.record, Generations(tree.files), self._forgive, refresh_before, caches_s=self._caches_s
+        )
         self.ledger = Ledger(
             logs,
             tree.machine,
@@ -173,7 +175,7 @@ class Membership:
         self.ledger.open()
         self.fleet.observe(now)
         self._claims.wait_for_old_permits(now)
-        self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
+        self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidy_up(self._tree.machinery_temporaries())
         self._stored.list_hosts()
@@ -327,7 +329,7 @@ class Membership:
     def _state_now(self) -> Beat:
         idle = (
             self._intake.is_done
-            and not (self._handover.releasing or self.fenced or self.ledger.has_doubts)
+            and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
             and self._frontier.idle
             and self.ledger.is_flushed
         )

@@ -46,8 +46,13 @@ class Rulebook:
         generations: Generations,
         forgive: Callable[[str, Place], None],
         refresh_before: str = "",
+        *,
+        caches_s: float = 0.0,
     ) -> None:
-        """`forgive(machine, place)`: called for each log that was cut, when the generation that mends it is known."""
+        """`forgive(machine, place)`: called for each log that was cut, when the generation that mends it is known.
+
+        `caches_s`: for how many seconds a file may be missing by its name though it is listed.
+        """
         self.refresh_before = refresh_before
         self.rules = Rules.of(watch, record, 0)
         self._watch = watch
@@ -56,15 +61,22 @@ class Rulebook:
         self._generation = 0
         self._forgive = forgive
         self._crawl = watch.settings.crawl
+        self._caches_s = caches_s
+        self._unread_since: dict[int, float] = {}  # generations that are listed, and whose reason cannot be read
 
-    def begin(self, *, reseed: bool, others: bool) -> None:
+    @property
+    def waits(self) -> bool:
+        """There is a newer generation, and its reason cannot be read yet."""
+        return any(number > self._generation for number in self._unread_since)
+
+    def begin(self, now: float, *, reseed: bool, others: bool) -> None:
         """Begin a new generation if a user asked for it, and find the newest. `others`: other machines are at work."""
         if self.refresh_before:  # all machines that are told about the same time go by one generation
             slack_s = max(_LEAST_SLACK_S, _SLACK * _age_s(self.refresh_before))
             self.refresh_before = self._generations.ensure_refresh(self.refresh_before, slack_s, others=others)
         if reseed:
             self._generations.advance({"reason": "reseed"})
-        self._use(self._generations.newest())
+        self._use(self._newest_read(now))
 
     def mend(self, log: str, expected: Place) -> None:
         """A log was cut: something that was told may be gone for others. The heart's thread may call this, too.
@@ -77,13 +89,26 @@ class Rulebook:
         """Look for edits and new generations; None if there is nothing new."""
         edited = self._watch.settings_edited(now)
         seeds = self._watch.new_seeds()
-        generation = self._generations.newest()
+        generation = self._newest_read(now)
         if not (edited or seeds or generation != self._generation):
             return None
         before, limits = self.rules, self._crawl
         self._use(generation)
         self._crawl = self._watch.settings.crawl
         return Change(edited, seeds, retake=self.rules.term != before.term or self._crawl != limits)
+
+    def _newest_read(self, now: float) -> int:
+        """Give the newest generation up to which all reasons can be read. What is damaged is not waited for for ever.
+
+        To go by a generation without its reason would be to forget a refresh, or a cut that is never forgiven then.
+        """
+        newest = self._generations.newest()
+        for number in range(self._generation + 1, newest + 1):
+            if not self._generations.reason(number):
+                since = self._unread_since.setdefault(number, now)
+                if now - since <= self._caches_s:
+                    return number - 1
+        return newest
 
     def _use(self, generation: int) -> None:
         """Go by a generation. A refresh that one of them asked for goes on in the later ones."""

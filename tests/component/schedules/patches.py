@@ -29,6 +29,7 @@ from fscrawl.fleet import (
     membership,
     ownership,
     recovery,
+    rulebook,
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.handlers import context, exchange, pages, probes, records, refreshes, robots
@@ -156,6 +157,7 @@ def installed(world: World) -> Iterator[None]:
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))
         put(engine, "Frontier", _frontier(world))
+        put(rulebook, "_age_s", lambda moment: world.age_s(moment))
         put(engine, "anonymous_bytes", lambda: 0)
         put(engine, "remove_own_temporaries", lambda hosts, tree: None)  # noqa: ARG005
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Callable
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -235,6 +236,10 @@ class World:
         self.as_person()
         self.share.view.name = name
         return Tree(Path(ROOT), name, record=TreeRecord(2, "c", "t", self.shards, 0, "host", "0" * 32))
+
+    def age_s(self, moment: str) -> float:
+        """Give the seconds since a time (RFC 3339), by the clock of the machine whose turn it is."""
+        return self.clock.time() - datetime.fromisoformat(moment).timestamp()
 
     # -- the network, and what is checked there
 
