@@ -4,7 +4,7 @@ A machine that has put the links of a page into its log says so with a told mark
 them. The mark counts for another machine, or after an edit of the settings, if its term covers the present one.
 
 Vocabulary:
-  term        scope, follow rules, limit of depth, shards and generation, in one value
+  term        scope, follow rules, limit of depth, shards, generation and machinery, in one value
   digest      the first 16 hex digits of SHA-224 of a term's canonical JSON; told marks name a term by it
   covers      term a covers b: of each page, a puts all links into logs that b would, and no later in depth
   generation  a number; what was told in an earlier one does not count (see `generations`)
@@ -47,6 +47,7 @@ class Term:
     allow, deny      the user's expressions
     max_path_depth, max_repeats, follow_nofollow, max_depth      as in the settings
     partition, shards      of the tree
+    machinery        of the tree: names the `.fscrawl` whose generations these are; "" in format 1
     """
 
     generation: int
@@ -60,6 +61,7 @@ class Term:
     max_depth: int | None
     partition: str
     shards: int
+    machinery: str
     digest: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +82,7 @@ class Term:
             max_depth=crawl.max_depth,
             partition=tree.partition,
             shards=tree.shards,
+            machinery=tree.machinery or "",
         )
 
     @property
@@ -89,8 +92,8 @@ class Term:
 
     def covers(self, other: Term) -> bool:
         """Tell whether a page that was told under this term is certainly told under `other`, at the same depth."""
-        mine = (self.generation, self.follow_nofollow, self.partition, self.shards)
-        if mine != (other.generation, other.follow_nofollow, other.partition, other.shards):
+        mine = (self.generation, self.machinery, self.follow_nofollow, self.partition, self.shards)
+        if mine != (other.generation, other.machinery, other.follow_nofollow, other.partition, other.shards):
             return False
         return self._goes_as_deep_as(other) and self._is_as_wide_as(other)
 
@@ -134,6 +137,7 @@ class Term:
             "max_depth": self.max_depth,
             "partition": self.partition,
             "shards": self.shards,
+            "machinery": self.machinery,
         }
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
 
@@ -172,7 +176,7 @@ def _are_texts(value: Any) -> bool:
 
 _FITS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("generation", "max_path_depth", "max_repeats", "shards"), _is_number),
-    **dict.fromkeys(("mode", "partition"), _is_text),
+    **dict.fromkeys(("mode", "partition", "machinery"), _is_text),
     **dict.fromkeys(("members", "allow", "deny"), _are_texts),
     "follow_nofollow": lambda value: type(value) is bool,
     "max_depth": lambda value: value is None or _is_number(value),

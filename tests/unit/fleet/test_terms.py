@@ -87,6 +87,7 @@ def _suffixes_are_read():
         ({"generation": 2}, {"generation": 1}, False),
         ({"record": dataclasses.replace(RECORD, shards=8)}, {}, False),
         ({"record": dataclasses.replace(RECORD, partition="url")}, {}, False),
+        ({"record": dataclasses.replace(RECORD, machinery="1" * 32)}, {}, False),
         ({"max_pages": 7, "sitemaps": False, "order": "random", "drop_query": True}, {}, True),
     ],
 )
@@ -169,9 +170,10 @@ def test_digest():
         term(scope="any"),
         term(follow_nofollow=True),
         term(record=dataclasses.replace(RECORD, shards=8)),
+        term(record=dataclasses.replace(RECORD, machinery="1" * 32)),
     ]
     assert len({each.digest for each in others}) == len(others)
-    assert term().digest == "ca4bd0a0e54915a2"  # it stands in the files of trees
+    assert term().digest == "d6799ceb227abdcd"  # it stands in the files of trees
 
 
 def damaged():
