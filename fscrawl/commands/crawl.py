@@ -100,6 +100,7 @@ class _Machines:
         self._root = root
         self._progress = progress
         self._how = how
+        self._machine: Machine | None = None
         self._tree: store.Tree
         self._settings: settings.Settings
         self._seeds: frozenset[str]
@@ -114,10 +115,12 @@ class _Machines:
     def first(self) -> Machine:
         from fscrawl.engine.machine import Machine  # noqa: PLC0415 - loaded while the forkserver loads
 
+        self._machine = None
         try:
-            return Machine(self._tree, self._settings, self._seeds, self._progress, self._how)
+            self._machine = Machine(self._tree, self._settings, self._seeds, self._progress, self._how)
         except TreeError as error:
             raise cause_of(self._tree, error) from error
+        return self._machine
 
     def next(self) -> Machine:
         """Give the machine that goes on when the memory of the fleet was lost under the last one."""
@@ -125,7 +128,9 @@ class _Machines:
         before = self._tree
         self._tree, self._settings, self._seeds = _prepare(self._root, [], [], self._progress)
         if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
-            Generations(self._tree.files).advance({"reason": "lost", "log": before.machine})
+            expected = self._machine.said if self._machine is not None else (0, 0)
+            reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
+            Generations(self._tree.files).advance(reason)
         self._how = replace(self._how, reseed=False)
         return self.first()
 

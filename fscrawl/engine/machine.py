@@ -25,6 +25,7 @@ from fscrawl.engine.watchdog import Watchdog
 from fscrawl.engine.worker_process import WorkerSetup
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
+from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
@@ -128,6 +129,11 @@ class Machine:
     def counts(self) -> Counts:
         """What this run has done so far."""
         return self._bookkeeper.counts
+
+    @property
+    def said(self) -> Place:
+        """Up to where others may have read what this machine has said."""
+        return self._membership.ledger.place
 
     @property
     def _settings(self) -> Settings:

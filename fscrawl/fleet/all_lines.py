@@ -29,7 +29,6 @@ from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 
 _BEGINNING = Place(0, 0)
-_END = Place(1 << 62, 0)
 _TRIES = 3  # of reading a shard's snapshot, which a machine may remove meanwhile because it made a newer one
 
 
@@ -128,10 +127,7 @@ class AllLines:
         generations = Generations(self._files)
         forgiven: dict[str, Place] = {}
         for number in range(1, generations.newest() + 1):
-            reason = generations.reason(number)
-            machine, place = cut_of(reason) or (str(reason.get("log")), _BEGINNING)
-            if reason.get("reason") == "lost":  # its machine has left it, and goes on under another id
-                place = _END
+            machine, place = cut_of(generations.reason(number)) or ("", _BEGINNING)
             forgiven[machine] = max(place, forgiven.get(machine, _BEGINNING))
         return forgiven
 

@@ -2,14 +2,20 @@
 
 import io
 import json
+import shutil
 from collections import Counter
 
 import pytest
 
+from fscrawl import store
+from fscrawl.commands import crawl
+from fscrawl.engine import machine
 from fscrawl.engine.machine import Result
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.rejoin import run_until_over
 from fscrawl.errors import MemoryGone, NotATreeError
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.log_writer import Place
 
 GONE = MemoryGone("/t/.fscrawl: it was made anew")
 
@@ -123,3 +129,31 @@ def test_other_errors():
     with pytest.raises(NotATreeError, match="mounted"):
         command.run()
     assert command.events[-1]["pages"] == 10
+
+
+class Said:
+    """A machine that was begun."""
+
+    said = Place(1, 234)
+
+    def __init__(self, tree, *others):
+        self.tree = tree
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_the_next_machine_says_of_the_last(tmp_path, monkeypatch, is_new):
+    """A generation forgives all that the last machine said; none is needed in a `.fscrawl` that was made anew."""
+    monkeypatch.setattr(machine, "Machine", Said)
+    monkeypatch.setattr(store, "wait_for_deletion", lambda root: None)
+    root = tmp_path / "root"
+    progress = Progress("quiet", verbose=False, stream=io.StringIO())
+    machines = crawl._Machines(root, progress, machine.Options(1, 1))
+    machines.prepare([], ["http://a.example/"])
+    first = machines.first()
+    if is_new:
+        shutil.rmtree(root / ".fscrawl")
+    again = machines.next()
+    assert again.tree.machine != first.tree.machine
+    reason = {"reason": "cut", "log": first.tree.machine, "expected": [1, 234]}
+    generations = Generations(again.tree.files)
+    assert [generations.reason(number) for number in range(1, generations.newest() + 1)] == ([] if is_new else [reason])
