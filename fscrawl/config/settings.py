@@ -182,7 +182,7 @@ class FleetSettings:
     """How machines share the work."""
 
     shards: int = _setting(
-        256, "how many parts the work is divided into; fixed when the tree is created", checks.at_least(1)
+        512, "how many parts the work is divided into; fixed when the tree is created", checks.at_least(1)
     )
     beat: float = _setting(10.0, "seconds between two heartbeats of a machine", checks.more_than_zero)
     dead_after: float = _setting(
@@ -223,10 +223,13 @@ class Settings:
 
 _SECTIONS = [section.name for section in fields(Settings)]
 _LIST = ", ".join(_SECTIONS)
+_FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout"))  # when the tree is created
 
 
-def parse(text: str, where: str = FILE) -> Settings:
+def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Settings:
     """Read the text of a `crawl.toml`; `where` names it in errors.
+
+    `record`: of the tree; what was fixed when it was created is the default there.
 
     >>> parse("[politeness]\\ndelay = 2").politeness.delay
     2.0
@@ -238,7 +241,7 @@ def parse(text: str, where: str = FILE) -> Settings:
         tables = tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
         raise SettingsError(f"{where}: not valid TOML: {error}") from error
-    settings = Settings()
+    settings = Settings() if record is None else _fixed_by(record)
     for section, table in tables.items():
         if not isinstance(table, dict):
             raise SettingsError(
@@ -288,13 +291,21 @@ def digest_of(text: str) -> str:
 
 def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None:
     """Raise SettingsError if a setting differs from what was fixed when the tree was created."""
-    for section, name in (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout")):
+    for section, name in _FIXED:
         fixed, value = getattr(record, name), getattr(getattr(chosen, section), name)
         if value != fixed:
             raise SettingsError(
                 f"{where}: {section}.{name} = {to_toml(value)}: cannot be changed; it was fixed as {to_toml(fixed)}"
                 f" when the tree was created ({TREE_RECORD}); write that value, or start a new tree elsewhere"
             )
+
+
+def _fixed_by(record: TreeRecord) -> Settings:
+    settings = Settings()
+    for section, name in _FIXED:
+        group = replace(getattr(settings, section), **{name: getattr(record, name)})
+        settings = replace(settings, **{section: group})
+    return settings
 
 
 def names() -> list[str]:

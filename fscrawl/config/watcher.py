@@ -24,7 +24,7 @@ _POLL_S = 0.25
 
 def settings_of(tree: Tree) -> Settings:
     """Read `crawl.toml` as it stands; SettingsError if it is wrong, or does not fit the tree."""
-    return _checked(tree, settings.parse(tree.controls.settings(), _where(tree)))
+    return _checked(tree, settings.parse(tree.controls.settings(), _where(tree), tree.record))
 
 
 def _where(tree: Tree) -> str:
@@ -45,7 +45,7 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
     text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
-        found = settings.parse(text, where)
+        found = settings.parse(text, where, tree.record)
         if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
             return _checked(tree, found)  # half a file may only lack what was fixed
         if not warned:
@@ -86,7 +86,7 @@ class EditWatcher:
         self._warn = warn
         self._check = check
         text = tree.controls.settings()
-        self._text = self._used = text if _means(text, current) else ""  # otherwise it has been edited meanwhile
+        self._text = self._used = text if _means(tree, text, current) else ""  # otherwise it has been edited meanwhile
         self._candidate = self._text
         self._candidate_since = 0.0
         self._seed_text = tree.controls.seeds()
@@ -118,7 +118,7 @@ class EditWatcher:
             return False
         self._text = text
         try:
-            edited = _checked(self._tree, settings.parse(text, _where(self._tree)))
+            edited = _checked(self._tree, settings.parse(text, _where(self._tree), self._tree.record))
             self._check(edited)
         except SettingsError as error:
             self._warn(f"{error}; the last good settings stay in force")
@@ -163,8 +163,8 @@ class EditWatcher:
         return new
 
 
-def _means(text: str, current: Settings) -> bool:
+def _means(tree: Tree, text: str, current: Settings) -> bool:
     try:
-        return settings.parse(text, settings.FILE) == current
+        return settings.parse(text, settings.FILE, tree.record) == current
     except SettingsError:
         return False

@@ -41,7 +41,7 @@ Answer = Outcome | KilledWorker | TreeUnusable
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
     """Start pools over a new tree; what is left of them is killed in the end."""
-    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host", "ab" * 16)
+    record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
     store.create(root, record, render(Settings()), "")
     started: list[Pool] = []
 

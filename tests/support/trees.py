@@ -45,7 +45,7 @@ class Grown:
 
     def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0, record_format: int = FORMAT) -> None:
         self.root = root
-        record = TreeRecord(record_format, crawl, "t", 256, fanout, "host", "0" * 32 if record_format > 1 else None)
+        record = TreeRecord(record_format, crawl, "t", 512, fanout, "host", "0" * 32 if record_format > 1 else None)
         store.create(root, record, f"[store]\nfanout = {fanout}\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}

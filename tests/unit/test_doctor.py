@@ -17,7 +17,7 @@ from fscrawl.storage.records import TreeRecord
 from tests.support.beats import facts_of
 from tests.support.checks import levels, says
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'
 ELSEWHERE = {"host": "other", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
 

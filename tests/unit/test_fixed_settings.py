@@ -1,15 +1,17 @@
 """Settings that were fixed with the tree, edited while no machine runs: each command says so and changes nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from fscrawl import cli
 from fscrawl.config.settings import END, Settings, apply, render
-from fscrawl.config.watcher import read_settings
+from fscrawl.config.watcher import read_settings, settings_of
 from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 EDITS = ["crawl.partition=url", "fleet.shards=7", "store.fanout=1"]
 URL = "http://a.example/"
 
@@ -31,6 +33,20 @@ def test_a_machine_does_not_start(tree, assignment):
     with pytest.raises(SettingsError, match=r"cannot be changed; it was fixed as .*tree[.]json") as caught:
         read_settings(tree, print)
     assert str(caught.value).startswith(f"{tree.root}/crawl.toml: ")
+
+
+def test_what_the_file_does_not_say(tree):
+    """Where the file does not have such a setting the tree's value counts, also if the default was another one then."""
+    create(
+        tree.root.parent / "old",
+        replace(RECORD, shards=256, partition="url"),
+        f"[politeness]\ndelay = 2\n\n{END}\n",
+        "",
+    )
+    old = Tree(tree.root.parent / "old", "m-1-aa")
+    for read in (read_settings, lambda tree, warn: settings_of(tree)):
+        found = read(old, print)
+        assert (found.fleet.shards, found.crawl.partition, found.politeness.delay) == (256, "url", 2)
 
 
 @pytest.mark.parametrize("words", [["retry"], ["audit"], ["audit", "--repair"], ["show", URL]])

@@ -17,7 +17,7 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.segments import SegmentEnd
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 
 
 @pytest.fixture

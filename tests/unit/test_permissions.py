@@ -16,7 +16,7 @@ from fscrawl.storage.permissions import Access, access_of, fitting_umask
 from fscrawl.storage.records import PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 PAGE = PageRecord("http://a.example/", "0" * 24, 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x")
 MODES = [0o700, 0o750, 0o755, 0o775, 0o770, 0o777, 0o2775, 0o2770]
 

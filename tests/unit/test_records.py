@@ -22,7 +22,7 @@ PAGE = PageRecord(
     elapsed=0.25,
     links=("http://a.example/b", "http://a.example/c"),
 )
-TREE = TreeRecord(format=1, crawl="c", created_at="t", shards=256, fanout=0, partition="host")
+TREE = TreeRecord(format=1, crawl="c", created_at="t", shards=512, fanout=0, partition="host")
 
 
 def page_file(**changes):

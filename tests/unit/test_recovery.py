@@ -12,7 +12,7 @@ from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 KEYS = [f"{n:024x}" for n in range(3)]
 
 

@@ -132,7 +132,7 @@ def test_limits(make):
     frontier.finish(frontier.take(0), 0, stored=True)
     frontier.forget_what_is_over(1)
     assert names(frontier) == []
-    assert fill(frontier, "http://b.a.example/", A + "1") == [False, True]
+    assert fill(frontier, "http://b.a.example/", A + "1") == [None, True]
     assert frontier.take(1) is None
     assert frontier.cut == {"max_hosts_per_domain": 1, "max_pages_per_host": 1}
     assert stored.asked == ["a.example"]
@@ -153,7 +153,7 @@ def test_a_shard_that_goes(make):
     assert frontier.scheduler.stats(BIG)["failing"] == {}
     frontier.hold(frontier.location(A).shard, BIG)
     assert fill(frontier, "http://b.a.example/") == [True]
-    assert fill(frontier, A) == [False]
+    assert fill(frontier, A) == [None]
 
 
 def test_probes_during_an_outage(make):
@@ -185,7 +185,7 @@ def test_urls_in_many_shards(make):
 def test_memory(make):
     """However many hosts a crawl has met, only those with something to do take much memory."""
     frontier = make("politeness.delay=0", shards=1)
-    links = [f"http://{number:05}.example/" for number in range(2000)]
+    links = [f"http://{number:05}.example/" for number in range(1200)]
     for url in links:  # the caches of names have a limit of their own
         frontier.location(url)
         urls.site(urls.hostname(url))
@@ -199,8 +199,8 @@ def test_memory(make):
             assert names(frontier) == []
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert len(frontier.scheduler) == 2000
-    assert taken / 2000 < 400, (
+    assert len(frontier.scheduler) == 1200
+    assert taken / 1200 < 400, (
         "some 60 are for the host, 12 for its site; the rest is for its URL, and for few hosts in each shard"
     )
 

@@ -10,7 +10,7 @@ from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 INT_RIGHT = "must be a whole number"
 FLOAT_RIGHT = "must be a number below 1e9"
 

@@ -15,8 +15,8 @@ from fscrawl.store import Tree, create, state_of
 from tests.support.stored_files import KEY, names
 
 HOST = "a.example"
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
-FANNED = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=1, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+FANNED = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=1, partition="host")
 PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "", 0.1, ())
 ERROR = ErrorRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", "timeout", "no answer", 1)
 

@@ -17,7 +17,7 @@ from fscrawl.store import Controls, Tree, create
 from tests.support import effort
 from tests.support.effort import tries
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=256, fanout=0, partition="host")
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 

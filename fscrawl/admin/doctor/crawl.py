@@ -42,7 +42,7 @@ def read_settings(
     `record`: that of the tree, which they must fit; None if there is no tree.
     """
     try:
-        chosen = settings.parse(text, where)
+        chosen = settings.parse(text, where, record)
         if record is not None:
             settings.check_fixed(record, chosen, where)
     except SettingsError as error:

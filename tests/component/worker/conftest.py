@@ -17,7 +17,7 @@ from tests.support.workers import HOST, SETTINGS, TERM, Work
 
 @pytest.fixture
 def tree(root: Path) -> store.Tree:
-    record = TreeRecord(FORMAT, "test", timestamp(0), 256, 0, "host", "ab" * 16)
+    record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
     store.create(root, record, render(Settings()), "")
     return store.Tree(root, "machine-1-abcdef")
 

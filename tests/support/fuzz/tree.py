@@ -1,4 +1,4 @@
-"""Targets that read what stands on the tree: records, settings, feeds, seeds, heartbeats."""
+"""Targets that read what stands on the tree: records, settings, seeds, and the fleet's files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,31 @@ from collections import Counter
 from fscrawl import urls
 from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
-from fscrawl.fleet.beat import Beat, line_of, parse_line, parse_lines
+from fscrawl.fleet import beat as beats
+from fscrawl.fleet.beat import Beat, line_of, parse_line
+from fscrawl.fleet.blocks import encode_block
+from fscrawl.fleet.ending import Told as ToldByBeat
+from fscrawl.fleet.ending import all_agree
 from fscrawl.fleet.format1 import parse_feed_line
+from fscrawl.fleet.generations import Generations, cut_of, refresh_of
 from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
+from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.snapshot_file import open_snapshot
+from fscrawl.fleet.snapshot_merge import write
+from fscrawl.fleet.terms import Term, Terms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.parse import fields
 from fscrawl.storage import records
+from fscrawl.storage.layout import again_path, snapshot_path, term_path
 from tests.support.fuzz.names import REFERENCES
 from tests.support.fuzz.target import Target, string, words
+from tests.support.log_files import LogsInMemory
+from tests.support.snapshot_files import FilesInMemory, content
 
 
 def _records(data: bytes) -> None:
@@ -115,14 +129,54 @@ def _heartbeats(data: bytes) -> None:
     peer = Peer("b", 0.0)
     peer.take(data)
     assert isinstance(peer.last(), Beat)
-    for line in parse_lines(data):
+    for line in beats.parse_lines(data):
         assert parse_line(line_of(line)) is not None
-    fleet = Fleet(_Shared(data, 4096), "me", 60.0, gone=lambda hello: hello.pid == 1)
+    fleet = Fleet(_Shared(data, 4096), "me", 60.0, 16, gone=lambda hello: hello.pid == 1)
     fleet.observe(1.0)
     fleet.observe(2.0)
-    state = Beat(idle=True, sent=0, consumed=7, shards=0)
-    fleet.is_over(state, [state, state], {}, [1], 3.0)
-    fleet.was_left_clean(1)
+    fleet.unwanted(3.0)
+    fleet.claimable(range(16), 3.0)
+    last = fleet.peers["b"].last()
+    assert last.log is None or Place(*last.log) >= (0, 0)
+    all_agree(Beat(idle=True), [ToldByBeat(peer.beats, Place(0, 0), "") for peer in fleet.peers.values()])
+
+
+def _logs(data: bytes) -> None:
+    """Read a log as one that machines follow, and as one of which a taker reads some shards."""
+    logs = LogsInMemory()
+    logs.store.make(("b", 0)).extend(data)
+    for shards in (range(1000), {7}):
+        reader = LogReader(logs, "me")
+        for line in (*reader.read("b", shards), *reader.read_shards("b", shards, Place(0, 0), Place(0, len(data)))):
+            assert line.shard in shards
+            assert parse_lines(line.shard, format_line(line)) == [line]
+        assert reader.places.get("b", Place(0, 0)) <= (0, len(data))
+        reader.accept("b")
+        assert list(reader.read("b", shards)) == []
+
+
+def _small_files(data: bytes) -> None:
+    """Read generations and terms."""
+    files = FilesInMemory()
+    files.there = {again_path(1): data, term_path("ab" * 8): data}
+    reason = Generations(files).reason(1)
+    refresh_of(reason)
+    cut_of(reason)
+    Terms(files, _TERM).covers("ab" * 8)
+
+
+def _snapshots(data: bytes) -> None:
+    """Read a snapshot that somebody may have damaged."""
+    files = FilesInMemory()
+    files.there[snapshot_path(7, 1, 1)] = data
+    try:
+        snapshot = open_snapshot(files, 7, 1, 1)
+        snapshot.check()
+        content(snapshot)
+    except RecordError:
+        assert data != _SNAPSHOT
+    else:
+        assert data.rstrip() == _SNAPSHOT.rstrip()
 
 
 _JSON = words(r"""
@@ -210,7 +264,7 @@ true
 //*
 [1]
 """)
-_TREE = b'{"format":1,"crawl":"c","created_at":"x","shards":256,"fanout":0,"partition":"host"}\n'
+_TREE = b'{"format":1,"crawl":"c","created_at":"x","shards":512,"fanout":0,"partition":"host"}\n'
 _PAGE = records.PageRecord(
     "http://a.example/", "ab" * 12, 0, "", "2026-11-21T00:00:00.000Z", "m", 200, {"a": "b"}, 3, "x", 0.5, ("http://b.example/",)
 ).to_json()  # fmt: skip
@@ -235,6 +289,42 @@ _LINES = words(r"""
 \xff
 \xd9\xa1
 """)
+_BLOCKS = words(r"""
+L b 0 0\n
+L b 1 %d\n
+B 4 0 7:4\n
+B 4 8 7:4 | 2:8\n
+B %d 0 7:%d\n
+\x20
+|
+s 1\n
+s 0\n
+u 1 - http://a.example/%d\n
+u 1 abababababababababababab http://a.example/ sitemap\n
+u 70000 - http://a.example/ again=x\n
+t abababababababababababab 1 cdcdcdcdcdcdcdcd\n
+t abababababababababababab 1 cdcdcdcdcdcdcdcd ex\n
+\0
+\xff
+""")
+_LOG = b"L b 0 0\n" + encode_block({7: [b"u 1 - http://a.example/\n"]}, {2: [b"s 1\n", b"s 2\n"]})
+_TERM = Term.of(settings.Settings().crawl, (), records.TreeRecord(2, "c", "x", 512, 0, "host", "0" * 32), 1)
+_REFRESH = b'{"reason": "refresh", "before": "2026-11-21T00:00:00Z", "by": "m", "nonce": "1"}\n'
+_CUT = b'{"reason": "cut", "log": "m", "expected": [0, 93], "by": "m", "nonce": "1"}\n'
+
+
+def _snapshot() -> bytes:
+    files = FilesInMemory()
+    lines = [
+        Found(7, 1, "", "http://a.example/"),
+        Told(7, "ab" * 12, 1, _TERM.digest),
+        Told(7, "cd" * 12, 1, _TERM.digest, "x"),
+    ]
+    write(files, None, lines, shard=7, epoch=1, number=1, terms=Terms(files, _TERM), at={"b": Place(0, 93)})
+    return files.there[snapshot_path(7, 1, 1)]
+
+
+_SNAPSHOT = _snapshot()
 _BEATS = b'{"hello":"b","boot":"x","pid":2}\n{"beat":0,"pages":1,"sent":0,"idle":true}\n{"bye":true,"clean":true}\n'
 
 TARGETS = (
@@ -251,4 +341,7 @@ TARGETS = (
         (_BEATS, json.dumps({"hello": "b"}).encode() + b"\n" + _BEATS),
         bytes_per_s=100_000,
     ),
+    Target("logs", _logs, _BLOCKS, (_LOG,)),
+    Target("generations and terms", _small_files, _JSON, (_REFRESH, _CUT, _TERM.to_json())),
+    Target("snapshots", _snapshots, (*_JSON, *_BLOCKS), (_SNAPSHOT,)),
 )

@@ -21,7 +21,7 @@ def test_a_stored_page_is_shown_with_its_files(tree):
         "htmls": tree.file("htmls", SEED).stat().st_size,
         "links": tree.file("links", SEED).stat().st_size,
     }
-    assert found.shard == urls.shard("a.example", 256)
+    assert found.shard == urls.shard("a.example", 512)
     assert (found.reasons, found.inlinks) == ([], None)
 
 

@@ -15,7 +15,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.atomic import publish, temporary_owner
-from fscrawl.storage.layout import HTMLS, LINKS, ROBOTS, ROOMS
+from fscrawl.storage.layout import HTMLS, LINKS, ROBOTS, ROOMS, log_path, term_path
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
@@ -69,7 +69,8 @@ def write_everything(root, machine, url):
         tree._put(room, host, urls.key(url), b"")
     signs.pause(tree, [url])
     machinery.heartbeat_log().close()
-    machinery.feed_log(123).close()
+    tree.files.segment_end(log_path(machine, 123)).close()
+    tree.files.publish(term_path("ab" * 8), b"")
     machinery.claim_lease(7, os.getpid(), machine)
     directory = ProbeDirectory(tree.files, machine)
     directory.make()
