@@ -153,6 +153,7 @@ class Ledger:
         """Say that a URL has failed for good, and has an error record."""
         shard = self._frontier.location(task.url).shard
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
+        self._frontier.mark_told(shard, urls.fingerprint(task.key), task.depth, failed=True)
 
     def say(self, line: Line) -> None:
         self._add(line, own=self._frontier.holds(line.shard))
@@ -236,8 +237,10 @@ class Ledger:
                 if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
                     self._frontier.add(line.url, line.depth, line.referrer, location, line.flags)
             case Told():
+                # A failure counts whatever the term: no links stand before it.
                 if line.failed_at or self.covers(line.term):
-                    self._frontier.mark_told(line.shard, urls.fingerprint(line.key), line.depth)
+                    failed = bool(line.failed_at)
+                    self._frontier.mark_told(line.shard, urls.fingerprint(line.key), line.depth, failed=failed)
                 else:
                     self.uncovered.add(line.shard)
             case Surveyed():

@@ -56,26 +56,28 @@ class Survey:
         for host in hosts:
             self._tidy_up(host)
             yield
-            for page in records_of(self._tree, host, self._wants(host, shards), self._warn):
+            is_told = self._frontier.is_told_as_page
+            for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
                 if page is not None:
                     self._tell(page)
                 yield
-            for error in errors_of(self._tree, host, self._wants(host, shards), self._warn):
+            is_settled = self._frontier.is_settled
+            for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
                 if error is not None:
                     self._tell_failure(error)
                 yield
             self.hosts_left -= 1
             yield
 
-    def _wants(self, host: str, shards: set[int]) -> Callable[[str], bool]:
-        """Give the question whether the record of a key is to be read."""
+    def _wants(self, host: str, shards: set[int], is_done: Callable[[int, int], bool]) -> Callable[[str], bool]:
+        """Give the question whether the record of a key is to be read. `is_done(shard, fingerprint)`: it is not."""
         by_url = self._tree.record.partition == "url"
         count = self._tree.record.shards
         of_host = None if by_url else urls.shard(host, count)
 
         def wanted(key: str) -> bool:
             shard = urls.shard(key, count) if of_host is None else of_host
-            return shard in shards and not self._frontier.is_settled(shard, urls.fingerprint(key))
+            return shard in shards and not is_done(shard, urls.fingerprint(key))
 
         return wanted
 
@@ -112,7 +114,7 @@ class Survey:
 
     def _settle(self, told: Told) -> None:
         self._ledger.say(told)
-        self._frontier.mark_told(told.shard, urls.fingerprint(told.key), told.depth)
+        self._frontier.mark_told(told.shard, urls.fingerprint(told.key), told.depth, failed=bool(told.failed_at))
 
     def _is_old(self, page: PageRecord) -> bool:
         before = self._refresh_before()

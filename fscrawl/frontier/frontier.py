@@ -67,11 +67,14 @@ class ShardHolder(Protocol):
         fingerprints: Sequence[int],
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
+        *,
+        failed: bool = False,
     ) -> None: ...
     def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
     def learn(self, location: Location, depth: int) -> tuple[bool, int]: ...
-    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None: ...
+    def mark_told(self, shard: int, fingerprint: int, depth: int, *, failed: bool = False) -> None: ...
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
+    def is_told_as_page(self, shard: int, fingerprint: int) -> bool: ...
     def drop_settled(self) -> None: ...
     def let_go(self, shard: int) -> None: ...
     def in_flight_of(self, shard: int) -> int: ...
@@ -142,11 +145,7 @@ class Frontier:
         table = shard.table
         fingerprint = int.from_bytes(digest[:8])
         wanted_again = flags is not NO_FLAGS and flags.wanted_again
-        if table.deep:
-            news, wanted = _learn_deep(table, fingerprint, depth, wanted_again=wanted_again)
-        else:
-            news = table.known(fingerprint, depth) or wanted_again
-            wanted = wanted_again or (news and not table.settled(fingerprint))
+        news, wanted = table.learn(fingerprint, depth, wanted_again=wanted_again)
         if not wanted:
             return news
         if flags.retry_of:
@@ -210,9 +209,13 @@ class Frontier:
         fingerprints: Sequence[int],
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
+        *,
+        failed: bool = False,
     ) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
+        if failed:
+            self._held[shard].note_failed(fingerprints)
 
     def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
         """Take in the least depths of URLs that are stored, and must be told again; without depths there is no need."""
@@ -232,16 +235,26 @@ class Frontier:
         known = table.state(fingerprint).known if table.deep else None
         return news, depth if known is None else known
 
-    def mark_told(self, shard: int, fingerprint: int, depth: int) -> None:
-        """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored."""
+    def mark_told(self, shard: int, fingerprint: int, depth: int, *, failed: bool = False) -> None:
+        """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored.
+
+        `failed`: what was told is that it has failed.
+        """
         held = self._held.get(shard)
         if held is not None:
             held.table.told(fingerprint, depth)
+            if failed:
+                held.note_failed((fingerprint,))
 
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool:
         """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that one, too."""
         table = self._held[shard].table
         return table.settled(fingerprint) if depth is None else table.settled(fingerprint, depth)
+
+    def is_told_as_page(self, shard: int, fingerprint: int) -> bool:
+        """Tell whether the links of a URL are surely told: it is settled, and nobody says that it has failed."""
+        held = self._held[shard]
+        return held.table.settled(fingerprint) and not held.has_failed(fingerprint)
 
     def drop_settled(self) -> None:
         """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
@@ -379,17 +392,3 @@ class Frontier:
     def known(self) -> int:
         """Tell of how many URLs something is known."""
         return self._shards.known
-
-
-def _learn_deep(table: UrlTable, fingerprint: int, depth: int, *, wanted_again: bool) -> tuple[bool, bool]:
-    """Take in a way to a URL. Returns whether that is news, and whether the URL is to be made pending.
-
-    What is known need not have been pending: of some URLs only fingerprint and depth are known, from a snapshot.
-    """
-    before = table.state(fingerprint)
-    news = table.known(fingerprint, depth) or wanted_again
-    is_waiting = before.pushed and not before.is_settled
-    wanted = wanted_again or not (is_waiting or table.settled(fingerprint))
-    if wanted:
-        table.mark_pushed(fingerprint)
-    return news, wanted

@@ -15,6 +15,7 @@ a worker must look into the tree first. Nothing here knows of queues or times of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -38,12 +39,23 @@ class Shard:
     check_until   listings that were made before are not ripe
     """
 
-    __slots__ = ("check_until", "table", "taken_at")
+    __slots__ = ("_failed", "check_until", "table", "taken_at")
 
     def __init__(self, taken_at: float | None, check_s: float, *, deep: bool) -> None:
         self.table = UrlTable(deep=deep)
         self.taken_at = taken_at
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
+        self._failed: UrlTable | None = None  # few URLs fail: they need no bit in the table of all
+
+    def note_failed(self, fingerprints: Iterable[int]) -> None:
+        """Remember that some URLs were said to have failed. They may be stored nevertheless."""
+        if self._failed is None:
+            self._failed = UrlTable()
+        for fingerprint in fingerprints:
+            self._failed.mark_there(fingerprint)
+
+    def has_failed(self, fingerprint: int) -> bool:
+        return self._failed is not None and self._failed.state(fingerprint).there
 
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs

@@ -89,6 +89,23 @@ class UrlTable:
         """Take in that a URL is known at `depth`; tell whether that is news: it was not, or in a deep table deeper."""
         return self._mark(fingerprint, _KNOWN, depth, _DEEPEST)
 
+    def learn(self, fingerprint: int, depth: int, *, wanted_again: bool) -> tuple[bool, bool]:
+        """Take in a way to a URL. Returns whether that is news, and whether the URL is to be made pending.
+
+        `wanted_again`: it is both in any case. What was told before it was known is news, and nothing is left to do.
+        """
+        if not self.deep:
+            news = self.known(fingerprint, depth)
+            return news or wanted_again, wanted_again or (news and not self.settled(fingerprint))
+        # What is known need not have been pending: of some URLs only the depth is known, from a snapshot.
+        before = self.state(fingerprint)
+        news = self.known(fingerprint, depth)
+        is_waiting = before.pushed and not before.is_settled
+        wanted = wanted_again or not (is_waiting or self.settled(fingerprint))
+        if wanted:
+            self.mark_pushed(fingerprint)
+        return news or wanted_again, wanted
+
     def told(self, fingerprint: int, depth: int) -> None:
         """Take in that a URL was told at `depth`."""
         self._mark(fingerprint, _TOLD, _DEEPEST, depth)

@@ -121,3 +121,15 @@ def test_load_in_disorder(fingerprints):
     with pytest.raises(ValueError, match="ascend"):
         table.load(array("Q", fingerprints))
     assert len(table) == 0
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_learn(deep):
+    """What is told before it is known is news, but nothing is left to do; what is wanted again is both."""
+    table = UrlTable(deep=deep)
+    table.told(1, 2)
+    assert table.learn(1, 2, wanted_again=False) == (True, False)
+    assert table.learn(1, 2, wanted_again=False) == (False, False)
+    assert table.learn(1, 2, wanted_again=True) == (True, True)
+    assert table.learn(2, 2, wanted_again=False) == (True, True)
+    assert table.learn(2, 2, wanted_again=False) == (False, False)
