@@ -130,6 +130,7 @@ class HostScheduler:
             host.in_heap = False
             if self.paused and self._is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
+                self._drop_settled(host)  # nobody waits for a host of which nothing is left to do
             task = self._next_of(host, now) if _turn_at(host) <= now else None
             if task is not None:
                 host.in_flight += 1

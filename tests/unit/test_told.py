@@ -39,6 +39,17 @@ def test_told_robots(make_frontier):
     assert (type(robots), is_settled(frontier, A)) == (RobotsTask, False)
 
 
+def test_paused_host_with_nothing_left(make_frontier):
+    """A crawl does not wait for a host that somebody has paused, if all that is pending for it was told meanwhile."""
+    frontier = make_frontier()
+    fill(frontier, A, A + "1")
+    frontier.scheduler.paused = frozenset({"a.example"})
+    tell(frontier, A)
+    assert (frontier.take(0), frontier.idle) == (None, False)
+    tell(frontier, A + "1")
+    assert (frontier.take(5), frontier.idle) == (None, True)
+
+
 @pytest.mark.parametrize("settings", [(), ("crawl.max_depth=3",)])
 def test_told_before_it_is_known(make_frontier, settings):
     """A URL whose mark is read before the line that found it is news for the logs, and does not become pending."""
