@@ -54,9 +54,7 @@ def forgiven() -> list[Any]:
 
 @pytest.fixture
 def rulebook(files: Files, forgiven: list[Any]) -> Rulebook:
-    watch = SimpleNamespace(
-        settings=Settings(), seeds=frozenset(), settings_edited=lambda now: False, new_seeds=list
-    )
+    watch = SimpleNamespace(settings=Settings(), seeds=frozenset(), settings_edited=lambda now: False, new_seeds=list)
     generations = Generations(files)
     return Rulebook(cast("EditWatcher", watch), RECORD, generations, lambda *cut: forgiven.append(cut), caches_s=60.0)
 
