@@ -102,7 +102,7 @@ def takeover(world: World) -> None:
     member = world.rng.choice(up)
     member.is_paused = True
     member.note("stands still for long")
-    for _ in range(24):
+    for _ in range(world.rng.randint(13, 24)):
         world.now += 5.0
         world.round()  # type: ignore[attr-defined]
     resume(world)

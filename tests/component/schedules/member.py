@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fscrawl.config.seeds import read_seeds
-from fscrawl.config.settings import parse
+from fscrawl.config.seeds import wait_for_seeds
+from fscrawl.config.watcher import read_settings
 from fscrawl.engine.machine import Machine, Options
 from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations
@@ -210,8 +210,8 @@ class Member:
             self.name = world.new_name()
             self.view.name = self.name
             tree = Tree(Path(ROOT), self.name)
-        settings = parse(tree.controls.settings())
-        seeds = frozenset(read_seeds(tree.controls.seeds(), "seeds.txt", self.note))
+        settings = read_settings(tree, self.note)
+        seeds = frozenset(wait_for_seeds(tree, self.note))
         self.engine = Machine(tree, settings, seeds, Progress(self), self._options, self.rng)  # type: ignore[arg-type]
         world.engines.append(self.engine)
         self.pool = self.engine._pool = Pool(self, self.engine._config())  # type: ignore[assignment]

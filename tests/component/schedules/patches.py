@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from fscrawl.admin import retry
-from fscrawl.config import watcher
+from fscrawl.config import seeds, watcher
 from fscrawl.engine import machine as engine
 from fscrawl.engine import outcomes, watchdog
 from fscrawl.fleet import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _OF_FILES = (append_log, atomic, controls, files, permissions, segments)
 _OF_CLOCKS = (
-    *(watcher, engine, outcomes, watchdog, heartbeat, recovery, context, exchange, pages, probes, records, refreshes),
+    *(seeds, watcher, engine, outcomes, watchdog, heartbeat, recovery, context, exchange, pages, probes, records, refreshes),
     *(robots, files, retrying),
 )
 _EPOCH = 1.7e9

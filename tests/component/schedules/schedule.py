@@ -60,7 +60,7 @@ class Schedule:
             world.note(f"{page} → {world.web.links[page]} {world.web.failures[page] or ''}")
         for _ in range(world.rng.randint(1, 3)):
             world.join()
-        for _ in range(world.rng.choice([40, 100, 200])):
+        for _ in range(world.rng.choice([40, 100, 250])):
             self._step()
             if kinds and world.rng.random() < rate:
                 world.rng.choice(kinds)(world)
@@ -74,21 +74,22 @@ class Schedule:
         """Let a bit of time pass, and one machine do something."""
         world = self.world
         world.share.step += 1
-        world.now += world.rng.choice([0.0, 0.3, 1.0, 2.0, 5.0])
+        world.now += world.rng.choice([0.0, 0.1, 0.3, 1.0, 3.0])
         up = world.up()
         if not up:
             return
         for member in up:
             if world.rng.random() < 0.8:
                 member.beat()
-        member = world.rng.choice(up)
-        what = world.rng.random()
-        if what < 0.55:
-            member.turn()
-        elif what < 0.95:
-            member.work()
-        else:
-            self._do_jobs()
+        for _ in range(world.rng.choice([1, 1, 3])):
+            member = world.rng.choice(up)
+            what = world.rng.random()
+            if what < 0.55:
+                member.turn()
+            elif what < 0.9:
+                member.work()
+            else:
+                self._do_jobs()
 
     def _round(self) -> None:
         """Let each machine do a bit."""

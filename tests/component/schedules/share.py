@@ -3,7 +3,7 @@
 Vocabulary:
   node      a file's content. A name leads to it; after a removal, open files do
   version   a node under a name, from one time to another
-  view      what one machine sees. For each directory either listings may be old, or look-ups by name; never both
+  view      what one machine sees. Either its listings may be old, or its look-ups by name; never both
   as of     the time of which an answer is: it does not go back for one machine and one question
 
 Which answers are old is decided by a hash of seed, step, machine and question. So it does not depend on the order of
@@ -24,6 +24,7 @@ from zlib import crc32
 C = 60.0  # so old may an answer be
 BEATS_C = 15.0  # the same for heartbeats: what is claimed rests on them (see `ownership`)
 ROOT = "/share"
+_ROOM = f"{ROOT}/.fscrawl"
 
 
 class Crash(BaseException):
@@ -124,15 +125,18 @@ class Share:
         view = self.view
         if not view.stale:
             return now
-        first = now - (self.chance("first", kind, key, view.name) % 100 / 100 * most_s if kind == "data" else 0.0)
+        first = now
+        if kind != "name" and key != _ROOM:  # another process of that computer may have looked before
+            first -= max(self.chance("first", kind, key, view.name) % 200 - 100, 0) / 100 * most_s
         known = max(view.asked.get((kind, key), first), now - most_s)
         known = now if self.chance(kind, key, view.name) % 2 else known
         view.asked[kind, key] = known
         return known
 
-    def _mode(self, directory: str) -> str:
-        """Tell which answers about a directory may be old for this machine: "list", "name" or none."""
-        return ("list", "name", "")[crc32(f"{self.seed} {self.view.name} {directory}".encode()) % 3]
+    @property
+    def _mode(self) -> str:
+        """Tell which answers may be old for this machine: "list" (as on sshfs), "name" (as on NFS) or none."""
+        return ("list", "name", "")[crc32(f"{self.seed} {self.view.name}".encode()) % 3]
 
     def _seen(self, path: str) -> None:
         """The view has changed something itself, and knows it."""
@@ -152,7 +156,7 @@ class Share:
 
     def _look_up(self, path: str) -> Node:
         directory, _, name = path.rpartition("/")
-        at = self._as_of("name", path) if self._mode(directory) == "name" else self.now()
+        at = self._as_of("name", path) if self._mode == "name" else self.now()
         for version in reversed(self._names.get(directory, {}).get(name, ())):
             if version.since <= at < version.until:
                 return version.node
@@ -236,7 +240,7 @@ class Share:
     def _list(self, path: str) -> list[Entry]:
         if path not in self._is_there:
             raise self._missing(path)
-        at = self._as_of("list", path) if self._mode(path) == "list" else self.now()
+        at = self._as_of("list", path) if self._mode == "list" else self.now()
         return [
             Entry(name, each.node.data is None)
             for name, versions in self._names[path].items()

@@ -64,11 +64,11 @@ class Web:
 
     def __init__(self, rng: random.Random) -> None:
         hosts = [f"h{n}.example" for n in rng.sample(range(40), rng.randint(2, 4))]
-        paths = [f"{'x' if rng.random() < 0.2 else 'p'}{n}" for n in range(rng.randint(4, 12))]
+        paths = [f"{'x' if rng.random() < 0.15 else 'p'}{n}" for n in range(rng.randint(4, 14))]
         self.urls = [f"http://{rng.choice(hosts)}/{path}" for path in paths]
-        self.links = {url: rng.sample(self.urls, rng.choice([0, 1, 1, 2, 3])) for url in self.urls}
+        self.links = {url: rng.sample(self.urls, rng.choice([0, 1, 2, 2, 3])) for url in self.urls}
         for before, url in zip(self.urls, self.urls[1:], strict=False):
-            if rng.random() < 0.6:  # long ways
+            if rng.random() < 0.8:  # long ways
                 self.links[before].append(url)
         self.nofollow = {(page, url) for page in self.urls for url in self.links[page] if rng.random() < 0.1}
         self.failures = Counter({url: rng.randint(1, 2) for url in self.urls if rng.random() < 0.08})
@@ -79,22 +79,23 @@ class Web:
 
         return "".join(["<html><title>t</title>", *map(link, self.links[url])]).encode()
 
-    def reached(self, config: Config, seeds: list[str], failed: set[str]) -> set[str]:
-        """Give what must be stored: all that can be reached from the seeds over pages that could be had."""
-        depths = dict.fromkeys(seeds, 0)
-        todo = deque(seeds)
+    def reached(self, config: Config, depths: dict[str, int], failed: set[str]) -> set[str]:
+        """Give what must be stored: all that can be reached from the given pages over those that could be had."""
+        depths = {url: depths[url] for url in sorted(depths, key=depths.__getitem__)}
+        todo = deque(depths)
         while todo:
             page = todo.popleft()
             if page in failed or (config.max_depth is not None and depths[page] >= config.max_depth):
                 continue
             for url in self.links[page]:
-                inside = (config.wide or "x" not in url.rpartition("/")[2]) and (
-                    config.nofollow or (page, url) not in self.nofollow
-                )
-                if inside and url not in depths:
+                inside = self.is_inside(config, url) and (config.nofollow or (page, url) not in self.nofollow)
+                if inside and depths[page] + 1 < depths.get(url, 99):
                     depths[url] = depths[page] + 1
                     todo.append(url)
         return set(depths)
+
+    def is_inside(self, config: Config, url: str) -> bool:
+        return config.wide or "/x" not in url
 
 
 class Job:
@@ -143,7 +144,7 @@ class World:
             rng.choice([0.001, 0.003, 0.05]),
         )
         self.web = Web(rng)
-        self.config = Config(rng.random() < 0.5, rng.choice([None, None, 1, 2, 3]), rng.random() < 0.3)
+        self.config = Config(rng.random() < 0.5, rng.choice([None, None, None, 1, 2, 3, 4]), rng.random() < 0.3)
         self.seeds = [url for url in self.web.urls if "/x" not in url][:2] or self.web.urls[:1]
         self.edited_at = -1e9
         self.members: list[Member] = []
@@ -334,7 +335,11 @@ class World:
             tree = self.tree()
             failed = {url for url in self.web.urls if tree.failed_at(urls.host(url), urls.key(url)) is not None}
             there = {url for url in self.web.urls if tree.is_done(urls.host(url), urls.key(url))}
-            reached = self.web.reached(self.config, self.seeds, failed - there)
+            depths = {url: tree.page(urls.host(url), urls.key(url)).depth for url in there}
+            limit = self.config.max_depth
+            roots = {url: depth for url, depth in depths.items() if self.web.is_inside(self.config, url)}
+            roots = {url: depth for url, depth in roots.items() if limit is None or depth <= limit}
+            reached = self.web.reached(self.config, roots | dict.fromkeys(self.seeds, 0), failed - there)
             not_retried = {
                 url
                 for url, failed_at in self.must_retry.items()
