@@ -89,8 +89,11 @@ class LogReader:
             for lines in walk.blocks():
                 yield from lines
         known = self._past.get(machine)
-        if walk.cut is not None or (known is not None and start <= (known.found or start) and known.expected <= end):
-            _put(self._past, machine, walk.cut)
+        cut = walk.cut
+        if cut is not None and cut.expected <= self.forgiven.get(machine, _BEGINNING):
+            cut = None  # it was forgiven while this was being read
+        if cut is not None or (known is not None and start <= (known.found or start) and known.expected <= end):
+            _put(self._past, machine, cut)
 
     def _walk(self, machine: str, shards: Container[int], begin: Place, end: Place | None, *, skips: bool) -> Walk:
         forgiven = self.forgiven.get(machine, _BEGINNING)

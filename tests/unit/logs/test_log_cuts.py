@@ -55,6 +55,17 @@ def test_shorter_than_read(log, reader, store, files):
     assert reader.cuts == {}, "what was accepted is not reported again"
 
 
+def test_a_cut_that_is_forgiven_while_it_is_being_read(log, reader, store):
+    """A shard is put together bit by bit. Nobody would forgive the cut once more."""
+    places = log(2)
+    store.cut("a", 0, places[1].bytes)
+    reading = reader.read_shards("a", SHARD, BEGINNING, places[2])
+    assert next(reading) == found(1, 0)
+    reader.forgive("a", places[2])
+    assert list(reading) == []
+    assert reader.cuts == {}
+
+
 def test_a_cut_that_has_passed(log, reader, files):
     """A look at a log that does not grow tells that it is whole again."""
     places = log(2)
