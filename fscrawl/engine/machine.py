@@ -260,7 +260,8 @@ class Machine:
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
-        held_back = self._leaving() or self._edits.paused
+        # Fenced: what no worker has begun must come back, or it would be fetched when the fence is down.
+        held_back = self._leaving() or self._edits.paused or self._membership.fenced
         if not held_back:
             self._dispatch()
         elif not self._drained:

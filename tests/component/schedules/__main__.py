@@ -52,7 +52,10 @@ def mutate(names: list[str], seconds: float) -> int:
             continue
         found = first_found(breakage, seconds, [] if breakage.seed is None else [breakage.seed])
         missed += found is None and not breakage.note
-        print(f"{breakage.name:24} {found[0] if found else '-':>5}  {found[1][:150] if found else 'not found'}", flush=True)
+        print(
+            f"{breakage.name:24} {found[0] if found else '-':>5}  {found[1][:150] if found else 'not found'}",
+            flush=True,
+        )
     return missed
 
 

@@ -42,7 +42,21 @@ if TYPE_CHECKING:
 
 _OF_FILES = (append_log, atomic, controls, files, permissions, segments)
 _OF_CLOCKS = (
-    *(seeds, watcher, engine, outcomes, watchdog, heartbeat, recovery, context, exchange, pages, probes, records, refreshes),
+    *(
+        seeds,
+        watcher,
+        engine,
+        outcomes,
+        watchdog,
+        heartbeat,
+        recovery,
+        context,
+        exchange,
+        pages,
+        probes,
+        records,
+        refreshes,
+    ),
     *(robots, files, retrying),
 )
 _EPOCH = 1.7e9
