@@ -134,18 +134,22 @@ class Frontier:
         """
         name, digest, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
+        fingerprint = int.from_bytes(digest[:8])
+        wanted_again = flags is not NO_FLAGS and flags.wanted_again
         limit = self._settings.crawl.max_depth
-        if limit is not None and depth > limit:
-            self.cut["max_depth"] += 1
-            return False  # it does not count as known: a shorter way to it may still be found
+        if limit is not None:
+            if wanted_again:
+                depth = shard.depth_of_again(fingerprint, depth, flags, limit)
+            if depth > limit:
+                self.cut["max_depth"] += 1
+                return False  # it does not count as known: a shorter way to it may still be found
         host = self._by_name.get(name) or self._meet(name, url, number, shard)
         if host is None:
             self.cut["max_hosts_per_domain"] += 1
             return None
-        table = shard.table
-        fingerprint = int.from_bytes(digest[:8])
-        wanted_again = flags is not NO_FLAGS and flags.wanted_again
-        news, wanted = table.learn(fingerprint, depth, wanted_again=wanted_again)
+        news, wanted = shard.table.learn(fingerprint, depth, wanted_again=wanted_again)
+        for again in shard.again_from_beyond(fingerprint):
+            self.add(url, depth, referrer, location, again)
         if not wanted:
             return news
         if flags.retry_of:

@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fscrawl import urls
+from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask
 from fscrawl.frontier.url_table import UrlTable
@@ -39,13 +40,31 @@ class Shard:
     check_until   listings that were made before are not ripe
     """
 
-    __slots__ = ("_failed", "check_until", "table", "taken_at")
+    __slots__ = ("_beyond", "_failed", "check_until", "table", "taken_at")
 
     def __init__(self, taken_at: float | None, check_s: float, *, deep: bool) -> None:
         self.table = UrlTable(deep=deep)
         self.taken_at = taken_at
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
         self._failed: UrlTable | None = None  # few URLs fail: they need no bit in the table of all
+        self._beyond: dict[
+            int, list[Flags]
+        ] = {}  # URLs that are wanted again, and known only beyond the limit of depth
+
+    def depth_of_again(self, fingerprint: int, depth: int, flags: Flags, limit: int) -> int:
+        """Give the least depth of a URL that is wanted again. If that is beyond `limit`, remember that it is wanted.
+
+        A user asks for another try at the depth of the failure; lines may say a lesser one, before or after that.
+        """
+        known = self.table.state(fingerprint).known if self.table.deep else None
+        least = depth if known is None else min(depth, known)
+        if least > limit:
+            self._beyond.setdefault(fingerprint, []).append(flags)
+        return least
+
+    def again_from_beyond(self, fingerprint: int) -> list[Flags]:
+        """Give how a URL is wanted again that has come within the limit of depth; only once."""
+        return self._beyond.pop(fingerprint, []) if self._beyond else []
 
     def note_failed(self, fingerprints: Iterable[int]) -> None:
         """Remember that some URLs were said to have failed. They may be stored nevertheless."""

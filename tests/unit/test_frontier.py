@@ -1,5 +1,7 @@
 """What goes into a frontier, and what it hands out."""
 
+import pytest
+
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
@@ -93,6 +95,23 @@ def test_again(make_frontier):
     frontier.finish(task, 0)
     assert frontier.take(0) == task._replace(attempt=2)
     assert frontier.known == 1
+
+
+@pytest.mark.parametrize("shorter_first", [True, False])
+def test_again_beyond_the_limit(make_frontier, shorter_first):
+    """Another try is asked for at the depth of the failure; a shorter way to the URL counts, before or after."""
+    frontier = make_frontier("crawl.max_depth=1")
+    again = [Flags(retry_of=time) for time in ("t1", "t2")]
+    if shorter_first:
+        assert frontier.add(A, 1, "") is True
+    assert [frontier.add(A, 2, "", flags=each) for each in again] == [shorter_first] * 2
+    if not shorter_first:
+        assert frontier.idle
+        assert frontier.add(A, 1, "") is True
+    tasks = drain(frontier)
+    assert {(task.depth, task.flags) for task in tasks} >= {(1, each) for each in again}
+    frontier.add(A, 1, "")
+    assert frontier.idle
 
 
 def test_refresh(make_frontier):
