@@ -134,7 +134,7 @@ class Bookkeeper:
         elif outcome.term:
             self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
             self._membership.told(task, outcome.term)
-        self._frontier.finish(task, None, told=bool(outcome.failed_at or outcome.term))
+        self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -157,7 +157,7 @@ class Bookkeeper:
         else:
             self.counts.errors[outcome.class_] += 1
             self._membership.failed(task, outcome.failed_at)
-        self._frontier.finish(task, exchange.asked_at if exchange else None, told=True)
+        self._frontier.finish(task, exchange.asked_at if exchange else None, failed=True)
 
     def _robots_known(self, outcome: RobotsKnown) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -178,17 +178,17 @@ class Bookkeeper:
             self._frontier.give_back(task._replace(check=True))
         self._end_undone(task, outcome.asked_at)
 
-    def _end_undone(self, task: Task, asked_at: float | None, *, told: bool = False) -> None:
-        """End a task that no worker has done. `told`: as for `Frontier.finish`."""
+    def _end_undone(self, task: Task, asked_at: float | None, *, failed: bool = False) -> None:
+        """End a task that no worker has done. `failed`: as for `Frontier.finish`."""
         if isinstance(task, ProbeTask):
             self.probes_in_flight -= 1
         else:
-            self._frontier.finish(task, asked_at, told=told)
+            self._frontier.finish(task, asked_at, failed=failed)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
         tree_error = None
-        told = False
+        failed = False
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
         elif isinstance(task, PageTask):
@@ -202,8 +202,8 @@ class Bookkeeper:
                 tree_error = error
             else:
                 self._membership.failed(task, record.failed_at)
-                told = True
-        self._end_undone(task, time.monotonic(), told=told)
+                failed = True
+        self._end_undone(task, time.monotonic(), failed=failed)
         return tree_error
 
     # -- what they have in common

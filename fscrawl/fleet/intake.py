@@ -193,7 +193,7 @@ class Intake:
             self._frontier.load_known(shard, untold.fingerprints, untold.known)
             yield
         for failed in snapshot.failed():
-            self._frontier.load(shard, failed.fingerprints, failed.known, failed.told, failed=True)
+            self._frontier.load_failed(shard, failed.fingerprints, failed.known)
             yield
         for found in snapshot.pending():
             self._ledger.fold(found)

@@ -153,7 +153,6 @@ class Ledger:
         """Say that a URL has failed for good, and has an error record."""
         shard = self._frontier.location(task.url).shard
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
-        self._frontier.mark_told(shard, urls.fingerprint(task.key), task.depth, failed=True)
 
     def say(self, line: Line) -> None:
         self._add(line, own=self._frontier.holds(line.shard))

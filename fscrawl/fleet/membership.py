@@ -427,7 +427,11 @@ class Membership:
         for seed in seeds:
             location = self._frontier.location(seed)
             fingerprint = int.from_bytes(location.digest[:8])
-            if self._frontier.holds(location.shard) and not self._frontier.is_settled(location.shard, fingerprint, 0):
+            if not self._frontier.holds(location.shard):
+                continue
+            if self._frontier.is_settled(location.shard, fingerprint, 0):
+                self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
+            else:
                 self._frontier.add(seed, 0, "", location)
 
     def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:

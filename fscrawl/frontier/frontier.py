@@ -67,9 +67,8 @@ class ShardHolder(Protocol):
         fingerprints: Sequence[int],
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
-        *,
-        failed: bool = False,
     ) -> None: ...
+    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
     def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
     def learn(self, location: Location, depth: int) -> tuple[bool, int]: ...
     def mark_told(self, shard: int, fingerprint: int, depth: int, *, failed: bool = False) -> None: ...
@@ -213,16 +212,18 @@ class Frontier:
         fingerprints: Sequence[int],
         known: Sequence[int] | None = None,
         told: Sequence[int] | None = None,
-        *,
-        failed: bool = False,
     ) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
-        if failed:
-            self._held[shard].note_failed(fingerprints)
+
+    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
+        """Take in URLs that have failed, with the least depths at which they are known."""
+        self.load_known(shard, fingerprints, known)
+        for fingerprint in fingerprints:
+            self._held[shard].table.failed(fingerprint)
 
     def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
-        """Take in the least depths of URLs that are stored, and must be told again; without depths there is no need."""
+        """Take in the least depths of URLs; without depths there is no need."""
         table = self._held[shard].table
         if table.deep and known is not None:
             for fingerprint, depth in zip(fingerprints, known, strict=True):
@@ -240,15 +241,12 @@ class Frontier:
         return news, depth if known is None else known
 
     def mark_told(self, shard: int, fingerprint: int, depth: int, *, failed: bool = False) -> None:
-        """Take in that a URL was told at `depth`, by this machine or another; a shard that is not held is ignored.
-
-        `failed`: what was told is that it has failed.
-        """
+        """Take in that a URL was told, or has `failed`, at `depth`; a shard that is not held is ignored."""
         held = self._held.get(shard)
-        if held is not None:
+        if held is not None and failed:
+            held.table.failed(fingerprint)
+        elif held is not None:
             held.table.told(fingerprint, depth)
-            if failed:
-                held.note_failed((fingerprint,))
 
     def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool:
         """Tell whether nothing is left to do for a URL of a held shard. `depth`: if it were known at that one, too."""
@@ -256,9 +254,8 @@ class Frontier:
         return table.settled(fingerprint) if depth is None else table.settled(fingerprint, depth)
 
     def is_told_as_page(self, shard: int, fingerprint: int) -> bool:
-        """Tell whether the links of a URL are surely told: it is settled, and nobody says that it has failed."""
-        held = self._held[shard]
-        return held.table.settled(fingerprint) and not held.has_failed(fingerprint)
+        """Tell whether a URL of a held shard is settled because its links were told, and not because it has failed."""
+        return self._held[shard].table.told_enough(fingerprint)
 
     def drop_settled(self) -> None:
         """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
@@ -310,8 +307,8 @@ class Frontier:
             return task
         table = self._held[shard].table
         may_miss = self._shards.is_unripe(task.host, shard, now)
-        known, told, there, _ = table.state(urls.fingerprint(task.key))
-        check = task.check or there or told is not None or task.flags is not NO_FLAGS or may_miss
+        known, told, there, _, failed = table.state(urls.fingerprint(task.key))
+        check = task.check or there or told is not None or failed or task.flags is not NO_FLAGS or may_miss
         depth = known if known is not None and table.deep else task.depth
         return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
 
@@ -322,17 +319,22 @@ class Frontier:
 
     # -- tasks come back
 
-    def finish(self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False) -> None:
+    def finish(
+        self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False, failed: bool = False
+    ) -> None:
         """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
 
-        `stored`: its host has one more stored page. `told`: the logs say at the depth of the task what came of it; if a
-        shorter way to it has become known meanwhile, it is made pending again.
+        `stored`: its host has one more stored page. `told`: its links are in the logs, by the depth of the task; if a
+        shorter way to it has become known meanwhile, it is made pending again. `failed`: its failure is in the logs.
         """
         shard = self._shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
-        if told and isinstance(task, PageTask) and shard in self._held:
-            self._tell(task, self._held[shard].table)
+        if isinstance(task, PageTask) and shard in self._held:
+            if failed:
+                self._held[shard].table.failed(urls.fingerprint(task.key))
+            elif told:
+                self._tell(task, self._held[shard].table)
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
     def _tell(self, task: PageTask, table: UrlTable) -> None:

@@ -15,7 +15,6 @@ a worker must look into the tree first. Nothing here knows of queues or times of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,13 +39,12 @@ class Shard:
     check_until   listings that were made before are not ripe
     """
 
-    __slots__ = ("_beyond", "_failed", "check_until", "table", "taken_at")
+    __slots__ = ("_beyond", "check_until", "table", "taken_at")
 
     def __init__(self, taken_at: float | None, check_s: float, *, deep: bool) -> None:
         self.table = UrlTable(deep=deep)
         self.taken_at = taken_at
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
-        self._failed: UrlTable | None = None  # few URLs fail: they need no bit in the table of all
         self._beyond: dict[
             int, list[Flags]
         ] = {}  # URLs that are wanted again, and known only beyond the limit of depth
@@ -65,16 +63,6 @@ class Shard:
     def again_from_beyond(self, fingerprint: int) -> list[Flags]:
         """Give how a URL is wanted again that has come within the limit of depth; only once."""
         return self._beyond.pop(fingerprint, []) if self._beyond else []
-
-    def note_failed(self, fingerprints: Iterable[int]) -> None:
-        """Remember that some URLs were said to have failed. They may be stored nevertheless."""
-        if self._failed is None:
-            self._failed = UrlTable()
-        for fingerprint in fingerprints:
-            self._failed.mark_there(fingerprint)
-
-    def has_failed(self, fingerprint: int) -> bool:
-        return self._failed is not None and self._failed.state(fingerprint).there
 
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
@@ -127,7 +115,7 @@ class Shards:
     def is_there(self, task: PageTask) -> bool:
         """Tell whether the tree has a record of a URL."""
         state = self._table_of(task).state(urls.fingerprint(task.key))
-        return state.there or state.told is not None
+        return state.there or state.told is not None or state.failed
 
     def may_miss(self, task: PageTask, now: float) -> bool:
         """Tell whether the tree may have a record of a URL that no listing has shown so far."""

@@ -2,11 +2,12 @@
 
 Vocabulary:
   known      some page links to the URL, or it is a seed
-  told       its links are in the logs, or its failure is
+  told       its links are in the logs
+  failed     its failure is in the logs. That says nothing of links, and so counts at any depth
   there      the tree has a page record or an error record of it
   pushed     it was made pending once. A URL that is known, pushed and not settled is pending or in flight
-  settled    told: nothing is left to do. In a deep table it is settled only if it was told at a depth that is not
-             greater than its known depth; otherwise its links must be told again, one level less deep
+  settled    told, or failed and never told: nothing is left to do. In a deep table it must be told at a depth that is
+             not greater than its known depth; otherwise its links must be told again, one level less deep
   deep       the table keeps depths: the crawl has `max_depth`, so a shorter way to a page may open new pages
 
 The order of calls does not matter: known and told depths only fall, and nothing is forgotten. A million URLs take 9 MB,
@@ -44,10 +45,13 @@ class UrlState(NamedTuple):
     told: int | None
     there: bool
     pushed: bool = False
+    failed: bool = False
 
     @property
     def is_settled(self) -> bool:
-        return self.told is not None and (self.known is None or self.told <= self.known)
+        if self.told is None:
+            return self.failed
+        return self.known is None or self.told <= self.known
 
 
 def _pair(known: int, told: int) -> int:
@@ -66,10 +70,10 @@ class UrlTable:
     (True, False, True)
     >>> table.told(7, 3)
     >>> table.settled(7), table.state(7)
-    (False, UrlState(known=2, told=3, there=False, pushed=False))
+    (False, UrlState(known=2, told=3, there=False, pushed=False, failed=False))
     """
 
-    __slots__ = ("_buckets", "_depths", "_limit", "_shift", "_size", "deep")
+    __slots__ = ("_buckets", "_depths", "_failed", "_limit", "_shift", "_size", "deep")
 
     def __init__(self, *, deep: bool = False) -> None:
         self.deep = deep
@@ -78,6 +82,7 @@ class UrlTable:
         self._buckets: list[array[int]] = [array("Q") for _ in range(1 << _FIRST_BITS)]
         self._depths: list[array[int]] = [array("I") for _ in self._buckets] if deep else []
         self._limit = _CROWDED << _FIRST_BITS
+        self._failed: UrlTable | None = None  # few URLs fail: they need no bit in the table of all
 
     def __len__(self) -> int:
         """Tell how many URLs are known, told or there."""
@@ -109,6 +114,15 @@ class UrlTable:
     def told(self, fingerprint: int, depth: int) -> None:
         """Take in that a URL was told at `depth`."""
         self._mark(fingerprint, _TOLD, _DEEPEST, depth)
+
+    def failed(self, fingerprint: int) -> None:
+        """Take in that a URL has failed."""
+        if self._failed is None:
+            self._failed = UrlTable()
+        self._failed.mark_there(fingerprint)
+
+    def has_failed(self, fingerprint: int) -> bool:
+        return self._failed is not None and self._failed.state(fingerprint).there
 
     def mark_there(self, fingerprint: int) -> None:
         """Take in that the tree has a record of a URL."""
@@ -172,12 +186,20 @@ class UrlTable:
             depths & _DEEPEST if state & _TOLD else None,
             bool(state & _THERE),
             bool(state & _PUSHED),
+            self.has_failed(fingerprint),
         )
 
     def settled(self, fingerprint: int, depth: int = _DEEPEST) -> bool:
         """Tell whether nothing is left to do for a URL. `depth`: ask as if it were known at that depth, too."""
         state, depths = self._look_up(fingerprint)
-        return bool(state & _TOLD) and (depths & _DEEPEST) <= min(depths >> 16, depth)
+        if state & _TOLD:
+            return (depths & _DEEPEST) <= min(depths >> 16, depth)
+        return self.has_failed(fingerprint)
+
+    def told_enough(self, fingerprint: int) -> bool:
+        """Tell whether a URL is settled since its links are in the logs, and not since it has failed."""
+        state, depths = self._look_up(fingerprint)
+        return bool(state & _TOLD) and (depths & _DEEPEST) <= depths >> 16
 
     def _look_up(self, fingerprint: int) -> tuple[int, int]:
         """Give the state bits of a URL and its depths, 0 and 0 if nothing is known of it."""

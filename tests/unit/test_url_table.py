@@ -133,3 +133,19 @@ def test_learn(deep):
     assert table.learn(1, 2, wanted_again=True) == (True, True)
     assert table.learn(2, 2, wanted_again=False) == (True, True)
     assert table.learn(2, 2, wanted_again=False) == (False, False)
+
+
+@pytest.mark.parametrize("deep", [True, False])
+def test_failed(deep):
+    """A failure settles a URL at any depth, until its links are told, or were told at a depth that is too great."""
+    table = UrlTable(deep=deep)
+    table.known(1, 3)
+    table.failed(1)
+    assert (table.settled(1), table.settled(1, 0), table.state(1).is_settled) == (True, True, True)
+    assert (table.told_enough(1), table.settled(2), len(table)) == (False, False, 1)
+    table.known(1, 1)
+    assert table.settled(1)
+    table.told(1, 2)
+    assert table.settled(1) is table.state(1).is_settled is table.told_enough(1) is not deep
+    table.told(1, 1)
+    assert table.told_enough(1)

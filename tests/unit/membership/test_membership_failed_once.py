@@ -4,6 +4,7 @@ import pytest
 
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests.support.members import MINE, shard, url
+from tests.unit.membership.test_membership_retry import failed, retry_all
 
 HOME, SECRET = url(MINE[0]), url(MINE[0], "secret")
 
@@ -85,3 +86,33 @@ def test_failed_before_a_snapshot(world):
     world.pass_time(200, b)
     b.crawl()
     assert world.fetched == {SECRET: 1}
+
+
+@pytest.mark.parametrize("told_before", [True, False])
+def test_tried_again_as_a_seed(world, told_before):
+    """A page that failed far from the seeds and is a seed by now is tried again at depth 0: its links are in reach.
+
+    `told_before`: its failure was told at depth 0 before somebody asked for another try.
+    """
+    way, far, last = url(MINE[0], "way"), url(MINE[0], "far"), url(MINE[0], "last")
+    world.assignments.append("crawl.max_depth=2")
+    world.web = {HOME: [way], way: [far], far: [last]}
+    world.create(HOME)
+    a = world.join("a")
+    while (task := a.take()) is None or task.url != far:
+        if task is not None:
+            a.finish(task)
+        a.tick()
+    failed(world, a, task)
+    a.leave()
+    world.seeds.append(far)
+    with (world.root / "seeds.txt").open("a") as file:
+        file.write(f"{far}\n")
+    if told_before:
+        b = world.join("b")
+        b.crawl()
+        b.leave()
+    retry_all(world)
+    c = world.join("c")
+    c.crawl()
+    assert world.fetched == {HOME: 1, way: 1, far: 2, last: 1}

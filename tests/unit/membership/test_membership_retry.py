@@ -22,7 +22,7 @@ def failed(world, member, task):
     )
     member.tree.put_error(task.host, record)
     member.membership.failed(task, record.failed_at)
-    member.frontier.finish(task, member.now, told=True)
+    member.frontier.finish(task, member.now, failed=True)
 
 
 def retry_all(world):
