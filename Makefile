@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
-	model test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
+	model schedules test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
 	bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
@@ -121,6 +121,9 @@ test-corpus: .venv/.dev  ## crawl Debian's python3-doc and rust-doc, served by n
 
 model: .venv/.dev  ## random schedules of the model of the fleet's protocol: SCHEDULES (20000) of them, from FIRST (0) on
 	$(BIN)/python -m tests.model $(or $(SCHEDULES),20000) $(or $(FIRST),0)
+
+schedules: .venv/.dev  ## random schedules of real machines over a share in memory, for SECONDS (60) of processor time
+	$(BIN)/python -m tests.component.schedules --seconds $(or $(SECONDS),60) $(if $(FIRST),--from $(FIRST))
 
 fuzz: .venv/.dev  ## random hostile input for SECONDS (60) for each TARGET (all of them)
 	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),60) $(TARGET)

@@ -1,14 +1,16 @@
 """Random schedules of the real code of a fleet, over a share in memory that shows old states.
 
-    python -m tests.component.schedules [--seconds N] [--from SEED] [--fresh]    explore: no violation may be found
-    python -m tests.component.schedules --replay SEED [--without NAME]           tell what happens in one schedule
-    python -m tests.component.schedules --mutate [NAME …] [--seconds N]          break the code: it must be found
+    python -m tests.component.schedules [--seconds N] [--from SEED]       explore: no violation may be found
+    python -m tests.component.schedules --replay SEED [--without NAME]    tell what happens in one schedule
+    python -m tests.component.schedules --mutate [NAME …] [--seconds N]   break the code: it must be found
+
+`--faults "crash join"`: only these, by their names in `faults.py`.
 
 `tests/model` is the protocol, and this is the product: `engine.machine`, its fleet, frontier, handlers and storage run
-as they are. What is replaced stands in `patches.py`: the calls on files, clocks and sleep, threads, worker processes and
-the network. A schedule is a seed. It has a small web, one to three machines (more join), and an adversary who chooses
-who does what, how old what they see is, and what goes wrong. Then comes a fair part in which the crawl must end, three
-times, twice after a change.
+as they are. What is replaced stands in `patches.py`: the calls on files, clocks and sleep, threads, worker processes
+and the network. A schedule is a seed. It has a small web, one to three machines (more join), and an adversary who
+chooses who does what, how old what they see is, and what goes wrong. Then comes a fair part in which the crawl must
+end, three times, twice after a change.
 
     share.py      the files, and how old the view of each machine is
     member.py     a machine: its main loop, its heart and its workers, each a step at a time
@@ -26,4 +28,8 @@ Invariants, by the number with which a violation begins:
     5  What a retry asked for was asked for at the host.
     6  Nobody writes to a log that is not its own.
     7  No machine fails by an error that it should have expected.
+
+What is given: heartbeats are never older than 15 s, since a claim rests on them. What is not here: robots.txt, pace,
+`partition = "url"`, limits of pages and hosts, files damaged in the middle, restored backups, format 1. A machine may
+stand still between two steps of its main loop, within an exchange, or while a record is stored, but not within a claim.
 """

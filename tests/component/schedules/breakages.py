@@ -55,7 +55,7 @@ class Breakage(NamedTuple):
 
 
 def _told_without_reading() -> list[Change]:
-    def report(self: Any, task: Any, record: object) -> Known:  # noqa: ARG001
+    def report(self: Any, task: Any, record: object) -> Known:
         return Known(task, (), None, (), self._context.term)
 
     return [(PageHandler, "report", report)]
@@ -73,7 +73,7 @@ def _told_first() -> list[Change]:
 
 
 def _no_survey() -> list[Change]:
-    return [(Intake, "_plan_survey", lambda self, shard: None)]  # noqa: ARG005
+    return [(Intake, "_plan_survey", lambda self, shard: None)]
 
 
 def _early_survey() -> list[Change]:
@@ -85,11 +85,11 @@ def _early_survey() -> list[Change]:
 
 
 def _survey_tells_nothing() -> list[Change]:
-    return [(Survey, "run", lambda self, shards: iter(()))]  # noqa: ARG005
+    return [(Survey, "run", lambda self, shards: iter(()))]
 
 
 def _hands_over_in_flight() -> list[Change]:
-    def release(self: Any, shard: int, to: str, now: float) -> None:  # noqa: ARG001
+    def release(self: Any, shard: int, to: str, now: float) -> None:
         self._intake.drop(shard)
         self._ledger.flush()
         self.lose([shard])
@@ -99,11 +99,11 @@ def _hands_over_in_flight() -> list[Change]:
 
 
 def _end_by_idleness() -> list[Change]:
-    return [(Ending, "seems_reached", lambda self, own, own_beats, now: True)]  # noqa: ARG005
+    return [(Ending, "seems_reached", lambda self, own, own_beats, now: True)]
 
 
 def _end_without_leases() -> list[Change]:
-    return [(Ending, "_is_held", lambda self, shard, now: True)]  # noqa: ARG005
+    return [(Ending, "_is_held", lambda self, shard, now: True)]
 
 
 def _end_without_last_look() -> list[Change]:
@@ -114,20 +114,20 @@ def _end_without_last_look() -> list[Change]:
 
 
 def _snapshot_ahead() -> list[Change]:
-    return [(Snapshots, "_lines", lambda self, shard, starts, ends: iter(()))]  # noqa: ARG005
+    return [(Snapshots, "_lines", lambda self, shard, starts, ends: iter(()))]
 
 
 def _own_cut_ignored() -> list[Change]:
-    return [(LogWriter, "check", lambda self: None), (LogWriter, "_expect", lambda self, counted: None)]  # noqa: ARG005
+    return [(LogWriter, "check", lambda self: None), (LogWriter, "_expect", lambda self, counted: None)]
 
 
 def _generation_ignored() -> list[Change]:
-    return [(Rulebook, "_newest_read", lambda self, now: 0)]  # noqa: ARG005
+    return [(Rulebook, "_newest_read", lambda self, now: 0)]
 
 
 def _cut_ignored() -> list[Change]:
     return [
-        (Ledger, "believed_cut", lambda self, now, more: None),  # noqa: ARG005
+        (Ledger, "believed_cut", lambda self, now, more: None),
         (Ledger, "has_doubts", False),
     ]
 
@@ -153,15 +153,15 @@ def _listing_only() -> list[Change]:
 
 
 def _nothing_is_looked_for() -> list[Change]:
-    return [(PageHandler, "look_up", lambda self, task: None)]  # noqa: ARG005
+    return [(PageHandler, "look_up", lambda self, task: None)]
 
 
 def _told_forever() -> list[Change]:
-    return [(Terms, "covers", lambda self, term: True)]  # noqa: ARG005
+    return [(Terms, "covers", lambda self, term: True)]
 
 
 def _term_at_telling() -> list[Change]:
-    def told(self: Any, task: Any, term: str) -> None:  # noqa: ARG001
+    def told(self: Any, task: Any, term: str) -> None:
         shard = self._frontier.location(task.url).shard
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest))
 
@@ -170,7 +170,7 @@ def _term_at_telling() -> list[Change]:
 
 def _depth_ignored() -> list[Change]:
     real = UrlTable.told
-    return [(UrlTable, "told", lambda self, fingerprint, depth: real(self, fingerprint, 0))]  # noqa: ARG005
+    return [(UrlTable, "told", lambda self, fingerprint, depth: real(self, fingerprint, 0))]
 
 
 def _edit_retakes_nothing() -> list[Change]:
@@ -186,7 +186,7 @@ def _edit_retakes_nothing() -> list[Change]:
 
 def _retake_in_flight() -> list[Change]:
     return [
-        (Frontier, "in_flight_of", lambda self, shard: 0),  # noqa: ARG005
+        (Frontier, "in_flight_of", lambda self, shard: 0),
     ]
 
 
@@ -195,32 +195,32 @@ def _no_wait_after_fence() -> list[Change]:
 
     def may_end(self: Any, now: float) -> bool:
         real(self, now)
-        return self.is_up and self._heart.age_s() <= self._heart.lease_s
+        return bool(self.is_up and self._heart.age_s() <= self._heart.lease_s)
 
     return [(Fence, "may_end", may_end)]
 
 
 def _fence_without_leases() -> list[Change]:
-    def end_fence(self: Any, now: float) -> None:  # noqa: ARG001
+    def end_fence(self: Any, now: float) -> None:
         self._fence.take_down()
 
     return [(Membership, "_end_fence", end_fence)]
 
 
 def _no_permit() -> list[Change]:
-    return [(Permit, "holds", lambda self: True)]  # noqa: ARG005
+    return [(Permit, "holds", lambda self: True)]
 
 
 def _deletion_ignored() -> list[Change]:
-    return [(Anchor, "check", lambda self: True), (Ledger, "check", lambda self: True)]  # noqa: ARG005
+    return [(Anchor, "check", lambda self: True), (Ledger, "check", lambda self: True)]
 
 
 def _no_grace() -> list[Change]:
-    return [(Claims, "wait_for_old_permits", lambda self, now: None)]  # noqa: ARG005
+    return [(Claims, "wait_for_old_permits", lambda self, now: None)]
 
 
 def _claims_from_the_living() -> list[Change]:
-    def is_free(self: Any, shard: int, now: float) -> bool:  # noqa: ARG001
+    def is_free(self: Any, shard: int, now: float) -> bool:
         return shard not in self.held
 
     return [(Fleet, "is_free", is_free)]
@@ -238,42 +238,83 @@ def _own_parts_unread() -> list[Change]:
 
 
 def _logs_unread() -> list[Change]:
-    return [(Ledger, "lines_of", lambda self, shards, starts, ends: iter(()))]  # noqa: ARG005
+    return [(Ledger, "lines_of", lambda self, shards, starts, ends: iter(()))]
 
 
 def _seeds_forgotten() -> list[Change]:
-    return [(Membership, "_add_seeds", lambda self, seeds: None)]  # noqa: ARG005
+    return [(Membership, "_add_seeds", lambda self, seeds: None)]
 
 
 BREAKAGES = (
-    Breakage("told_without_reading", "what is stored and not told is told without its links", _told_without_reading),
-    Breakage("told_first", "a page is told before its links", _told_first, "crash_at_call join"),
-    Breakage("no_survey", "what is stored and said nowhere is not looked for", _no_survey),
-    Breakage("early_survey", "a survey does not wait until the listing is new", _early_survey, "takeover cut join"),
-    Breakage("survey_tells_nothing", "a survey reads no records", _survey_tells_nothing),
-    Breakage("hands_over_in_flight", "a shard is handed over while a page of it is in flight", _hands_over_in_flight),
-    Breakage("end_by_idleness", "a machine leaves when it has nothing to do", _end_by_idleness),
-    Breakage("end_without_leases", "a machine leaves though nobody holds some shard", _end_without_leases),
-    Breakage("end_without_last_look", "a machine leaves without a last look", _end_without_last_look),
-    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit"),
-    Breakage("own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join"),
-    Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored),
-    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join"),
-    Breakage("sent_forever", "a new generation repeats nothing that was sent", _sent_forever, "cut takeover join"),
-    Breakage("listing_only", "after a take, a stored page is looked for in a listing only", _listing_only),
-    Breakage("nothing_is_looked_for", "what is stored is fetched again", _nothing_is_looked_for),
-    Breakage("told_forever", "what was told counts under all settings", _told_forever),
-    Breakage("term_at_telling", "a mark has the term of the telling", _term_at_telling, "edit"),
-    Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored),
-    Breakage("edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit"),
-    Breakage("retake_in_flight", "nobody waits for what is in flight", _retake_in_flight, "edit join"),
-    Breakage("no_wait_after_fence", "a fence ends with the first beat", _no_wait_after_fence, "takeover join"),
-    Breakage("fence_without_leases", "a fence ends without a look at leases", _fence_without_leases, "takeover join"),
-    Breakage("no_permit", "workers do not look at the permit", _no_permit, "takeover join"),
-    Breakage("deletion_ignored", "a machine goes on though `.fscrawl` was deleted", _deletion_ignored, "delete join"),
-    Breakage("no_grace", "who makes `.fscrawl` anew claims at once", _no_grace, "delete join pause resume"),
-    Breakage("claims_from_the_living", "shards are taken from live machines", _claims_from_the_living),
-    Breakage("own_parts_unread", "own lines are not read when a shard is put together", _own_parts_unread, "edit join"),
-    Breakage("logs_unread", "logs are not read when a shard is put together", _logs_unread),
-    Breakage("seeds_forgotten", "seeds are not added", _seeds_forgotten),
+    Breakage(
+        "told_without_reading", "what is stored and not told is told without its links", _told_without_reading, seed=4
+    ),
+    Breakage("told_first", "a page is told before its links", _told_first, "crash_at_call join", seed=4),
+    Breakage(
+        "no_survey",
+        "what is stored and said nowhere is not looked for",
+        _no_survey,
+        note="nearly all that is stored is found by lines, and told then (see `tests/model`)",
+    ),
+    Breakage(
+        "early_survey",
+        "a survey does not wait until the listing is new",
+        _early_survey,
+        "takeover cut join",
+        note="the same",
+    ),
+    Breakage("survey_tells_nothing", "a survey reads no records", _survey_tells_nothing, note="the same"),
+    Breakage(
+        "hands_over_in_flight", "a shard is handed over while a page of it is in flight", _hands_over_in_flight, seed=5
+    ),
+    Breakage("end_by_idleness", "a machine leaves when it has nothing to do", _end_by_idleness, seed=0),
+    Breakage("end_without_leases", "a machine leaves though nobody holds some shard", _end_without_leases, seed=23),
+    Breakage(
+        "end_without_last_look",
+        "a machine leaves without a last look",
+        _end_without_last_look,
+        "late_edit join",
+        seed=114,
+    ),
+    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=144),
+    Breakage(
+        "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=3
+    ),
+    Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored, seed=0),
+    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=8),
+    Breakage(
+        "sent_forever",
+        "a new generation repeats nothing that was sent",
+        _sent_forever,
+        "cut takeover join",
+        note="it takes two faults that fit; `tests/model` has generations",
+    ),
+    Breakage("listing_only", "after a take, a stored page is looked for in a listing only", _listing_only, seed=130),
+    Breakage("nothing_is_looked_for", "what is stored is fetched again", _nothing_is_looked_for, seed=1),
+    Breakage("told_forever", "what was told counts under all settings", _told_forever, seed=5),
+    Breakage("term_at_telling", "a mark has the term of the telling", _term_at_telling, "edit", seed=101),
+    Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored, seed=39),
+    Breakage(
+        "edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit", seed=0
+    ),
+    Breakage("retake_in_flight", "nobody waits for what is in flight", _retake_in_flight, "edit join", seed=0),
+    Breakage("no_wait_after_fence", "a fence ends with the first beat", _no_wait_after_fence, "takeover join", seed=48),
+    Breakage(
+        "fence_without_leases", "a fence ends without a look at leases", _fence_without_leases, "takeover join", seed=50
+    ),
+    Breakage("no_permit", "workers do not look at the permit", _no_permit, "takeover join", seed=0),
+    Breakage(
+        "deletion_ignored", "a machine goes on though `.fscrawl` was deleted", _deletion_ignored, "delete join", seed=13
+    ),
+    Breakage("no_grace", "who makes `.fscrawl` anew claims at once", _no_grace, "delete join pause resume", seed=3),
+    Breakage("claims_from_the_living", "shards are taken from live machines", _claims_from_the_living, seed=0),
+    Breakage(
+        "own_parts_unread",
+        "own lines are not read when a shard is put together",
+        _own_parts_unread,
+        "edit join",
+        seed=9,
+    ),
+    Breakage("logs_unread", "logs are not read when a shard is put together", _logs_unread, seed=0),
+    Breakage("seeds_forgotten", "seeds are not added", _seeds_forgotten, seed=0),
 )

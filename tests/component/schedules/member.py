@@ -87,7 +87,7 @@ class Pool:
         self.outbox += [Returned(task) for task, _ in self.inbox]
         self.inbox.clear()
 
-    def wait(self, timeout_s: float, *, tree_stalled: bool = False) -> Iterator[Any]:  # noqa: ARG002
+    def wait(self, timeout_s: float, *, tree_stalled: bool = False) -> Iterator[Any]:
         while self.outbox and self._member.world.rng.random() < 0.8:
             yield self.outbox.popleft()
 

@@ -7,10 +7,12 @@ schedule meets them: segments, snapshots, slices of work.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import threading
 import time as real_time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
 from fscrawl.admin import retry
@@ -32,6 +34,7 @@ from fscrawl.fleet import (
     rulebook,
 )
 from fscrawl.fleet.beat import Hello
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.handlers import context, exchange, pages, probes, records, refreshes, robots
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import append_log, atomic, controls, files, permissions, retrying, segments
@@ -59,7 +62,7 @@ _OF_CLOCKS = (
     ),
     *(robots, files, retrying),
 )
-_EPOCH = 1.7e9
+EPOCH = 1.7e9
 _A_LOOK_S = 0.0005  # at the clock takes time, so that work is done in slices
 
 
@@ -77,11 +80,11 @@ class Clock:
         self._world.now += _A_LOOK_S
         return self._world.now + self._world.skew_s
 
-    def clock_gettime(self, clock: int) -> float:  # noqa: ARG002
+    def clock_gettime(self, clock: int) -> float:
         return self._world.now + self._world.skew_s
 
     def time(self) -> float:
-        return _EPOCH + self._world.now + self._world.skew_s
+        return EPOCH + self._world.now + self._world.skew_s
 
     def sleep(self, seconds: float) -> None:
         self._world.now += seconds
@@ -102,7 +105,7 @@ class AtOnce:
     """An executor that does everything at once."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
-    def __enter__(self) -> AtOnce:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -112,19 +115,18 @@ class AtOnce:
         return done
 
 
-def _heartbeat_threads() -> Any:
-    class Threading:
-        Event = __import__("threading").Event
-        Thread = NoThread
+class Threading:
+    """The module `threading`, without threads."""
 
-    return Threading
+    Event = threading.Event
+    Thread = NoThread
 
 
 def _network(world: World) -> type:
     class Network:
         def __init__(self, *_: object, **__: object) -> None: ...
         def close(self) -> None: ...
-        def get(self, url: str, conditions: object = None, **_: object) -> Fetched | Failed:  # noqa: ARG002
+        def get(self, url: str, conditions: object = None, **_: object) -> Fetched | Failed:
             return world.ask(url)
 
     return Network
@@ -139,11 +141,9 @@ def _machinery_membership(world: World) -> Any:
     return make
 
 
-def _frontier(world: World) -> Any:
-    real = engine.Frontier
-
-    def make(*args: Any, **facts: Any) -> Any:
-        return real(*args, **facts, rng=world.rng)
+def _frontier(world: World) -> Callable[..., Frontier]:
+    def make(*args: Any, **facts: Any) -> Frontier:
+        return Frontier(*args, **{**facts, "rng": world.rng})
 
     return make
 
@@ -162,8 +162,9 @@ def installed(world: World) -> Iterator[None]:
             put(module, "time", world.clock)
         for module in (leases, generations):
             put(module, "os", world.nonces)
-        put(heartbeat, "threading", _heartbeat_threads())
-        put(watchdog.threading, "Thread", NoThread)
+        put(atomic, "_counter", itertools.count())  # of temporaries' names, which schedules must not share
+        put(heartbeat, "threading", Threading)
+        put(watchdog, "threading", Threading)
         put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=2))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
@@ -171,9 +172,9 @@ def installed(world: World) -> Iterator[None]:
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))
         put(engine, "Frontier", _frontier(world))
-        put(rulebook, "_age_s", lambda moment: world.age_s(moment))
+        put(rulebook, "_age_s", world.age_s)
         put(engine, "anonymous_bytes", lambda: 0)
-        put(engine, "remove_own_temporaries", lambda hosts, tree: None)  # noqa: ARG005
+        put(engine, "remove_own_temporaries", lambda hosts, tree: None)
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))
         put(ownership, "assign", world.assign(assignment.assign))
         put(log_writer.LogWriter.__init__, "__kwdefaults__", world.limits.log_writer)

@@ -1,4 +1,4 @@
-"""One schedule: an adversary's part, then a fair part in which the crawl must end, three times, twice after a change."""
+"""One schedule: an adversary's part, then a fair part in which the crawl must end, three times, with two changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 
 from tests.component.schedules import faults
-from tests.component.schedules.member import Killed
+from tests.component.schedules.member import Member
 from tests.component.schedules.patches import installed
 from tests.component.schedules.share import C
 from tests.component.schedules.world import Violation, World
@@ -23,10 +23,9 @@ class Schedule:
     ) -> None:
         is_stale = seed % 3 > 0 if stale is None else stale
         self.world = World(seed, stale=is_stale, trace=trace)
-        self.focus = [getattr(faults, name) for name in focus.split()]
+        self.focus = faults.named(focus)
         world = self.world
-        world.round = self._round  # type: ignore[attr-defined]
-        world.killed = Killed  # type: ignore[attr-defined]
+        world.round = self._round
         world.during_exchange = self._during_exchange
         self._depth = 0
 
@@ -141,33 +140,26 @@ class Schedule:
         world.is_fair = True
         faults.resume(world)
         for member in world.members:
-            member.view.on_call = lambda call, path: ""  # noqa: ARG005
+            member.view.on_call = lambda call, path: ""
         began = world.now
         while True:
             if not world.up():
-                if world.members and world.now - world.edited_at > C + 1 and not world.missing():
+                if world.now - world.edited_at > C + 1 and not world.missing():
                     break
                 if world.now - world.edited_at <= C + 1:
                     world.now += C + 2  # the last edit may not have been seen: a person starts a machine
-                if self._left_by_themselves():
-                    self._check(began)
                 world.join()
             self._fair_round()
             if world.now - began > _LONGEST_S:
                 raise Violation(f"2 it ends: it does not; {[self._state(member) for member in world.up()]}")
         world.is_fair = False
 
-    def _left_by_themselves(self) -> bool:
-        return False
-
-    def _check(self, began: float) -> None: ...
-
-    def _state(self, member: object) -> str:
-        membership = member.engine._membership  # type: ignore[attr-defined]
-        frontier = member.engine._frontier  # type: ignore[attr-defined]
+    def _state(self, member: Member) -> str:
+        membership = member.engine._membership
+        frontier = member.engine._frontier
         intake = membership._intake
         return (
-            f"{member.name} pending {frontier.pending} in flight {frontier.in_flight} held {membership.fleet.held}"  # type: ignore[attr-defined]
+            f"{member.name} pending {frontier.pending} in flight {frontier.in_flight} held {membership.fleet.held}"
             f" fenced {membership.fenced} intake {intake.is_done} doubts {membership.ledger._reader.cuts}"
             f" needed {membership.ledger.needed} releasing {membership._handover.releasing} {membership._state}"
             f" ends {membership.ledger.ends()}"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
+from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import LINKS, MACHINERY_ROOMS, PAGE_ROOMS, SEEDS, SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
@@ -137,7 +138,7 @@ class World:
         self.nonces = Nonces(random.Random(seed + 1))
         self.shards = rng.choice([3, 5, 8])
         self.limits = Limits(
-            {"segment_bytes": rng.choice([150, 600, 10_000]), "holder_of": lambda shard: ""},  # noqa: ARG005
+            {"segment_bytes": rng.choice([150, 600, 10_000]), "holder_of": lambda shard: ""},
             rng.choice([0, 3, 20, 4096]),
             rng.choice([100, 10**6]),
             rng.choice([30.0, 200.0, 3600.0]),
@@ -162,6 +163,7 @@ class World:
         self.cut: set[str] = set()  # machines whose log was cut
         self.deletions = 0
         self.is_fair = False
+        self.round: Callable[[], None] = lambda: None
         self.during_exchange: Callable[[], None] = lambda: None
 
     def note(self, text: str) -> None:
@@ -301,8 +303,6 @@ class World:
         before = (self.current, self.share.view, self.skew_s)
         try:
             tree = self.tree()
-            from fscrawl.fleet.leases import Leases
-
             leases = Leases(tree)
             epochs = [epoch for its, epoch in leases.leases() if its == shard]
             return leases.lease(shard, max(epochs)).holder if epochs else "nobody"
@@ -321,7 +321,7 @@ class World:
 
     def judge(self, member: Member, error: FscrawlError) -> None:
         """Look whether there is a reason for an error that ends a run."""
-        if self.deletions or member.name in self.cut or "injected" in member.view.__dict__:
+        if self.deletions or member.name in self.cut or member.view.was_disturbed:
             return
         kind = "its memory is gone" if isinstance(error, MemoryGone) else type(error).__name__
         raise Violation(f"7 errors have a reason: {member.name}: {kind}: {error}")
@@ -351,7 +351,7 @@ class World:
 
     def check_done(self, member: Member) -> None:
         """A machine says that all is done. One that may not have seen the last edit is not asked."""
-        if self.now - self.edited_at <= C + 1:
+        if self.share.stale and self.now - self.edited_at <= C + 1:
             return
         missing = self.missing()
         if missing:

@@ -1,0 +1,42 @@
+"""The real machines keep their promises in random schedules, and what is broken on purpose is found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.component.schedules.breakages import BREAKAGES, Breakage
+from tests.component.schedules.schedule import Schedule, run
+from tests.component.schedules.world import Violation
+from tests.support import effort
+
+_CHUNK = 8  # schedules of one test: a second
+_CHUNKS = 45 if effort.FULL else 4
+_FOUND = [breakage for breakage in BREAKAGES if breakage.seed is not None]
+_TRIED = _FOUND if effort.FULL else _FOUND[::3]
+
+
+@pytest.mark.parametrize("chunk", range(_CHUNKS))
+def test_no_schedule_violates_an_invariant(chunk: int) -> None:
+    """Crashes, pauses, cuts, edits, joins, lost replies, deletions, and views that are a minute old."""
+    for seed in range(chunk * _CHUNK, (chunk + 1) * _CHUNK):
+        run(seed)
+
+
+@pytest.mark.parametrize("breakage", _TRIED, ids=lambda breakage: breakage.name)
+def test_what_is_broken_is_found(breakage: Breakage) -> None:
+    """A schedule violates an invariant. (After a change: `python -m tests.component.schedules --mutate`.)"""
+    assert breakage.seed is not None
+    with breakage.made(), pytest.raises(Violation):
+        Schedule(breakage.seed, focus=breakage.faults).run()
+
+
+@pytest.mark.parametrize("breakage", _TRIED, ids=lambda breakage: breakage.name)
+def test_what_is_whole_is_not(breakage: Breakage) -> None:
+    """The same schedule keeps all invariants if nothing is broken."""
+    assert breakage.seed is not None
+    Schedule(breakage.seed, focus=breakage.faults).run()
+
+
+def test_a_breakage_that_is_not_found_says_why() -> None:
+    """For one without a schedule there is a word about it."""
+    assert [each.name for each in BREAKAGES if each.seed is None and not each.note] == []
