@@ -24,6 +24,11 @@ class Fence:
         self._warn = warn
         self._beating_since: float | None = None
 
+    @property
+    def is_due(self) -> bool:
+        """It is up, or will be at the next look: the file system may have hung since the last one."""
+        return self.is_up or self._heart.suspended or self._heart.age_s() > self._heart.lease_s
+
     def may_end(self, now: float) -> bool:
         """Put the fence up if the heart fails; tell whether it may be taken down, once the leases were read."""
         if self._heart.age_s() > self._heart.lease_s:

@@ -92,7 +92,8 @@ class Membership:
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
         dead_after_s = watch.settings.fleet.dead_after
-        self.fleet = Fleet(machinery, tree.machine, dead_after_s, tree.record.shards, caches_s=self._caches_s)
+        shards = tree.record.shards
+        self.fleet = Fleet(machinery, tree.machine, dead_after_s, shards, caches_s=self._caches_s, clock=clock)
         self.permit = Permit()
         self._anchor: Anchor
         self._machinery = machinery
@@ -358,7 +359,7 @@ class Membership:
         self._heart.beat_s = self._hearing.beat_s(fleet)
         self._handover.release(now)
         self._take(changes.adopted, now)
-        if not self._ending.was_said(self._state_now()):
+        if not (self._fence.is_due or self._ending.was_said(self._state_now())):
             self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock), now)
         self._intake.step(now)
         return changed

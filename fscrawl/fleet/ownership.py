@@ -72,16 +72,19 @@ class Fleet:
         gone: Callable[[Hello], bool] = is_gone,
         *,
         caches_s: float = CACHES_LIVE_S,
+        clock: Callable[[], float] = lambda: float("-inf"),
     ) -> None:
         """`shards`: of the whole crawl; `gone(hello)`: whether the process that wrote it is known to have ended.
 
-        `caches_s`: how long the file system may show what is no longer so; 0 on a local disk.
+        `caches_s`: how long the file system may show what is no longer so; 0 on a local disk. `clock`: that of all
+        times here; without it, nothing takes time.
         """
         self.machine = machine
         self.held: dict[int, int] = {}  # shard → epoch
         self.peers: dict[str, Peer] = {}
         self.dead_after_s = dead_after_s
         self._caches_s = caches_s
+        self._clock = clock
         self._shared = shared
         self._shards = shards
         self._gone = gone
@@ -114,7 +117,7 @@ class Fleet:
         if self._observed_at is not None:
             unseen_s = now - self._observed_at - _GLANCE * self.dead_after_s
             for peer in self.peers.values() if unseen_s > 0 else ():
-                peer.grown_at += unseen_s
+                peer.grown_at = min(peer.grown_at + unseen_s, now)
 
     def _observe(self, peer: Peer, now: float) -> None:
         if peer.left:
@@ -123,6 +126,8 @@ class Fleet:
         over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
         before, pages_before = peer.offset, peer.last().pages
         peer.read(self._shared, now)
+        if peer.offset > before:  # the file system may have hung: the machine may have beaten until a moment ago
+            peer.grown_at = max(now, self._clock())
         peer.proven = peer.proven or 0 < before < peer.offset
         peer.gone = over or self._is_gone(peer)
         self.pages_elsewhere += peer.last().pages - pages_before

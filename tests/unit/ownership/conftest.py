@@ -13,10 +13,10 @@ def shared():
 
 @pytest.fixture
 def make(shared):
-    def make(machine="me", gone=lambda hello: False):
+    def make(machine="me", gone=lambda hello: False, **options):
         if machine not in shared.logs:
             shared.say(machine, hello=machine)
-        return Fleet(shared, machine, 60.0, SHARDS, gone)
+        return Fleet(shared, machine, 60.0, SHARDS, gone, **options)
 
     return make
 

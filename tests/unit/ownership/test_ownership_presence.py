@@ -1,5 +1,7 @@
 """Which machines are there, by what one of them sees of the others."""
 
+from types import SimpleNamespace
+
 from tests.support.shared_tree import beats
 
 
@@ -50,6 +52,26 @@ def test_silence_that_nobody_heard(me, shared):
     for now in range(910, 961, 10):
         me.observe(now)
     assert names(me, 960) == []
+
+
+def test_a_look_that_hangs(make, shared, monkeypatch):
+    """What a look finds after it has hung may have been written a moment ago: silence counts from the look's end."""
+    time = SimpleNamespace(now=100.0)
+    me = make(clock=lambda: time.now)
+    beats(me, "b", 100)
+    read = shared.read_newest_heartbeats
+
+    def hang(machine, offset):
+        time.now = 300.0
+        shared.say("b", beat=2)
+        return read(machine, offset)
+
+    monkeypatch.setattr(shared, "read_newest_heartbeats", hang)
+    me.observe(110)
+    assert me.is_live("b", 300)
+    me.observe(301)
+    assert me.is_live("b", 360)
+    assert not me.is_live("b", 362), "time that was not seen does not make a peer live longer than the look does"
 
 
 def test_the_long_dead_are_looked_at_seldom(me, shared):
