@@ -21,6 +21,7 @@ class Fold:
     def __init__(self, term: Term, is_inside: Callable[..., bool], without: frozenset[str]) -> None:
         self.term, self._is_inside, self._without = term, is_inside, without
         self.known: dict[int, int] = {}  # least depth; the first one, if there is no max_depth
+        self.least: dict[int, int] = {}  # depths of fingerprints in a snapshot whose term does not cover this one
         self.marks: dict[
             int, dict[int | None, int]
         ] = {}  # failed_at or None → least depth, of marks that cover the term
@@ -43,6 +44,7 @@ class Fold:
             self.surveyed.add(line.generation)
 
     def learn(self, url: int, depth: int) -> None:
+        depth = min(depth, self.least.get(url, depth))
         if self.asks_for(url, depth):
             if url not in self.known:
                 self.known[url] = depth
@@ -66,6 +68,8 @@ class Fold:
         for url, depth in snapshot.known.items():
             if covers or url not in snapshot.told:  # of what is told, it has no URLs, only fingerprints
                 self.learn(url, depth)
+            else:
+                self.least[url] = depth
         for url, depth in snapshot.told.items():
             if covers:
                 self.marks[url] = {OF_SNAPSHOT: depth}
