@@ -22,6 +22,7 @@ from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.anchor import Anchor, cause_of
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.claims import Claims
+from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations
@@ -91,8 +92,7 @@ class Membership:
         logs = TreeLogs(tree)
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
-        dead_after_s = watch.settings.fleet.dead_after
-        shards = tree.record.shards
+        dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
         self.fleet = Fleet(machinery, tree.machine, dead_after_s, shards, caches_s=self._caches_s, clock=clock)
         self.permit = Permit()
         self._anchor: Anchor
@@ -121,7 +121,8 @@ class Membership:
             refresh_before=lambda: self.refresh_before,
             tidy_up=lambda host: self._tidy_up(tree.all_temporaries(host)),
         )
-        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=tree.record.shards, warn=warn, clock=clock)
+        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn, clock=clock)
+        seeds = Seeds(watch, frontier)
         self._intake = Intake(
             frontier,
             self.ledger,
@@ -129,9 +130,11 @@ class Membership:
             self._survey,
             caches_s=self._caches_s,
             prepare=self._prepare,
-            complete=self._add_seeds_of,
+            complete=seeds.add_of,
             clock=clock,
         )
+        parts = (self.fleet, self.ledger, self._intake, self._snapshots, seeds)
+        self._edits = Edits(watch, self._rulebook, frontier, *parts)
         self._housekeeping = Housekeeping(
             self.fleet,
             self.ledger,
@@ -353,7 +356,7 @@ class Membership:
         self.fleet.observe(now)
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
-        changed = self._look_for_changes(now)
+        changed = self._edits.look(now, self._heart, self._handover)
         self._hearing.hear(now, starved=starved)
         fleet = self._watch.settings.fleet
         self._heart.beat_s = self._hearing.beat_s(fleet)
@@ -377,10 +380,6 @@ class Membership:
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 
-    def _add_seeds_of(self, shards: set[int]) -> None:
-        """The logs of some shards have been read: add their seeds."""
-        self._add_seeds(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
-
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
@@ -391,49 +390,11 @@ class Membership:
         self._take(changes.adopted, now)
         self._fence.take_down()
 
-    # -- edits and generations
-
-    def _look_for_changes(self, now: float) -> bool:
-        """Look for edits of settings and seeds, cut logs, and new generations; retake what they touch."""
-        cut = self.ledger.believed_cut(now, self._snapshots.cuts)
-        if cut is not None:
-            self._rulebook.mend(cut.machine, cut.expected)
-        change = self._rulebook.look(now)
-        if change is None:
-            return False
-        self.fleet.forget_finished_peers()
-        if change.edited:
-            self._use_fleet_settings()
-            self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
-        self.ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
-        if change.retake:
-            self.ledger.use(self.rules)
-            self._intake.begin(set(self.fleet.held) - self._handover.releasing, {})
-        else:
-            self._add_seeds(change.seeds)
-        return True
+    # -- cuts
 
     def _forgive(self, log: str, expected: Place) -> None:
         self.ledger.forgive(log, expected)
         self._snapshots.forgive(log, expected)
-
-    def _use_fleet_settings(self) -> None:
-        fleet = self._watch.settings.fleet
-        self._heart.beat_s = fleet.beat
-        self._heart.lease_s = min(self.fleet.dead_after_s, fleet.dead_after) / 2
-        # A shorter time is used in the next run: other machines may not have read it yet, and still beat slowly.
-        self.fleet.dead_after_s = max(self.fleet.dead_after_s, fleet.dead_after)
-
-    def _add_seeds(self, seeds: Iterable[str]) -> None:
-        for seed in seeds:
-            location = self._frontier.location(seed)
-            fingerprint = int.from_bytes(location.digest[:8])
-            if not self._frontier.holds(location.shard):
-                continue
-            if self._frontier.is_settled(location.shard, fingerprint, 0):
-                self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
-            else:
-                self._frontier.add(seed, 0, "", location)
 
     def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
         remove_temporaries_of_the_dead(temporaries, self.fleet, self._tree)

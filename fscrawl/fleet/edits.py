@@ -1,0 +1,94 @@
+"""What a machine does when settings, seeds or the generation have changed while it runs.
+
+Promise: after a look, the machine goes by the rules that stand in the tree. Every shard that an edit or a new
+generation may touch is taken in anew, and a new seed of a held shard is in the frontier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fscrawl.config.watcher import EditWatcher
+from fscrawl.fleet.handover import Handover
+from fscrawl.fleet.heartbeat import Heartbeat
+from fscrawl.fleet.intake import Intake
+from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.frontier.frontier import ShardHolder
+
+
+class Seeds:
+    """Puts the seeds of held shards into the frontier. Only the main loop uses it."""
+
+    def __init__(self, watch: EditWatcher, frontier: ShardHolder) -> None:
+        self._watch = watch
+        self._frontier = frontier
+
+    def add_of(self, shards: set[int]) -> None:
+        """Add the seeds of some shards, whose logs have been read."""
+        self.add(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
+
+    def add(self, seeds: Iterable[str]) -> None:
+        """Put seeds into the frontier, if their shards are held."""
+        for seed in seeds:
+            location = self._frontier.location(seed)
+            fingerprint = int.from_bytes(location.digest[:8])
+            if not self._frontier.holds(location.shard):
+                continue
+            if self._frontier.is_settled(location.shard, fingerprint, 0):
+                self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
+            else:
+                self._frontier.add(seed, 0, "", location)
+
+
+class Edits:
+    """Follows edits for one machine. Only the main loop uses it."""
+
+    def __init__(
+        self,
+        watch: EditWatcher,
+        rulebook: Rulebook,
+        frontier: ShardHolder,
+        fleet: Fleet,
+        ledger: Ledger,
+        intake: Intake,
+        snapshots: Snapshots,
+        seeds: Seeds,
+    ) -> None:
+        self._watch = watch
+        self._rulebook = rulebook
+        self._frontier = frontier
+        self._fleet = fleet
+        self._ledger = ledger
+        self._intake = intake
+        self._snapshots = snapshots
+        self._seeds = seeds
+
+    def look(self, now: float, heart: Heartbeat, handover: Handover) -> bool:
+        """Look for edits, cut logs and new generations; retake what they touch. Return whether there were any."""
+        cut = self._ledger.believed_cut(now, self._snapshots.cuts)
+        if cut is not None:
+            self._rulebook.mend(cut.machine, cut.expected)
+        change = self._rulebook.look(now)
+        if change is None:
+            return False
+        self._fleet.forget_finished_peers()
+        if change.edited:
+            self._use_fleet_settings(heart)
+            self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
+        self._ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
+        if change.retake:
+            self._ledger.use(self._rulebook.rules)
+            self._intake.begin(set(self._fleet.held) - handover.releasing, {})
+        else:
+            self._seeds.add(change.seeds)
+        return True
+
+    def _use_fleet_settings(self, heart: Heartbeat) -> None:
+        settings = self._watch.settings.fleet
+        heart.beat_s = settings.beat
+        heart.lease_s = min(self._fleet.dead_after_s, settings.dead_after) / 2
+        # A shorter time is used in the next run: other machines may not have read it yet, and still beat slowly.
+        self._fleet.dead_after_s = max(self._fleet.dead_after_s, settings.dead_after)
