@@ -88,74 +88,70 @@ class Membership:
         self._counters = counters
         self._warn = warn
         self._reseed = reseed
-        machinery = Machinery(tree)
-        logs = TreeLogs(tree)
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
-        dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
-        self.fleet = Fleet(machinery, tree.machine, dead_after_s, shards, caches_s=self._caches_s, clock=clock)
-        self.permit = Permit()
-        self._anchor: Anchor
-        self._machinery = machinery
-        self._rulebook = Rulebook(
-            watch, tree.record, Generations(tree.files), self._forgive, refresh_before, caches_s=self._caches_s
-        )
-        self.ledger = Ledger(
-            logs,
-            tree.machine,
-            frontier,
-            self.rules,
-            Terms(tree.files, self.rules.term),
-            caches_s=self._caches_s,
-            holder_of=self.fleet.holder,
-            begin_generation=self._rulebook.mend,
-            warn=warn,
-            clock=clock,
-        )
-        self._survey = Survey(
-            tree,
-            frontier,
-            self.ledger,
-            stored,
-            warn,
-            refresh_before=lambda: self.refresh_before,
-            tidy_up=lambda host: self._tidy_up(tree.all_temporaries(host)),
-        )
-        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn, clock=clock)
-        seeds = Seeds(watch, frontier)
-        self._intake = Intake(
-            frontier,
-            self.ledger,
-            self._snapshots,
-            self._survey,
-            caches_s=self._caches_s,
-            prepare=self._prepare,
-            complete=seeds.add_of,
-            clock=clock,
-        )
-        parts = (self.fleet, self.ledger, self._intake, self._snapshots, seeds)
-        self._edits = Edits(watch, self._rulebook, frontier, *parts)
-        self._housekeeping = Housekeeping(
-            self.fleet,
-            self.ledger,
-            self._intake,
-            self._snapshots,
-            warn,
-            caches_s=self._caches_s,
-            clock=clock,
-            aside=aside,
-        )
-        self._hearing = Hearing(self.fleet, self.ledger, self._caches_s)
-        self._rests = Rests(frontier, tree.record)
-        self._claims = Claims(tree, self.fleet, self._caches_s, warn)
-        self._ending = Ending(self.fleet, self.ledger, self._intake, frontier)
+        self._aside = aside
+        self._make_heart = heart
+        self._make_parts(refresh_before)
         self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
-        self._make_heart = heart
+        self._anchor: Anchor
         self._heart: Heartbeat
         self._fence: Fence
         self._handover: Handover
+
+    def _make_parts(self, refresh_before: str) -> None:
+        tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
+        dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
+        self._machinery = Machinery(tree)
+        self.permit = Permit()
+        self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
+        generations = Generations(tree.files)
+        self._rulebook = Rulebook(watch, tree.record, generations, self._forgive, refresh_before, caches_s=caches_s)
+        self.ledger = self._make_ledger()
+        self._snapshots = Snapshots(
+            tree.files, TreeLogs(tree), tree.machine, shards=shards, warn=self._warn, clock=clock
+        )
+        self._survey = self._make_survey()
+        seeds = Seeds(watch, self._frontier)
+        parts = (self.ledger, self._snapshots, self._survey)
+        self._intake = Intake(
+            self._frontier, *parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock
+        )
+        edited = (self.fleet, self.ledger, self._intake, self._snapshots, seeds)
+        self._edits = Edits(watch, self._rulebook, self._frontier, *edited)
+        kept = (self.fleet, self.ledger, self._intake, self._snapshots)
+        self._housekeeping = Housekeeping(*kept, self._warn, caches_s=caches_s, clock=clock, aside=self._aside)
+        self._hearing = Hearing(self.fleet, self.ledger, caches_s)
+        self._rests = Rests(self._frontier, tree.record)
+        self._claims = Claims(tree, self.fleet, caches_s, self._warn)
+        self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
+
+    def _make_ledger(self) -> Ledger:
+        return Ledger(
+            TreeLogs(self._tree),
+            self._tree.machine,
+            self._frontier,
+            self.rules,
+            Terms(self._tree.files, self.rules.term),
+            caches_s=self._caches_s,
+            holder_of=self.fleet.holder,
+            begin_generation=self._rulebook.mend,
+            warn=self._warn,
+            clock=self._clock,
+        )
+
+    def _make_survey(self) -> Survey:
+        return Survey(
+            self._tree,
+            self._frontier,
+            self.ledger,
+            self._stored,
+            self._warn,
+            refresh_before=lambda: self.refresh_before,
+            tidy_up=lambda host: self._tidy_up(self._tree.all_temporaries(host)),
+        )
 
     # -- beginning and end
 

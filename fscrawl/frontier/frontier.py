@@ -274,10 +274,7 @@ class Frontier:
             self.scheduler.keep(lambda url: self.location(url).shard in self._held)
         else:
             self.scheduler.forget_shard(shard)
-        self._retries.keep(self._holds)
-
-    def _holds(self, task: Task) -> bool:
-        return self._shard_of(task) in self._held
+        self._retries.keep(lambda task: self._shard_of(task) in self._held)
 
     def _shard_of(self, task: Task) -> int:
         """Give a task's shard: without a hash where the host tells it."""
@@ -347,7 +344,7 @@ class Frontier:
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
         host = self._by_name.get(task.host)
-        if host is None or not self._holds(task):
+        if host is None or self._shard_of(task) not in self._held:
             return
         if isinstance(task, RobotsTask):
             self.scheduler.retry_robots(host, at)
@@ -357,7 +354,7 @@ class Frontier:
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""
         host = self._by_name.get(task.host)
-        if host is not None and isinstance(task, PageTask) and self._holds(task):
+        if host is not None and isinstance(task, PageTask) and self._shard_of(task) in self._held:
             self._hosts.put_first(host, task)
 
     def forgive(self, hosts: Collection[str]) -> None:

@@ -1,10 +1,9 @@
-"""Whose turn it is: when each host may be asked again, which task it then gets, and when it is given up.
+"""Whose turn it is: when each host may be asked again, and when it is given up. Which task it gets: `next_task`.
 
 Vocabulary:
   ready       a host that has something pending, fewer than `per_host` tasks in flight, and whose time has come
   delay       seconds between two requests to a host, from settings, robots.txt and its own pace
   rest        a host is asked nothing before a given time: its delay, Retry-After, a failing robots.txt
-  open        a host whose robots.txt is known: before that, the only task it gets is "robots"
   given up    a host that failed for too long: its tasks are handed out at once, only to be written down as failed
 
 Who drives it: the frontier, for the hosts and tasks that come and go; and the engine alone, which reports how exchanges
@@ -20,32 +19,16 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Callable, Collection, Container
-from typing import Any, Protocol
+from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.host_stats import HostStats
 from fscrawl.frontier.hosts import Host, Hosts
+from fscrawl.frontier.next_task import Knowledge, NextTask
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
-from fscrawl.politeness.robots import VALID_S
 
-_PAUSED_S = 1.0  # then a host that is paused, or waits for its listing, is looked at again
-
-
-class Knowledge(Protocol):
-    """What the scheduler asks about a pending task."""
-
-    def is_settled(self, task: PageTask) -> bool:
-        """Tell whether nothing is left to do."""
-        ...
-
-    def is_there(self, task: PageTask) -> bool:
-        """Tell whether the tree has a record of it, so that no host is asked."""
-        ...
-
-    def may_miss(self, task: PageTask, now: float) -> bool:
-        """Tell whether the tree may have a record of it although `is_there` does not know."""
-        ...
+_PAUSED_S = 1.0  # then a host that is paused is looked at again
 
 
 def _turn_at(host: Host) -> float:
@@ -59,8 +42,8 @@ class HostScheduler:
     def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge) -> None:
         """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs."""
         self.settings = settings
-        self._knowledge = knowledge
         self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
+        self._next_task = NextTask(hosts, knowledge, self.cut)
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
         self._by_name = hosts.by_name
@@ -130,8 +113,9 @@ class HostScheduler:
             host.in_heap = False
             if self.paused and self._is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
-                self._drop_settled(host)  # nobody waits for a host of which nothing is left to do
-            task = self._next_of(host, now) if _turn_at(host) <= now else None
+                self._next_task.drop_settled(host)  # nobody waits for a host of which nothing is left to do
+            limit = self.settings.crawl.max_pages_per_host
+            task = self._next_task.of(host, now, limit) if _turn_at(host) <= now else None
             if task is not None:
                 host.in_flight += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for the answer to this one
@@ -150,53 +134,7 @@ class HostScheduler:
         for name in self._rests:
             host = self._by_name.get(name)
             if host is not None:
-                self._drop_settled(host)
-
-    def _drop_settled(self, host: Host) -> bool:
-        """Drop tasks of a host until one is not settled; tell whether there is one."""
-        while host.queue.count or host.urgent:
-            if not self._knowledge.is_settled(self._hosts.peek(host)):
-                return True
-            self._hosts.pop(host)
-        return False
-
-    def _next_of(self, host: Host, now: float) -> PageTask | RobotsTask | None:
-        if not self._drop_settled(host):
-            return None
-        if host.given_up:
-            task = self._hosts.pop(host)
-            return task._replace(flags=task.flags.with_host_given_up(host.given_up))
-        if now - host.opened_at > VALID_S:
-            host.is_open = False
-        if not host.is_open:
-            return self._robots_task(host)
-        limit = self.settings.crawl.max_pages_per_host
-        if limit is not None and host.pages + host.in_flight >= limit:
-            return self._stored_one_of(host, now) if host.pages >= limit else None
-        return self._hosts.pop(host)
-
-    def _stored_one_of(self, host: Host, now: float) -> PageTask | None:
-        """Give the next task that the tree has a record of; leave out all before it: the host has enough pages.
-
-        As long as that is not known for sure, the host waits: the links of a stored page must be told.
-        """
-        while self._drop_settled(host):
-            task = self._hosts.peek(host)
-            may_miss = self._knowledge.may_miss(task, now)  # asked first: it may list the host again
-            if self._knowledge.is_there(task):
-                return self._hosts.pop(host)
-            if may_miss:
-                host.ready_at = max(host.ready_at, now + _PAUSED_S)
-                return None
-            self._hosts.pop(host)
-            self.cut["max_pages_per_host"] += 1
-        return None
-
-    def _robots_task(self, host: Host) -> RobotsTask | None:
-        """Give the task that opens a host; None as long as any task of it is in flight."""
-        if host.in_flight:
-            return None
-        return RobotsTask(self._hosts.peek(host).url, host.name, host.robots_attempt)
+                self._next_task.drop_settled(host)
 
     def finish(self, name: str, asked_at: float | None, *, stored: bool) -> None:
         """A task of a host is over; see `Frontier.finish`."""

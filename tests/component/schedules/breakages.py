@@ -13,6 +13,7 @@ from unittest.mock import patch
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.claims import Claims
+from fscrawl.fleet.edits import Seeds
 from fscrawl.fleet.ending import Ending
 from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.handover import Handover
@@ -242,7 +243,7 @@ def _logs_unread() -> list[Change]:
 
 
 def _seeds_forgotten() -> list[Change]:
-    return [(Membership, "_add_seeds", lambda self, seeds: None)]
+    return [(Seeds, "add", lambda self, seeds: None)]
 
 
 BREAKAGES = (
@@ -274,9 +275,9 @@ BREAKAGES = (
         "a machine leaves without a last look",
         _end_without_last_look,
         "late_edit join",
-        seed=114,
+        seed=144,
     ),
-    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=144),
+    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=196),
     Breakage(
         "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=3
     ),
@@ -298,7 +299,9 @@ BREAKAGES = (
         "edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit", seed=0
     ),
     Breakage("retake_in_flight", "nobody waits for what is in flight", _retake_in_flight, "edit join", seed=0),
-    Breakage("no_wait_after_fence", "a fence ends with the first beat", _no_wait_after_fence, "takeover join", seed=48),
+    Breakage(
+        "no_wait_after_fence", "a fence ends with the first beat", _no_wait_after_fence, "takeover join", seed=111
+    ),
     Breakage(
         "fence_without_leases", "a fence ends without a look at leases", _fence_without_leases, "takeover join", seed=50
     ),

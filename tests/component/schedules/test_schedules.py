@@ -11,6 +11,7 @@ from tests.support import effort
 
 _CHUNK = 8  # schedules of one test: a second
 _CHUNKS = 45 if effort.FULL else 4
+_OTHERS = 500 if effort.FULL else 200  # that are looked at if the schedule of a breakage does not find it any more
 _FOUND = [breakage for breakage in BREAKAGES if breakage.seed is not None]
 _TRIED = _FOUND if effort.FULL else _FOUND[::3]
 
@@ -24,10 +25,21 @@ def test_no_schedule_violates_an_invariant(chunk: int) -> None:
 
 @pytest.mark.parametrize("breakage", _TRIED, ids=lambda breakage: breakage.name)
 def test_what_is_broken_is_found(breakage: Breakage) -> None:
-    """A schedule violates an invariant. (After a change: `python -m tests.component.schedules --mutate`.)"""
+    """A schedule violates an invariant. The one that did so last is tried first; another change may have spoilt it.
+
+    If none of many finds it: `python -m tests.component.schedules --mutate`.
+    """
     assert breakage.seed is not None
-    with breakage.made(), pytest.raises(Violation):
-        Schedule(breakage.seed, focus=breakage.faults).run()
+    with breakage.made():
+        assert any(_is_found_by(seed, breakage) for seed in (breakage.seed, *range(_OTHERS)))
+
+
+def _is_found_by(seed: int, breakage: Breakage) -> bool:
+    try:
+        Schedule(seed, focus=breakage.faults).run()
+    except Violation:
+        return True
+    return False
 
 
 @pytest.mark.parametrize("breakage", _TRIED, ids=lambda breakage: breakage.name)
