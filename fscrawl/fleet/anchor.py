@@ -51,12 +51,13 @@ class OwnLog(Protocol):
 def must_wait_s(tree: Tree, dead_after_s: float, caches_s: float) -> float:
     """Give for how many seconds this machine must not claim a shard, counted from now by its own clock.
 
-    `caches_s`: how long a machine of the `.fscrawl` before may have seen an old tree.json.
+    `caches_s`: how long a machine of the `.fscrawl` before may have seen an old tree.json. A permit that it got at the
+    end of that time holds for half of `dead_after` more.
     """
     record = tree.record
     if not record.over_pages or tree.files.read(WAITED) == _name_of(record):
         return 0.0
-    return max(dead_after_s, caches_s)
+    return max(dead_after_s, caches_s + dead_after_s / 2)
 
 
 def note_waited(tree: Tree) -> None:

@@ -244,12 +244,14 @@ def test_a_new_tree_need_not_wait(tmp_path):
     assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
 
 
-@pytest.mark.parametrize(("dead_after_s", "caches_s"), [(30, 60), (60, 30), (60, 0)])
-def test_wait_for_machines_of_the_one_before(root, dead_after_s, caches_s):
+@pytest.mark.parametrize(
+    ("dead_after_s", "caches_s", "wait_s"), [(30, 60, 75), (60, 60, 90), (60, 30, 60), (60, 0, 60)]
+)
+def test_wait_for_machines_of_the_one_before(root, dead_after_s, caches_s, wait_s):
     """Each machine waits, until one has waited: that was long enough for all."""
     make(root)
     for name in (ME, "m-2-bb", ME):
-        assert must_wait_s(Tree(root, name), dead_after_s, caches_s) == 60
+        assert must_wait_s(Tree(root, name), dead_after_s, caches_s) == wait_s
     note_waited(Tree(root, "m-2-bb"))
     assert must_wait_s(Tree(root, ME), dead_after_s, caches_s) == 0
 
