@@ -357,14 +357,19 @@ class Membership:
         fleet = self._watch.settings.fleet
         self._heart.beat_s = self._hearing.beat_s(fleet)
         self._handover.release(now)
-        self._take(changes.adopted, now)
+        self._take(changes.adopted)
         if not (self._fence.is_due or self._ending.was_said(self._state_now())):
-            self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock), now)
+            self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock))
         self._intake.step(now)
         return changed
 
-    def _take(self, shards: Iterable[int], now: float) -> None:
-        """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round."""
+    def _take(self, shards: Iterable[int]) -> None:
+        """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round.
+
+        They were taken at the earliest when this round began. The last holder may have asked their hosts until a moment
+        ago, so the hosts' delays count from now.
+        """
+        now = self._clock()
         taken = (set(shards) & self.fleet.held.keys()) - self._handover.releasing
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
@@ -383,7 +388,7 @@ class Membership:
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
         self.fleet.check_held()
-        self._take(changes.adopted, now)
+        self._take(changes.adopted)
         self._fence.take_down()
 
     # -- cuts

@@ -30,6 +30,36 @@ def test_delay_after_a_hand_over(world):
     assert not task.check, "after `dead_after` listings show all"
 
 
+def test_delay_after_a_look_that_took_long(world, monkeypatch):
+    """The delay counts from when the lease was read: the last holder may have worked until the end of a long look."""
+    world.create(url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
+    world.assignments.append("politeness.delay=100")
+    world.edit()
+    a = world.join("a")
+    a.tick()
+    while task := a.take():
+        a.finish(task)
+    b = world.join("b")
+    b.beat()
+    leases = b.membership.fleet._shared.leases
+
+    def slow():
+        world.clock.now += 500
+        a.beat()
+        a.tick()  # hands over
+        return leases()
+
+    monkeypatch.setattr(b.membership.fleet._shared, "leases", slow)
+    b.tick()
+    monkeypatch.setattr(b.membership.fleet._shared, "leases", leases)
+    adopted_at = world.clock.now
+    assert b.held == {shard(HERS[0])}
+    world.clock.now = adopted_at + 90
+    assert b.take() is None
+    world.clock.now = adopted_at + 101
+    assert b.take().url == url(HERS[0], "x")
+
+
 def test_check_by_name_after_a_hand_over(world):
     """Until listings are sure to be fresh the tree is asked by name."""
     world.create(url(MINE[0]), url(HERS[0]))
