@@ -366,8 +366,7 @@ class Membership:
     def _take(self, shards: Iterable[int]) -> None:
         """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round.
 
-        They were taken at the earliest when this round began. The last holder may have asked their hosts until a moment
-        ago, so the hosts' delays count from now.
+        The last holder may have asked their hosts until a moment ago, so the hosts' delays count from now.
         """
         now = self._clock()
         taken = (set(shards) & self.fleet.held.keys()) - self._handover.releasing
