@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.crawling import check_tree, crawl, pages
 from tests.support.faults import NAMING, Fault
-from tests.support.faulty import eager
+from tests.support.faulty import coherent, eager
 from tests.support.faulty.trials import HOSTS, SETTINGS, THREADS, WORKERS, Trials, serve, whole_site
 from tests.support.passthrough import Passthrough, missing
 from tests.support.web import Web
@@ -59,9 +59,9 @@ PASSING = {
     "short read": Fault("short", ops=("read",), every=3),
 }
 STALE = {  # no older than the machines think that an answer may be
-    "listings": Fault("stale-listing", path=r"/\.fscrawl", seconds=0.8 * eager.CACHES_S, every=1),
-    "missing names": Fault("stale-missing", path=r"/\.fscrawl", seconds=0.8 * eager.CACHES_S, every=1),
-    "sizes": Fault("stale-size", path=r"/\.fscrawl", seconds=0.8 * eager.CACHES_S, every=1),
+    "listings": Fault("stale-listing", path=r"/\.fscrawl", seconds=0.8 * coherent.CACHES_S, every=1),
+    "missing names": Fault("stale-missing", path=r"/\.fscrawl", seconds=0.8 * coherent.CACHES_S, every=1),
+    "sizes": Fault("stale-size", path=r"/\.fscrawl", seconds=0.8 * coherent.CACHES_S, every=1),
 }
 CHANGES = ("create", "write", "mkdir", "link", "rename", *CLOSING)
 LASTING = {

@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fscrawl.errors import EXIT_TREE, RecordError
-from tests.support.crawling import CRAWL, Done, check_tree, crawl, errors, pages
+from tests.support.crawling import Done, check_tree, crawl, errors, pages
 from tests.support.faults import Fault
+from tests.support.faulty import coherent
 from tests.support.fleet import QUICK
 from tests.support.ledger import note
 from tests.support.passthrough import Passthrough
@@ -81,7 +82,7 @@ class Trials:
         fault: str,
         *,
         settings: Mapping[str, object] = SETTINGS,
-        program: Path = CRAWL,
+        program: Path = Path(coherent.__file__),
         deadline_s: float = _DEADLINE_S,
     ) -> None:
         """`fault`: its name in the ledger; `program`: takes the arguments of crawl.py; `deadline_s`: of one crawl."""
