@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.crawling import Running, check_tree, command, crawl, pages
 from tests.support.faults import Fault
+from tests.support.faulty import coherent
 from tests.support.faulty.trials import HOSTS, PATIENCE_S, SETTINGS, THREADS, WORKERS, Tally
 from tests.support.faulty.waiting import published, wait_for
 from tests.support.passthrough import Passthrough, missing
@@ -24,6 +25,7 @@ pytestmark = [
 ]
 
 SEED = int(os.environ.get("FSCRAWL_SEED") or time.time() // 86400)
+PROGRAM = Path(coherent.__file__)
 DEAD_AFTER_S = 3.0  # of tests.support.fleet.QUICK
 HANGS_S = 2 * DEAD_AFTER_S
 DELAY_S = 0.2
@@ -161,7 +163,7 @@ def test_ctrl_c_twice_while_it_hangs(mount: Passthrough, backing: Path) -> None:
         assert done.code == 130, done
         assert "Traceback" not in done.err
         mount.heal()
-        assert crawl(root, "--quiet", workers=WORKERS, threads=THREADS).code == 0
+        assert crawl(root, "--quiet", workers=WORKERS, threads=THREADS, program=PROGRAM).code == 0
         assert set(pages(backing / "tree")) == whole_site(web)
         check_tree(backing / "tree")
 
@@ -183,7 +185,7 @@ def test_patience_is_at_an_end(mount: Passthrough, backing: Path) -> None:
         assert last.startswith(f"fscrawl: {root}"), done.err
         assert "input/output error" in last, done.err
         mount.heal()
-        assert crawl(root, "--quiet", workers=WORKERS, threads=THREADS).code == 0
+        assert crawl(root, "--quiet", workers=WORKERS, threads=THREADS, program=PROGRAM).code == 0
         stored = set(pages(backing / "tree"))
         tally.pages, tally.lost = len(stored), len(whole_site(web) - stored)
         tally.duplicates = sum(web.duplicates().values()) - len(web.duplicates())
