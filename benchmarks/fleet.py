@@ -34,9 +34,9 @@ from benchmarks import measure, slow_web
 from benchmarks.corpus import exit_on_terminate
 from demo.server import Exchange, Request, Response, Server
 from fscrawl import urls
-from fscrawl.fleet.ownership import wanted_of
+from fscrawl.fleet.assignment import assign
 from fscrawl.storage.records import PageRecord
-from tests.support.crawling import command
+from tests.support.crawling import command, leases
 from tests.support.fleet import Member
 from tests.support.shares.sshfs import Sshd, missing
 
@@ -44,7 +44,7 @@ WANTED_SPEED_UP = 0.95  # of the number of machines
 WANTED_CALLS = 0.10  # more or less of them per page than one machine makes
 _MEETING_S = 22.0  # sshfs shows a directory's new names, logs among them, after 20 s at the latest
 _LIMIT_S = 900
-_SHARDS = 256
+_SHARDS = 512
 _LATENCY_S = 1.0
 _SETTINGS = {
     "politeness.robots": "false",
@@ -210,10 +210,16 @@ def _meet(
         _until((tree / ".fscrawl" / "tree.json").exists, members, 30)
     _until(lambda: len(_names(tree)) == len(mounts), members, 60)
     shard = urls.shard(urls.host(seed), _SHARDS)
-    feed = tree / ".fscrawl" / "feed" / f"{wanted_of(shard, _names(tree))}.log"
-    _until(feed.exists, members, 120)  # of the machine that will find the hosts: by now it has got the row
+    finder = assign(_SHARDS, _names(tree))[shard]  # of the hosts; the chain's row must be with it by then
+    _until(lambda: finder in _holder(tree, shard), members, 120)
     time.sleep(_MEETING_S if len(mounts) > 1 else 1)
     return members
+
+
+def _holder(tree: Path, shard: int) -> str:
+    """Give the newest lease of a shard, as its text."""
+    held = {int(name.partition(".")[2]): text for name, text in leases(tree).items() if name.startswith(f"{shard}.")}
+    return held[max(held)] if held else ""
 
 
 def _owners(tree: Path) -> dict[tuple[str, str], str]:
@@ -249,8 +255,9 @@ def _names(tree: Path) -> list[str]:
 def _choose(addresses: list[str], port: int, machines: list[str], each: int) -> list[str]:
     """Choose hosts so that each machine gets as many."""
     shares: dict[str, list[str]] = {machine: [] for machine in machines}
+    holders = assign(_SHARDS, machines)
     for address in addresses:
-        share = shares[wanted_of(urls.shard(f"{address}_{port}", _SHARDS), machines)]
+        share = shares[holders[urls.shard(f"{address}_{port}", _SHARDS)]]
         if len(share) < each:
             share.append(address)
     assert all(len(share) == each for share in shares.values()), "too few hosts to choose from"
