@@ -163,7 +163,13 @@ def test_shard_that_is_lost_while_it_is_surveyed(world, monkeypatch):
         b.tick()
     b.tick()
     b.membership.fleet._shared.claim_lease(shard(MINE[0]), b.membership.fleet.held[shard(MINE[0])] + 1, "c")
+    for _ in range(20):
+        if b.held == {shard(MINE[1])}:
+            break
+        b.tick()
+    else:
+        raise AssertionError("it was not noticed")
+    assert b.membership.reseeding
     b.settle()
-    assert b.held == {shard(MINE[1])}
     b.crawl()
     assert set(world.fetched.values()) == {1}
