@@ -14,7 +14,8 @@ from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
-from fscrawl.storage.segments import SegmentEnd
+from fscrawl.storage.retrying import BRIEF
+from fscrawl.storage.segments import SegmentEnd, SegmentView
 from fscrawl.store import Tree, create
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
@@ -121,6 +122,19 @@ def test_a_segment_that_the_server_does_not_know(tmp_path, monkeypatch):
         end.append(b"one\n")
     assert raised.value.errno == errno.ESTALE
     end.close()
+
+
+def test_a_segment_is_closed_once(tmp_path):
+    """To close an end or a view again does nothing; what was written is there."""
+    path = str(tmp_path / "0.log")
+    end = SegmentEnd(path)
+    assert end.append(b"one\n") == 4
+    view = SegmentView(path, BRIEF)
+    assert view.read(0, 4) == b"one\n"
+    for each in (end, end, view, view):
+        each.close()
+    assert view.read(0, 4) == b"one\n", "it is opened anew"
+    view.close()
 
 
 def test_short_reads(tmp_path, monkeypatch):
