@@ -141,6 +141,23 @@ def test_title_of_a_drawing(read):
     assert read(svg + "<title>page</title>").title == "page"
 
 
+@pytest.mark.parametrize(
+    ("inside", "is_html"),
+    [
+        ("<svg><foreignObject>{}", True),
+        ("<math><annotation-xml encoding='Text/HTML'>{}", True),
+        ("<math><mtext>{}", True),
+        ("<svg>{}", False),
+    ],
+)
+def test_html_within_drawings_and_formulas(read, inside, is_html):
+    """Where SVG and MathML may contain HTML, a title is the page's, and a link to its canonical URL counts."""
+    page = inside.format("<title>page</title><link rel=canonical href=c>")
+    found = read(page)
+    assert found.title == ("page" if is_html else None)
+    assert (found.canonical is not None) is is_html
+
+
 def test_noscript_and_template(read):
     """Scripting is off: the content of noscript is markup. The content of a template is no part of the page."""
     html = "<noscript><a href=1></a></noscript><template><title>t</title><a href=2></a><template></template></template>"
