@@ -274,7 +274,7 @@ class Machine:
         return limit - self._stored_before - elsewhere - self._counts.pages
 
     def _may_dispatch(self) -> bool:
-        if self._outage.is_on or self._membership.fenced:
+        if self._outage.is_on or self._membership.fenced or self._edits.paused:
             return False
         return self._pool.has_room and self._frontier.in_flight < self._pages_left()
 

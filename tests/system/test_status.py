@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -109,6 +110,12 @@ def test_a_machine_that_is_killed_is_dead(fleet: Fleet) -> None:
     assert (told["state"], told["alive"], told["dead"]) == ("running", 1, 1)
 
 
+def cpu_s(pid: int) -> float:
+    """Give the processor time of a process in seconds, without its workers."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_pause_and_resume_are_obeyed_within_two_beats(fleet: Fleet, web: Web) -> None:
     """Two beats after `pause` nothing is fetched any more, machines stay and say so; after `resume` they go on."""
     assert command(fleet.root, "pause").code == 0
@@ -116,8 +123,10 @@ def test_pause_and_resume_are_obeyed_within_two_beats(fleet: Fleet, web: Web) ->
     told = until(fleet.root, lambda told: {each["doing"] for each in told["machines"]} == {"paused"}, "both say so")
     assert (told["state"], told["alive"], told["signs"]) == ("paused", 2, ["PAUSE"])
     assert told["pending"] > 0
+    worked_s = cpu_s(fleet.members[0].pid)
     until(fleet.root, lambda _: time.monotonic() > obeyed + 3 * BEAT_S, "some time")
     assert asked_since(web, obeyed) == 0
+    assert cpu_s(fleet.members[0].pid) - worked_s < BEAT_S, "it waits, and does not look all the time"
     assert not any(member.over for member in fleet.members)
     resumed = time.monotonic()
     assert command(fleet.root, "resume").out == "removed: PAUSE\n"
