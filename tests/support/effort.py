@@ -33,5 +33,5 @@ def set_profile() -> None:
         from hypothesis import settings
     except ImportError:
         return
-    settings.register_profile("fscrawl", max_examples=tries(_EXAMPLES))
+    settings.register_profile("fscrawl", max_examples=tries(_EXAMPLES), deadline=None)  # machines are busy
     settings.load_profile("fscrawl")
