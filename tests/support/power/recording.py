@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from tests.support.crawling import crawl
+from tests.support.faulty import coherent
 from tests.support.fleet import QUICK, Fleet
 from tests.support.passthrough import Passthrough
 from tests.support.power.disk import Survivors
@@ -151,7 +152,7 @@ def recorded(kind: Kind, directory: Path, *, fsync: bool) -> Iterator[Recording]
 
 def _crawl(kind: Kind, root: Path, seed: str, settings: Mapping[str, object]) -> None:
     if kind == "refresh":
-        done = crawl(root, "--refresh", "0s", timeout_s=_DEADLINE_S)
+        done = crawl(root, "--refresh", "0s", timeout_s=_DEADLINE_S, program=Path(coherent.__file__))
         assert done.code == 0, done
         return
     with Fleet(root, settings, workers=2, threads=2) as fleet:
