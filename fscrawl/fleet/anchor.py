@@ -18,6 +18,7 @@ a fault that passes, only means that the last beat does not count.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Literal, Protocol
@@ -40,6 +41,17 @@ def cause_of(tree: Tree, error: FscrawlError) -> FscrawlError:
         except FscrawlError as cause:
             return cause
     return error
+
+
+def unless_gone(tree: Tree, warn: Callable[[str], None]) -> Callable[[str], None]:
+    """Give a `warn` about single files that says nothing if the whole tree is missing: the end of the run says that."""
+
+    def warn_of_file(text: str) -> None:
+        with contextlib.suppress(FscrawlError):
+            if tree.files.exists(TREE_RECORD):
+                warn(text)
+
+    return warn_of_file
 
 
 class OwnLog(Protocol):

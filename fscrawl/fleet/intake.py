@@ -60,6 +60,7 @@ class Intake:
         self._clock = clock
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
         self._new: set[int] = set()  # nobody has held them before
+        self._retaken: set[int] = set()  # this machine has held them, and may have asked their hosts a moment ago
         self._arriving: set[int] = set()
         self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
@@ -90,6 +91,8 @@ class Intake:
             self.drop(shard)
             if shard in taken_at and taken_at[shard] is None:
                 self._new.add(shard)
+            if shard not in taken_at:
+                self._retaken.add(shard)
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
 
@@ -105,6 +108,7 @@ class Intake:
         """The shard is no longer held."""
         self.drop(shard)
         self._new.discard(shard)
+        self._retaken.discard(shard)
         self._taken_at.pop(shard, None)
 
     # -- work
@@ -136,9 +140,13 @@ class Intake:
         now = self._clock()
         for shard in shards:
             taken_at = self._taken_at[shard]
-            is_ripe = taken_at is not None and now >= taken_at + self._caches_s
-            self._frontier.hold(shard, taken_at, check_s=0.0 if is_ripe else self._caches_s, deep=deep)
+            asked_until = now if shard in self._retaken else taken_at  # by this machine, or by the holder before
+            check_s = 0.0
+            if taken_at is not None and asked_until is not None and now < taken_at + self._caches_s:
+                check_s = taken_at + self._caches_s - asked_until
+            self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
+        self._retaken -= shards
         self._prepare(shards)
         self._frontier.learn_stored()
         ends = self._ledger.ends()

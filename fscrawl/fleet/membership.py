@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.anchor import Anchor, cause_of
+from fscrawl.fleet.anchor import Anchor, cause_of, unless_gone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.edits import Edits, Seeds
@@ -107,12 +107,11 @@ class Membership:
         self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
-        generations = Generations(tree.files)
-        self._rulebook = Rulebook(watch, tree.record, generations, self._forgive, refresh_before, caches_s=caches_s)
+        made = Generations(tree.files)
+        self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
         self.ledger = self._make_ledger()
-        self._snapshots = Snapshots(
-            tree.files, TreeLogs(tree), tree.machine, shards=shards, warn=self._warn, clock=clock
-        )
+        logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
+        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._survey = self._make_survey()
         seeds = Seeds(watch, self._frontier)
         parts = (self.ledger, self._snapshots, self._survey)
@@ -122,7 +121,7 @@ class Membership:
         edited = (self.fleet, self.ledger, self._intake, self._snapshots, seeds)
         self._edits = Edits(watch, self._rulebook, self._frontier, *edited)
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
-        self._housekeeping = Housekeeping(*kept, self._warn, caches_s=caches_s, clock=clock, aside=self._aside)
+        self._housekeeping = Housekeeping(*kept, warn_of_file, caches_s=caches_s, clock=clock, aside=self._aside)
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
         self._rests = Rests(self._frontier, tree.record)
         self._claims = Claims(tree, self.fleet, caches_s, self._warn)

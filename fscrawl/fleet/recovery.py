@@ -112,7 +112,9 @@ def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fl
     """Remove those of `temporaries` (path, owner) whose owner is dead. Files of this machine itself stay."""
     now = time.monotonic()
     for path, owner in temporaries:
-        dead = not fleet.is_live(owner, now) if owner in fleet.peers else is_gone_by_name(owner)
+        peer = fleet.peers.get(owner)
+        is_known = peer is not None and peer.greeting is not None  # one that was killed at its start has said nothing
+        dead = not fleet.is_live(owner, now) if is_known else is_gone_by_name(owner)
         if dead and owner != tree.machine:
             tree.files.remove(path)
 

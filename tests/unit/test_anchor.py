@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fscrawl.errors import MemoryGone, NotATreeError, TreeBusyError, TreeError
-from fscrawl.fleet.anchor import Anchor, cause_of, must_wait_s, note_waited
+from fscrawl.fleet.anchor import Anchor, cause_of, must_wait_s, note_waited, unless_gone
 from fscrawl.storage.layout import heartbeat_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, TreeFiles, create
@@ -269,3 +269,14 @@ def test_a_tree_of_format_1_need_not_wait(tmp_path):
     """Its leases are still there."""
     create(tmp_path / "root", TreeRecord(1, "c", "t", 16, 0, "host"), "", "")
     assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
+
+
+def test_a_word_about_a_file_of_a_tree_that_is_gone(root):
+    """While the tree is there, a warning of one of its files is given; when all is missing, another line says so."""
+    make(root)
+    said = []
+    warn = unless_gone(Tree(root, ME), said.append)
+    warn("one")
+    shutil.rmtree(root / ".fscrawl")
+    warn("two")
+    assert said == ["one"]

@@ -7,7 +7,7 @@ import pytest
 from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet import recovery
-from fscrawl.fleet.recovery import records_of
+from fscrawl.fleet.recovery import records_of, remove_temporaries_of_the_dead
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
@@ -129,3 +129,15 @@ def test_own_temporaries(tmp_path):
     recovery.remove_own_temporaries(["a.example", "never.example"], tree)
     assert sorted(path.name for path in (root / "htmls" / "a.example").iterdir()) == sorted(names[1:])
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
+
+
+def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
+    """Its heartbeat log is empty. Its id tells that it ran here, and does not run any more."""
+    removed = []
+    tree = SimpleNamespace(machine="me", files=SimpleNamespace(remove=removed.append))
+    hello = SimpleNamespace()
+    peers = {name: SimpleNamespace(greeting=greeting) for name, greeting in (("a", None), ("b", None), ("c", hello))}
+    fleet = SimpleNamespace(peers=peers, is_live=lambda owner, now: True)
+    monkeypatch.setattr(recovery, "is_gone_by_name", lambda owner: owner == "a")
+    remove_temporaries_of_the_dead([(f"x/{name}", name) for name in "abc"], fleet, tree)
+    assert removed == ["x/a"]

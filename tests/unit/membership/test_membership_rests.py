@@ -60,6 +60,25 @@ def test_delay_after_a_look_that_took_long(world, monkeypatch):
     assert b.take().url == url(HERS[0], "x")
 
 
+def test_delay_after_an_edit(world):
+    """After an edit a shard is put together anew. Its hosts rest for their delay since the last request all the same."""
+    world.create(url(MINE[0]), url(MINE[0], "x"))
+    world.assignments.append("politeness.delay=100")
+    world.edit()
+    a = world.join("a")
+    a.tick()
+    a.finish(a.take())
+    asked_at = world.clock.now
+    world.set("crawl.max_depth=7")
+    a.tick()
+    a.settle()
+    assert world.clock.now < asked_at + 90
+    world.clock.now = asked_at + 90
+    assert a.take() is None
+    world.clock.now = asked_at + 130
+    assert a.take() is not None
+
+
 def test_check_by_name_after_a_hand_over(world):
     """Until listings are sure to be fresh the tree is asked by name."""
     world.create(url(MINE[0]), url(HERS[0]))
