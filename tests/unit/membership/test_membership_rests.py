@@ -61,7 +61,7 @@ def test_delay_after_a_look_that_took_long(world, monkeypatch):
 
 
 def test_delay_after_an_edit(world):
-    """After an edit a shard is put together anew. Its hosts rest for their delay since the last request all the same."""
+    """A shard is put together anew after an edit. Its hosts still rest for their delay since the last request."""
     world.create(url(MINE[0]), url(MINE[0], "x"))
     world.assignments.append("politeness.delay=100")
     world.edit()
