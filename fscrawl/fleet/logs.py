@@ -24,7 +24,6 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.store import Tree
 
-SEGMENT_BYTES = 64 * 1024 * 1024
 _NEWEST_BYTES = 1 << 12  # several beats; who is behind needs only the last two
 
 T = TypeVar("T")

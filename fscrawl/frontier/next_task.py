@@ -18,7 +18,7 @@ from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.politeness.robots import VALID_S
 
-LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
+_LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
 
 
 class Knowledge(Protocol):
@@ -79,7 +79,7 @@ class NextTask:
             if self._knowledge.is_there(task):
                 return self._hosts.pop(host)
             if may_miss:
-                host.ready_at = max(host.ready_at, now + LISTING_PAUSE_S)
+                host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None
             self._hosts.pop(host)
             self._cut["max_pages_per_host"] += 1

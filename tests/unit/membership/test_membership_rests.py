@@ -8,8 +8,8 @@ from tests.support.members import HERS, MINE, YEAR_S, shard, url
 # -- delays
 
 
-def test_delay_after_a_hand_over(world):
-    """A host that may just have been asked by its former machine rests for its delay before the new one asks it."""
+def crawled_but_one(world):
+    """A machine has just asked both hosts, and waits a long time to ask one of them for its last page."""
     world.create(url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
     world.assignments.append("politeness.delay=100")
     world.edit()
@@ -17,6 +17,12 @@ def test_delay_after_a_hand_over(world):
     a.tick()
     while task := a.take():
         a.finish(task)
+    return a
+
+
+def test_delay_after_a_hand_over(world):
+    """A host that may just have been asked by its former machine rests for its delay before the new one asks it."""
+    crawled_but_one(world)
     b = world.join("b")
     world.rounds(2)
     adopted_at = world.clock.now
@@ -32,13 +38,7 @@ def test_delay_after_a_hand_over(world):
 
 def test_delay_after_a_look_that_took_long(world, monkeypatch):
     """The delay counts from when the lease was read: the last holder may have worked until the end of a long look."""
-    world.create(url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
-    world.assignments.append("politeness.delay=100")
-    world.edit()
-    a = world.join("a")
-    a.tick()
-    while task := a.take():
-        a.finish(task)
+    a = crawled_but_one(world)
     b = world.join("b")
     b.beat()
     leases = b.membership.fleet._shared.leases
