@@ -21,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,10 +59,13 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`words(out)`: the command, which writes below `out`; `pages(out)`: how many pages are there afterwards."""
+    """`words(of, out)`: the command of the checkout named `of`, which writes below `out`.
+
+    `pages(out)`: how many pages are there afterwards.
+    """
 
     name: str
-    words: Callable[[Path], list[str]]
+    words: Callable[[str, Path], list[str]]
     pages: Callable[[Path], int]
 
 
@@ -152,7 +155,8 @@ def main() -> None:
     directory = Path(tempfile.mkdtemp(prefix="fscrawl-versions-", dir=arguments.work))
     try:
         with ExitStack() as servers:
-            workloads = [each for each in _workloads(arguments, directory, servers) if _is_chosen(each, arguments)]
+            found = _workloads(arguments, checkouts, directory, servers)
+            workloads = [each for each in found if _is_chosen(each, arguments)]
             if not arguments.json:
                 print(f"base {arguments.base}; load before: {os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
             for workload in workloads:
@@ -193,25 +197,40 @@ def _is_chosen(workload: Workload, arguments: argparse.Namespace) -> bool:
 # -- workloads
 
 
-def _workloads(arguments: argparse.Namespace, directory: Path, servers: ExitStack) -> Iterator[Workload]:
-    """Start the servers, make the tree to merge, and return what can be compared on this computer."""
+def _workloads(
+    arguments: argparse.Namespace, checkouts: Sequence[Checkout], directory: Path, servers: ExitStack
+) -> Iterator[Workload]:
+    """Start the servers, make the trees to merge, and return what can be compared on this computer.
+
+    Each checkout merges a tree of its own: one may have another format than the other, and not read it.
+    """
     port = servers.enter_context(_made_up_web(arguments.pages)).port
     seeds = [f"http://{address}:{port}/" for address in slow_web.addresses(_HOSTS)]
     small = _crawl("crawl, made-up web", seeds, directory)
     yield small
-    tree = directory / "tree"
+    source = small
     if corpus.missing():
         print(f"without {' '.join(corpus.missing())}: only the made-up web", file=sys.stderr)
-        _make(small.words(tree))
-        pages = warm(tree)
     else:
-        real = _crawl("crawl, python3-doc", [servers.enter_context(corpus.serve()).python.url], directory)
-        yield real
-        origin = directory / "origin"
-        _make(real.words(origin))
-        pages = multiplied(Tree(origin, warm(origin)), tree, arguments.merge_pages).pages
+        source = _crawl("crawl, python3-doc", [servers.enter_context(corpus.serve()).python.url], directory)
+        yield source
+    trees = {each.name: _tree(each, source, directory, arguments.merge_pages) for each in checkouts}
     for style in ("parquet", "warc"):
-        yield Workload(f"merge, {style}", _merge_words(tree, style), lambda out: _merged_pages(out, pages))
+        yield Workload(f"merge, {style}", _merge_words(trees, style), _merged_pages)
+
+
+def _tree(checkout: Checkout, source: Workload, directory: Path, pages: int) -> Path:
+    """Make a tree with a checkout's own crawl, which is not measured: that of `source`, or more of one host's pages."""
+    origin, tree = directory / f"origin-{checkout.name}", directory / f"tree-{checkout.name}"
+    words = source.words(checkout.name, origin)
+    cost = measure.run(checkout.command(*words), cwd=checkout.root, limit_s=LIMIT_S)
+    if cost.exit_code:
+        sys.exit(f"{' '.join(words)}: exit code {cost.exit_code}\n{cost.message}")
+    known = warm(origin)
+    if len(list((origin / "links").iterdir())) > 1:
+        return origin
+    multiplied(Tree(origin, known), tree, pages)
+    return tree
 
 
 @contextmanager
@@ -229,7 +248,7 @@ def _crawl(name: str, seeds: list[str], directory: Path) -> Workload:
     file = directory / f"{name.replace(', ', '-').replace(' ', '-')}.txt"
     file.write_text("".join(f"{url}\n" for url in seeds), encoding="ascii")
 
-    def words(out: Path) -> list[str]:
+    def words(_: str, out: Path) -> list[str]:
         settings = [word for setting in _SETTINGS for word in ("--set", setting)]
         size = ["--workers", str(WORKERS), "--threads", str(THREADS)]
         return ["crawl", "--root", str(out), "--seeds", str(file), "--quiet", *size, *settings]
@@ -237,25 +256,15 @@ def _crawl(name: str, seeds: list[str], directory: Path) -> Workload:
     return Workload(name, words, lambda out: sum(1 for _ in out.glob("htmls/*/*.html")))
 
 
-def _make(words: list[str]) -> None:
-    """Make a tree with this checkout's crawl; that is not measured."""
-    cost = measure.run([sys.executable, "-m", "fscrawl", *words], limit_s=LIMIT_S)
-    if cost.exit_code:
-        sys.exit(f"{' '.join(words)}: exit code {cost.exit_code}\n{cost.message}")
-
-
-def _merge_words(tree: Path, style: str) -> Callable[[Path], list[str]]:
-    return lambda out: [
-        *("merge", "--root", str(tree), "--out", str(out)),
+def _merge_words(trees: Mapping[str, Path], style: str) -> Callable[[str, Path], list[str]]:
+    return lambda of, out: [
+        *("merge", "--root", str(trees[of]), "--out", str(out)),
         *("--format", style, "--processes", str(WORKERS)),
     ]
 
 
-def _merged_pages(out: Path, expected: int) -> int:
-    pages = int(json.loads((out / "manifest.json").read_bytes())["counts"]["pages"])
-    if pages != expected:
-        sys.exit(f"the tree has {expected} pages, and the dataset {pages}")
-    return pages
+def _merged_pages(out: Path) -> int:
+    return int(json.loads((out / "manifest.json").read_bytes())["counts"]["pages"])
 
 
 # -- runs
@@ -285,7 +294,7 @@ def _run(workload: Workload, checkout: Checkout, directory: Path) -> Run:
     os.sync()  # the writes of the run before must not slow this one down
     # compiled modules are kept for both in one place, whatever the two checkouts have of their own
     environment = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(directory / "pycache")}
-    command = checkout.command(*workload.words(out))
+    command = checkout.command(*workload.words(checkout.name, out))
     cost = measure.run(command, cwd=checkout.root, limit_s=LIMIT_S, environment=environment)
     pages = 0 if cost.exit_code else workload.pages(out)
     if not pages:

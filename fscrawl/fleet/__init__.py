@@ -5,7 +5,7 @@
     who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
     what counts         rules, rulebook, terms, generations
     what is known       ledger, hearing, intake, survey (recovery), url_state, snapshots (snapshot_file, snapshot_merge,
-                        snapshot_removal), housekeeping
+                        snapshot_removal), housekeeping, tidying
     all together        membership, ending
     for readers only    all_lines
     format 1            format1, upgrade

@@ -36,13 +36,14 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.recovery import remove_temporaries_of_the_dead, shards_of
+from fscrawl.fleet.recovery import shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
+from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.stored import StoredOnTree
@@ -112,6 +113,7 @@ class Membership:
         self.ledger = self._make_ledger()
         logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
+        self._tidying = Tidying(tree, self.fleet, self._stored)
         self._survey = self._make_survey()
         seeds = Seeds(watch, self._frontier)
         parts = (self.ledger, self._snapshots, self._survey)
@@ -149,7 +151,7 @@ class Membership:
             self._stored,
             self._warn,
             refresh_before=lambda: self.refresh_before,
-            tidy_up=lambda host: self._tidy_up(self._tree.all_temporaries(host)),
+            tidy_up=self._tidying.host,
         )
 
     # -- beginning and end
@@ -176,7 +178,7 @@ class Membership:
         self._claims.wait_for_old_permits(now)
         self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
-        self._tidy_up(self._tree.machinery_temporaries())
+        self._tidying.machinery()
         self._stored.list_hosts()
         needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
         self.ledger.needed |= needed | shards_of(self._tree, self._stored.hosts)
@@ -294,6 +296,7 @@ class Membership:
             self._end_fence(now)
         self._intake.step(now)
         self._housekeeping.step(now)
+        self._tidying.step(now)
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
@@ -328,6 +331,7 @@ class Membership:
     def _state_now(self) -> Beat:
         idle = (
             self._intake.is_done
+            and self._tidying.is_done
             and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
             and self._frontier.idle
             and self.ledger.is_flushed
@@ -394,6 +398,3 @@ class Membership:
     def _forgive(self, log: str, expected: Place) -> None:
         self.ledger.forgive(log, expected)
         self._snapshots.forgive(log, expected)
-
-    def _tidy_up(self, temporaries: list[tuple[str, str]]) -> None:
-        remove_temporaries_of_the_dead(temporaries, self.fleet, self._tree)

@@ -143,6 +143,10 @@ class Fleet:
         peer = self.peers.get(machine)
         return peer is not None and not peer.left and now - peer.grown_at <= self.dead_after_of(machine)
 
+    def has_dead(self, now: float) -> bool:
+        """Tell whether a machine is dead that has not said goodbye, so that it may have left anything."""
+        return any(peer.bye is None and not self.is_live(peer.machine, now) for peer in self.peers.values())
+
     def dead_after_of(self, machine: str) -> float:
         """Return after how many seconds of silence a machine is dead. It may run by longer settings than this one."""
         peer = self.peers.get(machine)

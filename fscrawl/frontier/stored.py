@@ -30,11 +30,16 @@ class StoredPages(Protocol):
 
 
 class StoredOnTree:
-    """Reads what is stored from the tree. `hosts`: those that had directories when they were last listed."""
+    """Reads what is stored from the tree.
+
+    hosts   those that had directories when they were last listed
+    met     those of them whose keys were asked for since `take_met`
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.hosts: frozenset[str] = frozenset()
+        self.met: list[str] = []
 
     def list_hosts(self) -> None:
         """Bring `hosts` up to date."""
@@ -42,7 +47,15 @@ class StoredOnTree:
 
     def keys(self, host: str) -> list[str]:
         """Give the keys that are stored or have failed for good."""
-        return self._tree.keys(LINKS, host) + self._tree.keys(ERRS, host) if host in self.hosts else []
+        if host not in self.hosts:
+            return []
+        self.met.append(host)
+        return self._tree.keys(LINKS, host) + self._tree.keys(ERRS, host)
+
+    def take_met(self) -> list[str]:
+        """Empty `met`; return what it held."""
+        met, self.met = self.met, []
+        return met
 
     def page_count(self, host: str) -> int:
         """Tell how many pages are stored."""
