@@ -146,13 +146,11 @@ class Ledger:
 
     def told(self, task: PageTask, term: str) -> None:
         """Say that all links of a stored page stand in the log. `term`: the rules by which they were filtered."""
-        shard = self._frontier.location(task.url).shard
-        self.say(Told(shard, task.key, task.depth, term))
+        self.say(Told(self._frontier.shard_of(task), task.key, task.depth, term))
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """Say that a URL has failed for good, and has an error record."""
-        shard = self._frontier.location(task.url).shard
-        self.say(Told(shard, task.key, task.depth, self.rules.term.digest, failed_at))
+        self.say(Told(self._frontier.shard_of(task), task.key, task.depth, self.rules.term.digest, failed_at))
 
     def say(self, line: Line) -> None:
         self._add(line, own=self._frontier.holds(line.shard))

@@ -330,10 +330,10 @@ class Membership:
 
     def _state_now(self) -> Beat:
         idle = (
-            self._intake.is_done
+            self._frontier.idle  # asked first: most often this is the answer
+            and self._intake.is_done
             and self._tidying.is_done
             and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
-            and self._frontier.idle
             and self.ledger.is_flushed
         )
         return Beat(

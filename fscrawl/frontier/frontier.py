@@ -56,6 +56,7 @@ class ShardHolder(Protocol):
     @property
     def idle(self) -> bool: ...
     def location(self, url: str) -> Location: ...
+    def shard_of(self, task: Task) -> int: ...
     def holds(self, shard: int) -> bool: ...
     def hold(
         self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0, deep: bool | None = None
@@ -274,9 +275,9 @@ class Frontier:
             self.scheduler.keep(lambda url: self.location(url).shard in self._held)
         else:
             self.scheduler.forget_shard(shard)
-        self._retries.keep(lambda task: self._shard_of(task) in self._held)
+        self._retries.keep(lambda task: self.shard_of(task) in self._held)
 
-    def _shard_of(self, task: Task) -> int:
+    def shard_of(self, task: Task) -> int:
         """Give a task's shard: without a hash where the host tells it."""
         host = self._by_name.get(task.host)
         if host is not None and host.shard is not None:
@@ -297,16 +298,16 @@ class Frontier:
         task = self.scheduler.take(now)
         if task is None:
             return None
-        shard = self._shard_of(task)
+        shard = self.shard_of(task)
         self.in_flight += 1
         self._shards.in_flight[shard] += 1
         if isinstance(task, RobotsTask):
             return task
         table = self._held[shard].table
         may_miss = self._shards.is_unripe(task.host, shard, now)
-        known, told, there, _, failed = table.state(urls.fingerprint(task.key))
-        check = task.check or there or told is not None or failed or task.flags is not NO_FLAGS or may_miss
-        depth = known if known is not None and table.deep else task.depth
+        fingerprint = urls.fingerprint(task.key)
+        check = task.check or task.flags is not NO_FLAGS or may_miss or table.is_recorded(fingerprint)
+        depth = table.least_depth(fingerprint, task.depth)
         return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
 
     def next_at(self) -> float | None:
@@ -324,7 +325,7 @@ class Frontier:
         `stored`: its host has one more stored page. `told`: its links are in the logs, by the depth of the task; if a
         shorter way to it has become known meanwhile, it is made pending again. `failed`: its failure is in the logs.
         """
-        shard = self._shard_of(task)
+        shard = self.shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
         if isinstance(task, PageTask) and shard in self._held:
@@ -337,14 +338,14 @@ class Frontier:
     def _tell(self, task: PageTask, table: UrlTable) -> None:
         fingerprint = urls.fingerprint(task.key)
         table.told(fingerprint, task.depth)
-        if not table.settled(fingerprint):
+        if table.deep and not table.settled(fingerprint):
             flags = parse_flags(task.flags.sitemap)  # what else was wanted has been done
             self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
         """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
         host = self._by_name.get(task.host)
-        if host is None or self._shard_of(task) not in self._held:
+        if host is None or self.shard_of(task) not in self._held:
             return
         if isinstance(task, RobotsTask):
             self.scheduler.retry_robots(host, at)
@@ -354,7 +355,7 @@ class Frontier:
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""
         host = self._by_name.get(task.host)
-        if host is not None and isinstance(task, PageTask) and self._shard_of(task) in self._held:
+        if host is not None and isinstance(task, PageTask) and self.shard_of(task) in self._held:
             self._hosts.put_first(host, task)
 
     def forgive(self, hosts: Collection[str]) -> None:

@@ -47,26 +47,35 @@ class NextTask:
 
     def of(self, host: Host, now: float, limit: int | None) -> PageTask | RobotsTask | None:
         """Take a host's next task out of its queue; None if there is none now. `limit`: of its stored pages."""
-        if not self.drop_settled(host):
+        task = self._pop_unsettled(host)
+        if task is None:
             return None
         if host.given_up:
-            task = self._hosts.pop(host)
             return task._replace(flags=task.flags.with_host_given_up(host.given_up))
         if now - host.opened_at > VALID_S:
             host.is_open = False
+        is_full = limit is not None and host.pages + host.in_flight >= limit
+        if host.is_open and not is_full:
+            return task
+        self._hosts.put_first(host, task)
         if not host.is_open:
             return self._robots_task(host)
-        if limit is not None and host.pages + host.in_flight >= limit:
-            return self._stored_one_of(host, now) if host.pages >= limit else None
-        return self._hosts.pop(host)
+        return self._stored_one_of(host, now) if host.pages >= (limit or 0) else None
+
+    def _pop_unsettled(self, host: Host) -> PageTask | None:
+        """Take the next task of a host that is not settled, and drop those before it."""
+        while host.queue.count or host.urgent:
+            task = self._hosts.pop(host)
+            if not self._knowledge.is_settled(task):
+                return task
+        return None
 
     def drop_settled(self, host: Host) -> bool:
         """Drop tasks of a host until one is not settled; tell whether there is one."""
-        while host.queue.count or host.urgent:
-            if not self._knowledge.is_settled(self._hosts.peek(host)):
-                return True
-            self._hosts.pop(host)
-        return False
+        task = self._pop_unsettled(host)
+        if task is not None:
+            self._hosts.put_first(host, task)
+        return task is not None
 
     def _stored_one_of(self, host: Host, now: float) -> PageTask | None:
         """Give the next task that the tree has a record of; leave out all before it: the host has enough pages.

@@ -114,8 +114,7 @@ class Shards:
 
     def is_there(self, task: PageTask) -> bool:
         """Tell whether the tree has a record of a URL."""
-        state = self._table_of(task).state(urls.fingerprint(task.key))
-        return state.there or state.told is not None or state.failed
+        return self._table_of(task).is_recorded(urls.fingerprint(task.key))
 
     def may_miss(self, task: PageTask, now: float) -> bool:
         """Tell whether the tree may have a record of a URL that no listing has shown so far."""

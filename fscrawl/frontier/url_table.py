@@ -196,6 +196,17 @@ class UrlTable:
             return (depths & _DEEPEST) <= min(depths >> 16, depth)
         return self.has_failed(fingerprint)
 
+    def is_recorded(self, fingerprint: int) -> bool:
+        """Tell whether the tree may have a record of a URL: it is there, was told, or has failed."""
+        return bool(self._look_up(fingerprint)[0] & (_THERE | _TOLD)) or self.has_failed(fingerprint)
+
+    def least_depth(self, fingerprint: int, depth: int) -> int:
+        """Give the known depth of a URL; in a table that is not deep, and where none is known, `depth`."""
+        if not self.deep:
+            return depth
+        state, depths = self._look_up(fingerprint)
+        return depths >> 16 if state & _KNOWN else depth
+
     def told_enough(self, fingerprint: int) -> bool:
         """Tell whether a URL is settled since its links are in the logs, and not since it has failed."""
         state, depths = self._look_up(fingerprint)
