@@ -1,21 +1,30 @@
-"""What a user can give wrongly, and what a file system can do: one line that helps, the right exit code, no debris."""
+"""What a user can give wrongly, and what a file system can do: one line that helps, the right exit code, no debris.
+
+The variants of a mistake are made in this process in `make test`, which takes a hundredth of the time; and with the
+whole program where all is tried (see `tests/support/effort.py`).
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from fscrawl import cli
+from fscrawl.commands import crawl as crawl_command
 from fscrawl.config.settings import END
+from tests.support import effort
 from tests.support.crawling import SETTINGS, Done, Running, check_tree, command, crawl, lines_of, pages, run
 from tests.support.web import Request, Response, Web, linked_site
 
 HOSTS = ["127.0.7.1", "127.0.7.2", "127.0.7.3"]
 SEED = ("--seed", "http://127.0.7.9:9/")
 Mount = Callable[[str], Path]
+Program = Callable[[Sequence[str]], Done]
 
 
 def complains(done: Done, code: int, *words: str) -> None:
@@ -29,20 +38,45 @@ def complains(done: Done, code: int, *words: str) -> None:
     assert done.out == ""
 
 
-def refused(root: Path, flags: Sequence[str], code: int, *words: str) -> None:
+def refused(root: Path, flags: Sequence[str], code: int, *words: str, by: Program = run) -> None:
     """Run with these flags; assert that it complains, and that nothing is where nothing was."""
     there = sorted(root.parent.rglob("*"))
-    complains(run(["--root", str(root), *flags]), code, *words)
+    complains(by(["--root", str(root), *flags]), code, *words)
     assert sorted(root.parent.rglob("*")) == there
 
 
 @pytest.fixture
-def tree(root: Path) -> Path:
-    """Make a finished tree."""
+def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
+    """Give a `run` in this process, for what is refused before a machine starts; the real one where all is tried."""
+    if effort.FULL:
+        return run
+    monkeypatch.setattr(crawl_command, "_warm_up", lambda: None)  # no worker will be needed
+
+    def run_here(words: Sequence[str]) -> Done:
+        capfd.readouterr()
+        try:
+            code = cli.main(["crawl", *words])
+        except SystemExit as end:  # of argparse
+            code = int(str(end.code))
+        return Done(code, *capfd.readouterr(), elapsed_s=0.0)
+
+    return run_here
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a finished tree, for copies."""
+    root = tmp_path_factory.mktemp("finished") / "tree"
     with Web(linked_site(3, 2), HOSTS) as web:
         done = crawl(root, seeds=[web.url(HOSTS[0])])
     assert done.code == 0, done
     return root
+
+
+@pytest.fixture
+def tree(root: Path, finished: Path) -> Path:
+    """Give a finished tree."""
+    return Path(shutil.copytree(finished, root))
 
 
 # -- no seeds, no tree
@@ -102,9 +136,9 @@ def test_seeds_txt_without_seeds(root: Path) -> None:
         ("--threads", ""),
     ],
 )
-def test_bad_number(root: Path, flag: str, number: str) -> None:
+def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
     """A number of workers or threads is a whole one, 1 or more."""
-    refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number")
+    refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number", by=here)
 
 
 def test_unknown_flag(root: Path) -> None:
@@ -115,9 +149,9 @@ def test_unknown_flag(root: Path) -> None:
 @pytest.mark.parametrize(
     "seed", ["nonsense", "example.org", "mailto:me@example.org", "http://", "", "ftp://a.example/"]
 )
-def test_bad_seed(root: Path, seed: str) -> None:
+def test_bad_seed(root: Path, seed: str, here: Program) -> None:
     """A --seed that is no URL is refused, with an example of one."""
-    refused(root, [f"--seed={seed}"], 2, f"--seed {seed}", "https://example.org/")
+    refused(root, [f"--seed={seed}"], 2, f"--seed {seed}", "https://example.org/", by=here)
 
 
 def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
@@ -126,10 +160,10 @@ def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"# no URL\n", b"", b"\xff\xfe\0h\0t"])
-def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes) -> None:
+def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes, here: Program) -> None:
     """A seeds file with no URL in it, or that is no text, is refused."""
     (tmp_path / "seeds").write_bytes(content)
-    refused(root, ["--seeds", str(tmp_path / "seeds")], 2, str(tmp_path / "seeds"))
+    refused(root, ["--seeds", str(tmp_path / "seeds")], 2, str(tmp_path / "seeds"), by=here)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +183,9 @@ def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes) ->
         ("fleet.dead_after=1", ("fleet.dead_after",)),
     ],
 )  # fmt: skip
-def test_bad_setting(root: Path, assignment: str, words: Sequence[str]) -> None:
+def test_bad_setting(root: Path, assignment: str, words: Sequence[str], here: Program) -> None:
     """A bad --set is refused with the name of the setting and what would be right."""
-    refused(root, [*SEED, "--set", assignment], 2, *words)
+    refused(root, [*SEED, "--set", assignment], 2, *words, by=here)
 
 
 def test_set_on_an_existing_tree(tree: Path) -> None:
@@ -174,17 +208,23 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
         ("\udcff", ("TOML",)),
     ],
 )
-def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str]) -> None:
+def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str], here: Program) -> None:
     """A mistake in crawl.toml is said with file, key and what would be right."""
     (tree / "crawl.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    refused(tree, [], 2, f"{tree}/crawl.toml", *words)
+    refused(tree, [], 2, f"{tree}/crawl.toml", *words, by=here)
+
+
+def test_mistake_in_crawl_toml_ends_the_program(tree: Path) -> None:
+    """So it is with the whole program."""
+    (tree / "crawl.toml").write_text("delay = 1\n")
+    refused(tree, [], 2, f"{tree}/crawl.toml", "section")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "1"}', "\0" * 100])
-def test_torn_tree_json(tree: Path, text: str) -> None:
+def test_torn_tree_json(tree: Path, text: str, here: Program) -> None:
     """A damaged tree.json is named, and nothing is done to the tree."""
     (tree / ".fscrawl" / "tree.json").write_text(text)
-    refused(tree, [], 75, f"{tree}/.fscrawl/tree.json")
+    refused(tree, [], 75, f"{tree}/.fscrawl/tree.json", by=here)
 
 
 def test_newer_format(tree: Path) -> None:
