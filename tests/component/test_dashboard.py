@@ -47,6 +47,15 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def pausable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, Path]]:
+    """A dashboard with --control, and where the sign of a pause is, for tests that take it away again."""
+    grown = Grown(tmp_path_factory.mktemp("pausable") / "tree")
+    grown.page(URL)
+    with Served(grown.root, "--control") as served:
+        yield served, grown.root / "PAUSE"
+
+
 @pytest.fixture
 def controlled(grown: Grown) -> Iterator[Served]:
     with Served(grown.root, "--control") as served:
@@ -157,10 +166,14 @@ def test_what_is_no_http(standing: Served) -> None:
         ({"host": "evil.example"}, 400),
     ],
 )
-def test_who_may_control(controlled: Served, grown: Grown, headers: dict[str, str], status: int) -> None:
+def test_who_may_control(pausable: tuple[Served, Path], headers: dict[str, str], status: int) -> None:
     """Only the token from a page of this dashboard pauses the crawl."""
-    assert controlled.control("pause", **headers).status == status
-    assert (grown.root / "PAUSE").exists() == (status == 200)
+    served, sign = pausable
+    assert not sign.exists()
+    assert served.control("pause", **headers).status == status
+    paused = sign.exists()
+    sign.unlink(missing_ok=True)
+    assert paused == (status == 200)
 
 
 def test_control_of_a_crawl(controlled: Served, grown: Grown) -> None:

@@ -16,7 +16,7 @@ HOST = "127.0.7.21"
 USERS = """
 import os, sys
 from pathlib import Path
-from tests.unit.test_permissions import PAGE, fill
+from tests.support.first_page import PAGE, fill
 
 def as_user(user, umask, work):
     child = os.fork()

@@ -10,7 +10,7 @@ from tests.model.schedule import run
 from tests.support import effort
 
 _CHUNK = 100  # schedules of one test: a second
-_CHUNKS = 80 if effort.FULL else 3
+_CHUNKS = 80 if effort.FULL else 1
 _NEEDED = [rule for rule in RULES if rule.seed is not None]
 
 

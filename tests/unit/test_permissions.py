@@ -7,17 +7,13 @@ import pytest
 from fscrawl import cli
 from fscrawl.admin.doctor import permissions as doctor
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
-from fscrawl.admin.probe import probe
-from fscrawl.config.settings import Settings, render
 from fscrawl.engine.worker_process import WorkerSetup
 from fscrawl.errors import TreeError
 from fscrawl.storage.layout import ROOMS
 from fscrawl.storage.permissions import Access, access_of, fitting_umask
-from fscrawl.storage.records import PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
+from tests.support.first_page import PAGE, RECORD, fill
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
-PAGE = PageRecord("http://a.example/", "0" * 24, 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x")
 MODES = [0o700, 0o750, 0o755, 0o775, 0o770, 0o777, 0o2775, 0o2770]
 
 
@@ -25,18 +21,6 @@ MODES = [0o700, 0o750, 0o755, 0o775, 0o770, 0o777, 0o2775, 0o2770]
 def root(tmp_path):
     (tmp_path / "root").mkdir()
     return tmp_path / "root"
-
-
-def fill(root, machine="m-1-aa"):
-    """Do what a machine does from its start to its first page."""
-    create(root, RECORD, render(Settings()), "http://a.example/\n", machine)
-    tree = Tree(root, machine)
-    tree.files.take_umask()
-    probe(tree, print)
-    tree.put_page("a.example", PAGE, b"body")
-    tree.put_robots("a.example", RobotsRecord("http://a.example/robots.txt", "t", 200, ""))
-    tree.files.log(f".fscrawl/machines/{machine}.log").close()
-    return tree
 
 
 def bits(path):
