@@ -148,8 +148,9 @@ class Frontier:
             self.cut["max_hosts_per_domain"] += 1
             return None
         news, wanted = shard.table.learn(fingerprint, depth, wanted_again=wanted_again)
-        for again in shard.again_from_beyond(fingerprint):
-            self.add(url, depth, referrer, location, again)
+        if shard.beyond:
+            for again in shard.again_from_beyond(fingerprint):
+                self.add(url, depth, referrer, location, again)
         if not wanted:
             return news
         if flags.retry_of:
@@ -301,14 +302,7 @@ class Frontier:
         shard = self.shard_of(task)
         self.in_flight += 1
         self._shards.in_flight[shard] += 1
-        if isinstance(task, RobotsTask):
-            return task
-        table = self._held[shard].table
-        may_miss = self._shards.is_unripe(task.host, shard, now)
-        fingerprint = urls.fingerprint(task.key)
-        check = task.check or task.flags is not NO_FLAGS or may_miss or table.is_recorded(fingerprint)
-        depth = table.least_depth(fingerprint, task.depth)
-        return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
+        return task
 
     def next_at(self) -> float | None:
         """Give when `take` may next have a task, if it has none now; None: not before a task comes back."""

@@ -14,26 +14,24 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
+from fscrawl.frontier.flags import NO_FLAGS
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.url_table import Standing
 from fscrawl.politeness.robots import VALID_S
 
 _LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
 
 
 class Knowledge(Protocol):
-    """What is asked about a pending task."""
+    """What is asked about a pending task. `shard`: that of its host; None if its host has URLs in many."""
 
-    def is_settled(self, task: PageTask) -> bool:
-        """Tell whether nothing is left to do."""
+    def standing(self, task: PageTask, shard: int | None) -> Standing:
+        """Tell what is known of its URL."""
         ...
 
-    def is_there(self, task: PageTask) -> bool:
-        """Tell whether the tree has a record of it, so that no host is asked."""
-        ...
-
-    def may_miss(self, task: PageTask, now: float) -> bool:
-        """Tell whether the tree may have a record of it although `is_there` does not know."""
+    def may_miss(self, task: PageTask, shard: int | None, now: float) -> bool:
+        """Tell whether the tree may have a record of it that `standing` does not know; this may list the host again."""
         ...
 
 
@@ -47,50 +45,57 @@ class NextTask:
 
     def of(self, host: Host, now: float, limit: int | None) -> PageTask | RobotsTask | None:
         """Take a host's next task out of its queue; None if there is none now. `limit`: of its stored pages."""
-        task = self._pop_unsettled(host)
-        if task is None:
-            return None
-        if host.given_up:
-            return task._replace(flags=task.flags.with_host_given_up(host.given_up))
         if now - host.opened_at > VALID_S:
             host.is_open = False
         is_full = limit is not None and host.pages + host.in_flight >= limit
-        if host.is_open and not is_full:
-            return task
-        self._hosts.put_first(host, task)
+        if host.is_open and not (is_full or host.given_up):
+            return self._pop(host, now)
+        if not self.drop_settled(host):
+            return None
+        if host.given_up:
+            task = self._hosts.pop(host)
+            return task._replace(check=True, flags=task.flags.with_host_given_up(host.given_up))
         if not host.is_open:
             return self._robots_task(host)
         return self._stored_one_of(host, now) if host.pages >= (limit or 0) else None
 
-    def _pop_unsettled(self, host: Host) -> PageTask | None:
-        """Take the next task of a host that is not settled, and drop those before it."""
-        while host.queue.count or host.urgent:
-            task = self._hosts.pop(host)
-            if not self._knowledge.is_settled(task):
-                return task
-        return None
-
     def drop_settled(self, host: Host) -> bool:
         """Drop tasks of a host until one is not settled; tell whether there is one."""
-        task = self._pop_unsettled(host)
-        if task is not None:
-            self._hosts.put_first(host, task)
-        return task is not None
+        while host.queue.count or host.urgent:
+            task = self._hosts.pop(host)
+            if task.flags.wanted_again or not self._knowledge.standing(task, host.shard).settled:
+                self._hosts.put_first(host, task)
+                return True
+        return False
+
+    def _pop(self, host: Host, now: float) -> PageTask | None:
+        """Take a host's next task that is not settled, as it is handed out: with the least depth that is known.
+
+        A worker must look into the tree first if the tree may have a record.
+        """
+        while host.queue.count or host.urgent:
+            task = self._hosts.pop(host)
+            check = task.check or task.flags is not NO_FLAGS or self._knowledge.may_miss(task, host.shard, now)
+            settled, recorded, known = self._knowledge.standing(task, host.shard)
+            if settled and not task.flags.wanted_again:
+                continue
+            check = check or recorded
+            depth = task.depth if known is None else known
+            return task if check is task.check and depth == task.depth else task._replace(check=check, depth=depth)
+        return None
 
     def _stored_one_of(self, host: Host, now: float) -> PageTask | None:
         """Give the next task that the tree has a record of; leave out all before it: the host has enough pages.
 
         As long as that is not known for sure, the host waits: the links of a stored page must be told.
         """
-        while self.drop_settled(host):
-            task = self._hosts.peek(host)
-            may_miss = self._knowledge.may_miss(task, now)  # asked first: it may list the host again
-            if self._knowledge.is_there(task):
-                return self._hosts.pop(host)
-            if may_miss:
+        while (task := self._pop(host, now)) is not None:
+            if self._knowledge.standing(task, host.shard).recorded:
+                return task
+            if self._knowledge.may_miss(task, host.shard, now):
+                self._hosts.put_first(host, task)
                 host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None
-            self._hosts.pop(host)
             self._cut["max_pages_per_host"] += 1
         return None
 

@@ -22,7 +22,7 @@ from fscrawl import urls
 from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask
-from fscrawl.frontier.url_table import UrlTable
+from fscrawl.frontier.url_table import Standing, UrlTable
 
 
 class Location(NamedTuple):
@@ -39,15 +39,13 @@ class Shard:
     check_until   listings that were made before are not ripe
     """
 
-    __slots__ = ("_beyond", "check_until", "table", "taken_at")
+    __slots__ = ("beyond", "check_until", "table", "taken_at")
 
     def __init__(self, taken_at: float | None, check_s: float, *, deep: bool) -> None:
         self.table = UrlTable(deep=deep)
         self.taken_at = taken_at
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
-        self._beyond: dict[
-            int, list[Flags]
-        ] = {}  # URLs that are wanted again, and known only beyond the limit of depth
+        self.beyond: dict[int, list[Flags]] = {}  # URLs that are wanted again, and known only beyond the limit of depth
 
     def depth_of_again(self, fingerprint: int, depth: int, flags: Flags, limit: int) -> int:
         """Give the least depth of a URL that is wanted again. If that is beyond `limit`, remember that it is wanted.
@@ -57,12 +55,12 @@ class Shard:
         known = self.table.state(fingerprint).known if self.table.deep else None
         least = depth if known is None else min(depth, known)
         if least > limit:
-            self._beyond.setdefault(fingerprint, []).append(flags)
+            self.beyond.setdefault(fingerprint, []).append(flags)
         return least
 
     def again_from_beyond(self, fingerprint: int) -> list[Flags]:
         """Give how a URL is wanted again that has come within the limit of depth; only once."""
-        return self._beyond.pop(fingerprint, []) if self._beyond else []
+        return self.beyond.pop(fingerprint, [])
 
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
@@ -108,24 +106,20 @@ class Shards:
 
     # -- what the scheduler asks about pending tasks; their shards are held
 
-    def is_settled(self, task: PageTask) -> bool:
-        """Tell whether nothing is left to do for a URL, and no user wants it again."""
-        return not task.flags.wanted_again and self._table_of(task).settled(urls.fingerprint(task.key))
+    def standing(self, task: PageTask, shard: int | None) -> Standing:
+        """Tell what is known of a task's URL. `shard`: None if its host does not tell it."""
+        number = self.number(task.host, task.key) if shard is None else shard
+        return self.held[number].table.standing(urls.fingerprint(task.key))
 
-    def is_there(self, task: PageTask) -> bool:
-        """Tell whether the tree has a record of a URL."""
-        return self._table_of(task).is_recorded(urls.fingerprint(task.key))
-
-    def may_miss(self, task: PageTask, now: float) -> bool:
+    def may_miss(self, task: PageTask, shard: int | None, now: float) -> bool:
         """Tell whether the tree may have a record of a URL that no listing has shown so far."""
-        return self.is_unripe(task.host, self.number(task.host, task.key), now)
-
-    def _table_of(self, task: PageTask) -> UrlTable:
-        return self.held[self.number(task.host, task.key)].table
+        if not (self._unripe or self._listed_early):
+            return False
+        return self._is_unripe(task.host, self.number(task.host, task.key) if shard is None else shard, now)
 
     # -- what the tree holds
 
-    def is_unripe(self, host: str, number: int, now: float) -> bool:
+    def _is_unripe(self, host: str, number: int, now: float) -> bool:
         """Tell whether the listing of a host may lack what was stored of a shard; an early one is made again.
 
         With `partition = "url"` a host may be large, and has many shards: it is listed again when all are ripe.

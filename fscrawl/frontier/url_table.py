@@ -54,6 +54,19 @@ class UrlState(NamedTuple):
         return self.known is None or self.told <= self.known
 
 
+class Standing(NamedTuple):
+    """What counts when a URL is handed out.
+
+    settled    nothing is left to do
+    recorded   the tree may have a record of it
+    known      the least depth at which it is known; None if it is not, and in a table that is not deep
+    """
+
+    settled: bool
+    recorded: bool
+    known: int | None
+
+
 def _pair(known: int, told: int) -> int:
     """Give the number that holds two depths."""
     return min(known, _DEEPEST) << 16 | min(told, _DEEPEST)
@@ -100,8 +113,10 @@ class UrlTable:
         `wanted_again`: it is both in any case. What was told before it was known is news, and nothing is left to do.
         """
         if not self.deep:
-            news = self.known(fingerprint, depth)
-            return news or wanted_again, wanted_again or (news and not self.settled(fingerprint))
+            state = self._mark_shallow(fingerprint, _KNOWN)
+            news = not state & _KNOWN
+            is_open = news and not (state & _TOLD or self.has_failed(fingerprint))
+            return news or wanted_again, is_open or wanted_again
         # What is known need not have been pending: of some URLs only the depth is known, from a snapshot.
         before = self.state(fingerprint)
         news = self.known(fingerprint, depth)
@@ -131,6 +146,22 @@ class UrlTable:
     def mark_pushed(self, fingerprint: int) -> None:
         """Take in that a URL is made pending."""
         self._mark(fingerprint, _PUSHED, _DEEPEST, _DEEPEST)
+
+    def _mark_shallow(self, fingerprint: int, state: int) -> int:
+        """Set a bit of state in a table without depths; return the bits that were set before."""
+        bucket = self._buckets[fingerprint >> self._shift]
+        entry = (fingerprint & _REST_OF_FINGERPRINT) << _STATE_BITS
+        index = bisect_left(bucket, entry)
+        if index < len(bucket):
+            before = bucket[index] - entry
+            if before <= _ALL_STATES:
+                bucket[index] |= state
+                return before
+        bucket.insert(index, entry | state)
+        self._size += 1
+        if self._size > self._limit:
+            self._cut()
+        return 0
 
     def _mark(self, fingerprint: int, state: int, known: int, told: int) -> bool:
         """Set a bit of state, and lower the depths; tell whether anything changed."""
@@ -196,16 +227,16 @@ class UrlTable:
             return (depths & _DEEPEST) <= min(depths >> 16, depth)
         return self.has_failed(fingerprint)
 
-    def is_recorded(self, fingerprint: int) -> bool:
-        """Tell whether the tree may have a record of a URL: it is there, was told, or has failed."""
-        return bool(self._look_up(fingerprint)[0] & (_THERE | _TOLD)) or self.has_failed(fingerprint)
-
-    def least_depth(self, fingerprint: int, depth: int) -> int:
-        """Give the known depth of a URL; in a table that is not deep, and where none is known, `depth`."""
-        if not self.deep:
-            return depth
+    def standing(self, fingerprint: int) -> Standing:
+        """Tell what counts when a URL is handed out."""
         state, depths = self._look_up(fingerprint)
-        return depths >> 16 if state & _KNOWN else depth
+        failed = self._failed is not None and self.has_failed(fingerprint)
+        if not self.deep:
+            told = bool(state & _TOLD)
+            return Standing(told or failed, told or failed or bool(state & _THERE), None)
+        settled = (depths & _DEEPEST) <= depths >> 16 if state & _TOLD else failed
+        recorded = failed or bool(state & (_TOLD | _THERE))
+        return Standing(settled, recorded, depths >> 16 if state & _KNOWN else None)
 
     def told_enough(self, fingerprint: int) -> bool:
         """Tell whether a URL is settled since its links are in the logs, and not since it has failed."""
