@@ -140,10 +140,9 @@ class Intake:
         now = self._clock()
         for shard in shards:
             taken_at = self._taken_at[shard]
-            asked_until = now if shard in self._retaken else taken_at  # by this machine, or by the holder before
-            check_s = 0.0
-            if taken_at is not None and asked_until is not None and now < taken_at + self._caches_s:
-                check_s = taken_at + self._caches_s - asked_until
+            # Until now the hosts may have been asked: by the holder before, or by this machine, for what was in flight.
+            asked_until = None if taken_at is None and shard not in self._retaken else now
+            check_s = max(0.0, taken_at + self._caches_s - now) if taken_at is not None else 0.0
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
         self._retaken -= shards

@@ -79,6 +79,29 @@ def test_delay_after_an_edit(world):
     assert a.take() is not None
 
 
+def test_delay_after_a_shard_has_waited(world):
+    """A shard that was lost and comes back waits for what is in flight. Its hosts rest for their delay after that."""
+    world.create(url(MINE[0]), url(MINE[0], "x"))
+    world.assignments.append("politeness.delay=100")
+    world.edit()
+    a = world.join("a")
+    a.tick()
+    task = a.take()
+    for epoch, holder in enumerate(["b", "a"], start=2):
+        a.membership._machinery.claim_lease(shard(MINE[0]), epoch, holder)
+        a.tick()
+    assert a.held == {shard(MINE[0])}
+    assert not a.frontier.holds(shard(MINE[0])), "it waits for the page in flight"
+    world.clock.now += 60
+    a.finish(task)
+    asked_at = world.clock.now
+    a.settle()
+    world.clock.now = asked_at + 90
+    assert a.take() is None
+    world.clock.now = asked_at + 110
+    assert a.take() is not None
+
+
 def test_check_by_name_after_a_hand_over(world):
     """Until listings are sure to be fresh the tree is asked by name."""
     world.create(url(MINE[0]), url(HERS[0]))
