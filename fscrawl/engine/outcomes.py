@@ -192,7 +192,7 @@ class Bookkeeper:
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
         elif isinstance(task, PageTask):
-            failure = Failed("worker-died", "the process that worked on it died, twice", retry=False)
+            failure = Failed("worker-died", "the process that worked on it died, again and again", retry=False)
             self.counts.errors[failure.class_] += 1
             self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
             record = error_record(task, failure, self._tree.machine)

@@ -5,10 +5,11 @@ Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
-             worker is told from the others; if the worker dies again, the task is guilty
+             worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
+             more may be the deed of somebody else, such as the system when memory is short
 
 Data flows one way round: the machine submits tasks, `wait` gives back answers. Promise: every task submitted comes
-back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if its worker died twice.
+back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if it is guilty.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ from fscrawl.worker import CrawlConfig
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
 _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
+_DEATHS_ALONE = 2
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
 
 class KilledWorker(NamedTuple):
-    """The worker that did this task died, and died again when it did the task alone."""
+    """The worker that did this task died, and again when it did the task alone: it hung, or died twice."""
 
     task: Task
 
@@ -60,6 +62,8 @@ class _Slot:
         self.unsent: list[Task] = []
         self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
         self.alone: Task | None = None  # the suspect that is being tried
+        self.deaths_alone = 0  # of processes while they tried it
+        self.was_hung = False  # the process was killed for it
         self.last_answer_at = time.monotonic()
         self.deaths_at_start = 0  # processes in a row that died without an answer
 
@@ -190,6 +194,7 @@ class Pool:
                 slot.in_flight.pop(name, None)
                 slot.stalled_from.pop(name, None)
                 slot.alone = None
+                slot.deaths_alone = 0
                 yield answer
         self._kill_hung()
 
@@ -213,10 +218,19 @@ class Pool:
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
             raise FscrawlError("worker processes die as soon as they begin; run with one worker and -v to see why")
         self.hosts_of_dead_workers |= {task.host for task in slot.in_flight.values()}
-        guilty, slot.alone = slot.alone, None
+        alone, slot.alone = slot.alone, None
+        slot.deaths_alone += alone is not None
+        guilty = alone if slot.was_hung or slot.deaths_alone >= _DEATHS_ALONE else None
+        if guilty is not None:
+            slot.deaths_alone = 0
+        slot.was_hung = False
         now = time.monotonic()
-        undone = (_to_check(task) for task in slot.in_flight.values() if task is not guilty)
-        slot.suspects.extend((now + self._delay_s(task.host), task) for task in undone)
+        undone = [_to_check(task) for task in slot.in_flight.values() if task is not guilty]
+        suspects = [(now + self._delay_s(task.host), task) for task in undone]
+        if alone is None:
+            slot.suspects.extend(suspects)
+        else:  # it is tried again before the others, so that its deaths are counted in a row
+            slot.suspects.extendleft(suspects)
         slot.in_flight = {}
         slot.stalled_from = {}
         slot.unsent = []
@@ -228,6 +242,7 @@ class Pool:
         for slot in self._slots:
             if slot.in_flight and time.monotonic() - slot.last_answer_at > self._hung_after_s:
                 slot.last_answer_at = time.monotonic()
+                slot.was_hung = True
                 _kill(slot)
 
     # -- to all workers

@@ -135,6 +135,8 @@ def claim(
             try:
                 return read_file(path) == data
             except FileNotFoundError:
+                if error.errno == errno.EEXIST:  # a cache still remembers that it was missing
+                    raise OSError(errno.EBUSY, "another machine is making it") from error
                 raise error from None
         return True
 

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.storage import retrying
+from fscrawl.storage import atomic, retrying
 from fscrawl.storage.atomic import claim, publish, read_file, temporary_owner
+from fscrawl.storage.retrying import Retrying
 from tests.support.stored_files import KEY, names
 
 
@@ -100,6 +101,24 @@ def test_lost_reply(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", link)
     assert claim(tmp_path / "file", b"mine", "m")
     assert names(tmp_path) == ["file"]
+
+
+def test_claim_of_a_file_that_cannot_be_found_yet(tmp_path, monkeypatch):
+    """A file that is there and that a cache does not show is asked for again: it tells who was first."""
+    path = tmp_path / "file"
+    path.write_bytes(b"hers")
+    real, looks = atomic.read_file, []
+
+    def read(path):
+        looks.append(path)
+        if len(looks) < 3:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return real(path)
+
+    monkeypatch.setattr(atomic, "read_file", read)
+    assert not claim(path, b"mine", "m", retrying=Retrying(5))
+    assert names(tmp_path) == ["file"]
+    assert len(looks) == 3
 
 
 def test_no_directory(tmp_path):
