@@ -260,17 +260,22 @@ class Machine:
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
-        # Fenced: what no worker has begun must come back, or it would be fetched when the fence is down.
-        held_back = self._leaving() or self._edits.paused or self._membership.fenced
-        if not held_back:
-            self._dispatch()
-        elif not self._drained:
-            self._pool.drain()
-        self._drained = held_back
+        self._hold_back_or_dispatch()
         self._frontier.scheduler.paused = self._edits.paused_hosts
         for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
             self._tree_error = self._bookkeeper.take(answer) or self._tree_error
         self._show()
+
+    def _hold_back_or_dispatch(self) -> None:
+        """Hand tasks out, or have those back that no worker has begun: another machine may have their hosts later."""
+        held_back = self._leaving() or self._edits.paused or self._membership.fenced
+        if held_back and not self._drained:
+            self._pool.drain()
+        elif self._drained:  # workers may have died since the last turn
+            self._pool.return_suspects()
+        self._drained = held_back
+        if not held_back:
+            self._dispatch()
 
     def _has_work(self) -> bool:
         if self._frontier.in_flight or self._bookkeeper.probes_in_flight:

@@ -37,6 +37,7 @@ from fscrawl.engine.worker_process import (
 )
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.handlers.outcome import Returned
 from fscrawl.util.lru import Lru
 from fscrawl.worker import CrawlConfig
 
@@ -113,6 +114,7 @@ class Pool:
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._slots = [_Slot() for _ in range(workers)]
+        self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = (MAX_THREADS_FACTOR - 1) * setup.threads
@@ -176,6 +178,8 @@ class Pool:
         `tree_stalled`: the workers are known to wait for the tree, and are not killed for it.
         """
         now = time.monotonic()
+        while self._returned:
+            yield self._returned.popleft()
         self._forgive_silence(now, tree_stalled=tree_stalled)
         for slot in self._slots:
             slot.count_stalled(now, self._most_stalled)
@@ -255,6 +259,16 @@ class Pool:
     def drain(self) -> None:
         """Ask for the tasks that no thread has begun: each comes back as `Returned`."""
         self._broadcast(Drain())
+        self.return_suspects()
+
+    def return_suspects(self) -> None:
+        """Let the suspects that wait come back as `Returned`; their hosts may have been asked a moment ago."""
+        now = time.monotonic()
+        for slot in self._slots:
+            self._returned.extend(Returned(task, now) for _, task in slot.suspects)
+            slot.suspects.clear()
+            if slot.alone is None:
+                slot.deaths_alone = 0
 
     def _broadcast(self, message: Message) -> None:
         for slot in self._slots:

@@ -186,6 +186,28 @@ def test_killed_worker_is_replaced(start: Start) -> None:
         assert worker_pids(pool) != killed
 
 
+def test_suspects_come_back(start: Start) -> None:
+    """What a dead worker had in flight is not tried again while the machine is held back: it may lose the hosts."""
+
+    def kill() -> None:
+        for pid in worker_pids(pool):
+            os.kill(pid, signal.SIGKILL)
+
+    with web(kill) as served:
+        pool = start(workers=1, threads=2, delay_s=60.0)
+        tasks = [task(served.url(HOSTS[0], path)) for path in ("/slow", "/deadly")]
+        for each in tasks:
+            pool.submit(each)
+        began = time.monotonic()
+        while not pool.replaced:
+            assert time.monotonic() < began + 20
+            assert list(pool.wait(0.1)) == []
+        pool.drain()
+        answers = gather(pool, 2)
+        assert {(type(answer), answer.task.url) for answer in answers} == {(Returned, each.url) for each in tasks}
+        assert all(isinstance(answer, Returned) and (answer.asked_at or 0.0) > began for answer in answers)
+
+
 def test_page_that_kills(start: Start, root: Path) -> None:
     """A page that kills its worker, and twice alone, comes back as `KilledWorker`; the others are done."""
 

@@ -23,7 +23,10 @@ class Desk:
             settings=SimpleNamespace(crawl=SimpleNamespace(max_pages=None)),
         )
         pool = SimpleNamespace(
-            drain=lambda: self.done.append("drain"), wait=lambda timeout_s, tree_stalled: (), has_room=False
+            drain=lambda: self.done.append("drain"),
+            return_suspects=lambda: self.done.append("return_suspects"),
+            wait=lambda timeout_s, tree_stalled: (),
+            has_room=False,
         )
         frontier = SimpleNamespace(pending=1, next_at=lambda: None, scheduler=SimpleNamespace())
         played: dict[str, Any] = {
@@ -55,8 +58,9 @@ def test_tasks_are_asked_back_once(which: str) -> None:
     holder: Any = desk.membership if which == "fenced" else desk.edits
     assert desk.turn() == ["dispatch"]
     setattr(holder, which, True)
-    assert [desk.turn() for _ in range(3)] == [["drain"], [], []]
+    assert [desk.turn() for _ in range(3)] == [["drain"], ["return_suspects"], ["return_suspects"]]
     setattr(holder, which, False)
+    assert desk.turn() == ["return_suspects", "dispatch"], "a worker may have died at the last moment"
     assert desk.turn() == ["dispatch"]
     setattr(holder, which, True)
     assert desk.turn() == ["drain"]

@@ -42,6 +42,14 @@ class Server(Sshd):
             waiting += children
         return found
 
+    def stop(self) -> list[int]:
+        """Stop the server, so that a connection that is made anew hangs, too; give the processes to continue."""
+        assert self._process is not None
+        _signal([self._process.pid], signal.SIGSTOP)  # first: it starts no more sessions
+        sessions = self.sessions()
+        _signal(sessions, signal.SIGSTOP)
+        return [*sessions, self._process.pid]
+
     def kill(self) -> None:
         assert self._process is not None
         sessions = self.sessions()
@@ -71,8 +79,7 @@ class Sshfs(Share):
 
     def begin(self, trouble: Trouble, rng: random.Random) -> None:
         if trouble.fences:
-            self._stopped = self._sshd.sessions()
-            _signal(self._stopped, signal.SIGSTOP)
+            self._stopped = self._sshd.stop()
         elif trouble.kind == "connection killed":
             _signal(self._sshd.sessions(), signal.SIGKILL)
         else:
