@@ -87,6 +87,9 @@ class Pool:
         self.outbox += [Returned(task) for task, _ in self.inbox]
         self.inbox.clear()
 
+    def return_suspects(self) -> None:
+        """No worker dies without its machine here, so there are none."""
+
     def wait(self, timeout_s: float, *, tree_stalled: bool = False) -> Iterator[Any]:
         while self.outbox and self._member.world.rng.random() < 0.8:
             yield self.outbox.popleft()
