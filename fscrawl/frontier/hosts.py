@@ -211,9 +211,7 @@ class Hosts:
         return line
 
     def peek(self, host: Host) -> PageTask:
-        """Give the next task of a host that has something pending; it stays pending."""
-        if not host.urgent:
-            self.put_first(host, self.pop(host))
+        """Give the task of a host that was put first; it stays pending."""
         assert host.urgent
         return host.urgent[-1]
 

@@ -46,6 +46,16 @@ def test_many(deep):
     assert not any(table.state(number + 1).known is not None for number in numbers)
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_many_that_are_learned(deep):
+    """So does what is learned on the way into the frontier; each is wanted once."""
+    table = UrlTable(deep=deep)
+    numbers = [n * 0x9E3779B97F4A7C15 % 2**64 for n in range(10_000)]
+    assert all(table.learn(number, 3, wanted_again=False) == (True, True) for number in numbers)
+    assert not any(any(table.learn(number, 3, wanted_again=False)) for number in numbers)
+    assert len(table) == 10_000
+
+
 def test_each_state_alone():
     """Known, told and there are learned apart, in any order."""
     table = UrlTable()
