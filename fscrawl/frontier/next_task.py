@@ -90,9 +90,10 @@ class NextTask:
         As long as that is not known for sure, the host waits: the links of a stored page must be told.
         """
         while (task := self._pop(host, now)) is not None:
+            may_miss = self._knowledge.may_miss(task, host.shard, now)  # asked first: it may list the host again
             if self._knowledge.standing(task, host.shard).recorded:
                 return task
-            if self._knowledge.may_miss(task, host.shard, now):
+            if may_miss:
                 self._hosts.put_first(host, task)
                 host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None

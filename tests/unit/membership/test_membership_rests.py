@@ -8,13 +8,19 @@ from tests.support.members import HERS, MINE, YEAR_S, shard, url
 # -- delays
 
 
-def crawled_but_one(world):
-    """A machine has just asked both hosts, and waits a long time to ask one of them for its last page."""
-    world.create(url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
+def slow_machine(world, *seeds):
+    """A machine waits a long time between two requests to a host."""
+    world.create(*seeds)
     world.assignments.append("politeness.delay=100")
     world.edit()
     a = world.join("a")
     a.tick()
+    return a
+
+
+def crawled_but_one(world):
+    """A machine has just asked both hosts, and has to wait to ask one of them for its last page."""
+    a = slow_machine(world, url(MINE[0]), url(HERS[0]), url(HERS[0], "x"))
     while task := a.take():
         a.finish(task)
     return a
@@ -62,11 +68,7 @@ def test_delay_after_a_look_that_took_long(world, monkeypatch):
 
 def test_delay_after_an_edit(world):
     """A shard is put together anew after an edit. Its hosts still rest for their delay since the last request."""
-    world.create(url(MINE[0]), url(MINE[0], "x"))
-    world.assignments.append("politeness.delay=100")
-    world.edit()
-    a = world.join("a")
-    a.tick()
+    a = slow_machine(world, url(MINE[0]), url(MINE[0], "x"))
     a.finish(a.take())
     asked_at = world.clock.now
     world.set("crawl.max_depth=7")
@@ -81,11 +83,7 @@ def test_delay_after_an_edit(world):
 
 def test_delay_after_a_shard_has_waited(world):
     """A shard that was lost and comes back waits for what is in flight. Its hosts rest for their delay after that."""
-    world.create(url(MINE[0]), url(MINE[0], "x"))
-    world.assignments.append("politeness.delay=100")
-    world.edit()
-    a = world.join("a")
-    a.tick()
+    a = slow_machine(world, url(MINE[0]), url(MINE[0], "x"))
     task = a.take()
     for epoch, holder in enumerate(["b", "a"], start=2):
         a.membership._machinery.claim_lease(shard(MINE[0]), epoch, holder)
