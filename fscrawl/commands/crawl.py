@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
+import signal
 import time
 from dataclasses import replace
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +66,18 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def _warm_up() -> None:
-    """Start the process that workers are forked from, so that it and this one load their modules at the same time."""
+    """Start the process that workers are forked from, so that it and this one load their modules at the same time.
+
+    Ctrl-C reaches the whole process group. Here it is blocked for that process and its children, since they could not
+    ignore it before they have begun. This process still receives it, a moment later.
+    """
     multiprocessing.get_context("forkserver").set_forkserver_preload(["fscrawl.engine.pool"])
-    forkserver.ensure_running()
+    resource_tracker.ensure_running()  # when it starts, it unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,6 +22,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parallel import in_turn
+from fscrawl.util.parent import end_with_parent
 
 T = TypeVar("T")
 
@@ -73,18 +73,10 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, *, bar: bo
 
 
 def _start() -> None:
-    """Set up a process of the pool. It watches the merge and ends with it, because a killed merge cannot end it."""
+    """Set up a process of the pool."""
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
-
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()  # it waits on a pipe, which the parent's death closes; so a reused pid does not matter
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent(1)
 
 
 def _kill(pool: ProcessPoolExecutor) -> None:

@@ -34,6 +34,7 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.memory import keep_freed_memory
+from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import CrawlConfig, Worker
 
 MAX_THREADS_FACTOR = 5  # times `threads`, if most of them are stalled
@@ -112,6 +113,8 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it: looking through them for cycles finds none
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the machine decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked until here, see `commands.crawl`
+    end_with_parent(0)  # also when the machine dies before it has said what to do
 
 
 def serve() -> None:

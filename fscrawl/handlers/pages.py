@@ -26,6 +26,8 @@ class PageHandler:
     def fetch(self, task: PageTask, begun_at: float) -> Outcome:
         """Fetch a page and store it."""
         refusal = refusal_of(self._context, task)
+        if isinstance(refusal, Returned):
+            return refusal
         if refusal is not None:
             asked_at = time.monotonic() if refusal.retry else None
             return self._writer.failed(task, refusal, asked_at, begun_at)

@@ -42,7 +42,14 @@ class RefreshHandler:
         old = stored_record(self._tree, task)
         if old is None:
             return self._pages.fetch(task, begun_at)
-        if old.skipped == SITEMAP or refusal_of(self._context, task) is not None:
+        if old.skipped == SITEMAP:
+            return self._pages.report(task, old)
+        refusal = refusal_of(self._context, task)
+        if isinstance(refusal, Returned):
+            return refusal
+        if refusal is not None:
+            if refusal.retry:
+                return self._keep(task, old, refusal, time.monotonic(), begun_at)
             return self._pages.report(task, old)
         answer, asked_at = self._context.ask(task.url, _conditions(old))
         if not self._context.permitted():

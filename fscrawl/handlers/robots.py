@@ -7,17 +7,23 @@ import time
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import is_silence, rest_s
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, RobotsKnown
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.fetch import Failed
 
 
-def refusal_of(context: Context, task: PageTask) -> Failed | None:
-    """Give the reason why a page may not be fetched; None if it may."""
+def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
+    """Give the reason why a page may not be fetched now; None if it may.
+
+    Failed     robots.txt forbids the page, or, if `retry` is set, could not be fetched a moment ago
+    Returned   robots.txt was fetched a moment ago, so the page has to wait for the delay of its host
+    """
     if not context.settings.politeness.robots:
         return None
-    rules, _ = context.robots_cache.rules_for(task.host, task.url)
+    rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
     if isinstance(rules, Failed):
         return rules
+    if was_asked:
+        return Returned(task, time.monotonic())
     if rules.allows(task.url):
         return None
     return Failed("robots", f"robots.txt does not allow it: {rules.forbidding_line(task.url)}", retry=False)

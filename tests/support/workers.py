@@ -8,8 +8,8 @@ from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
-from fscrawl.handlers.outcome import Outcome, Stored
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.storage.records import PageRecord
 from fscrawl.worker import Worker
 from tests.support.crawling import USER_AGENT
@@ -23,6 +23,15 @@ SETTINGS = Settings(
     politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT),
     fetch=FetchSettings(allow_private_addresses=True, timeout=5.0, retries=2),
 )
+
+
+class ObeyedWorker(Worker):
+    """A worker whose machine gives a page again that came back because robots.txt was fetched before it."""
+
+    def do(self, task: Task) -> Outcome:
+        outcome = super().do(task)
+        has_waited = isinstance(outcome, Returned) and outcome.asked_at is not None and self._context.permitted()
+        return super().do(task) if has_waited else outcome
 
 
 Work = Callable[..., Worker]

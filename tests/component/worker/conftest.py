@@ -12,7 +12,7 @@ from fscrawl.config.settings import Settings, render
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import CrawlConfig, Worker
-from tests.support.workers import HOST, SETTINGS, TERM, Work
+from tests.support.workers import HOST, SETTINGS, TERM, ObeyedWorker, Work
 
 
 @pytest.fixture
@@ -27,6 +27,6 @@ def work(tree: store.Tree) -> Work:
     """Make a worker of a crawl whose seed is on HOST."""
 
     def worker(settings: Settings = SETTINGS, permit: Permit | None = None, **more: Callable[[], None]) -> Worker:
-        return Worker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"}), TERM), 1, permit, **more)
+        return ObeyedWorker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"}), TERM), 1, permit, **more)
 
     return worker

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -16,7 +15,7 @@ from fscrawl.handlers.outcome import Returned
 from fscrawl.storage.records import SITEMAP
 from fscrawl.worker import CrawlConfig, Worker
 from tests.support.web import Web
-from tests.support.workers import HOST, SETTINGS, TERM, Work, page, site, stored_record, task, what
+from tests.support.workers import HOST, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,11 +48,12 @@ class Expired:
 
 
 @pytest.mark.parametrize("flags", [NO_FLAGS, REFRESH, Flags(SITEMAP)], ids=format_flags)
-def test_without_permit(tree: store.Tree, root: Path, flags: Flags) -> None:
+def test_without_permit(tree: store.Tree, work: Work, flags: Flags) -> None:
     """Without a permit nothing is fetched, and an answer that comes after the permit expired is not stored."""
     with Web(site({"/a": page("new")}), [HOST]) as web:
         asked = task(web.url(HOST, "/a"))._replace(flags=flags, check=False)
         tree.put_page(asked.host, stored_record(asked.url), b"old")
+        opened(work(), asked.url)
         for looks in (0, 1):
             before = tree.page(asked.host, asked.key)
             worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1, Expired(looks))

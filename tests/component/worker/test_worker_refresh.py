@@ -149,12 +149,20 @@ def test_page_of_a_dead_host(tree: store.Tree, work: Work) -> None:
     assert tree.keys("errs", asked.host) == []
 
 
-@pytest.mark.parametrize("robots", [Response(200, {}, b"User-agent: *\nDisallow: /"), Response(503)])
-def test_page_that_robots_forbids_now(refresh: Refresh, robots: Response) -> None:
-    """A page that robots.txt forbids now, or whose robots.txt cannot be fetched, is left as it is, unasked."""
-    found = refresh(page("new"), robots=robots)
+def test_page_that_robots_forbids_now(refresh: Refresh) -> None:
+    """A page that robots.txt forbids now is left as it is, unasked."""
+    found = refresh(page("new"), robots=Response(200, {}, b"User-agent: *\nDisallow: /"))
     assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
     assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM), "it is told all the same"
+
+
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_page_whose_robots_cannot_be_fetched(refresh: Refresh, attempt: int) -> None:
+    """While robots.txt cannot be fetched, a page is unasked; that counts as a failure of the page, as in a crawl."""
+    found = refresh(page("new"), attempt=attempt, robots=Response(503))
+    assert (what(found.outcome), found.asked) == (FailedForNow if attempt == 1 else Unchanged, [])
+    assert (found.outcome.exchange.health, found.outcome.class_) == ("failing", "http-5xx")
+    assert (found.new.checked_status, found.body) == (None if attempt == 1 else 0, b"old")
 
 
 def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fscrawl import store
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import FailedForGood, FailedForNow, RobotsKnown
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Returned, RobotsKnown
+from fscrawl.worker import CrawlConfig, Worker
 from tests.support.crawling import errors
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, page, site, task, what
+from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
 
 
 def test_robots_disallow(work: Work, root: Path) -> None:
@@ -24,6 +27,28 @@ def test_robots_disallow(work: Work, root: Path) -> None:
         assert what(worker.do(task(web.url(HOST, "/public")))) == "stored"
     assert {path for _, path in web.counts()} == {"/robots.txt", "/public"}
     assert errors(root)[web.url(HOST, "/private/x")].class_ == "robots"
+
+
+@pytest.mark.parametrize("flags", ["", "refresh"])
+@pytest.mark.parametrize("rules", ["", "Disallow: /"])
+def test_page_waits_after_robots(tree: store.Tree, flags: str, rules: str) -> None:
+    """If a page finds no rules of its host, robots.txt is fetched, and the page is given back: the host has a delay.
+
+    So it is after a day, and for a worker that does not see what another one has just stored.
+    """
+    robots = Response(200, {}, f"User-agent: *\n{rules}\n".encode())
+    with Web(site({"/a": page("new")}, robots), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags(flags))
+        if flags:
+            tree.put_page(asked.host, stored_record(asked.url), b"old")
+        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1)
+        before = time.monotonic()
+        outcome = worker.do(asked)
+        assert isinstance(outcome, Returned)
+        assert (outcome.task, [path for _, path in web.counts()]) == (asked, ["/robots.txt"])
+        assert before < (outcome.asked_at or 0.0) <= time.monotonic()
+        assert what(worker.do(asked)) == ("stored" if not rules else Known if flags else FailedForGood)
+        assert web.count(path="/robots.txt") == 1
 
 
 def test_robots_off(work: Work) -> None:
