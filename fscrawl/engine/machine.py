@@ -39,6 +39,7 @@ from fscrawl.store import STOP, Tree
 from fscrawl.util.memory import anonymous_bytes
 from fscrawl.worker import CrawlConfig
 
+_LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
 
@@ -95,6 +96,7 @@ class Machine:
         self._interrupted_at = 0.0
         self._tree_error: FscrawlError | None = None
         self._finished = False
+        self._look_due = 0.0  # when to look around again (monotonic time)
         self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
@@ -255,15 +257,22 @@ class Machine:
 
     def _turn(self) -> None:
         """Do what is due, hand out what there is room for, and take in what has come back."""
+        now = time.monotonic()
+        if now >= self._look_due or self._membership.busy or not self._frontier.pending:
+            self._look_due = now + _LOOK_EVERY_S
+            self._look_around()
+        self._hold_back_or_dispatch()
+        for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
+            self._tree_error = self._bookkeeper.take(answer) or self._tree_error
+
+    def _look_around(self) -> None:
+        """Do what is due beside the pages: look at the fleet and at edits, and show how far the crawl is."""
         self._watchdog.alive()
         self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
-        self._hold_back_or_dispatch()
         self._frontier.scheduler.paused = self._edits.paused_hosts
-        for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
-            self._tree_error = self._bookkeeper.take(answer) or self._tree_error
         self._show()
 
     def _hold_back_or_dispatch(self) -> None:

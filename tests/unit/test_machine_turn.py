@@ -34,6 +34,7 @@ class Desk:
             "_tree_error": None,
             "_retrying": SimpleNamespace(limit_s=1.0),
             "_interrupts": 0,
+            "_look_due": 0.0,
             "_drained": False,
             "_membership": self.membership,
             "_edits": self.edits,
