@@ -8,7 +8,6 @@ the seconds of the whole command, the fastest and the slowest of five runs.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from fscrawl import store
 from fscrawl.config.settings import Settings, render
-from fscrawl.storage.records import TreeRecord, timestamp
+from fscrawl.fleet.beat import Beat, Hello, line_of
+from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 
 MACHINES = 20
 BEAT_S = 10
@@ -29,47 +29,47 @@ RUNS = 5
 
 def build(root: Path) -> int:
     """Make the tree; return the bytes of its logs."""
-    record = TreeRecord(format=1, crawl="bench", created_at="t", shards=256, fanout=0, partition="host")
+    record = TreeRecord(FORMAT, "bench", timestamp(0), 512, 0, "host", new_machinery())
     store.create(root, record, render(Settings()), "http://a.example/\n")
     for host in range(FILES // 100):
         directory = root / "links" / f"h{host}.example"
         directory.mkdir()
         for number in range(100):
             (directory / f"{number:024x}.json").touch()
-    lines = [json.dumps(_beat(number)) for number in range(DAY_S // BEAT_S)]
+    beats = b"".join(line_of(_beat(number)) for number in range(DAY_S // BEAT_S))
     total = 0
     for machine in range(MACHINES):
-        name = f"machine{machine:02}-{1000 + machine}-abcdef"
-        hello = {"hello": name, "host": "far", "boot": "another", "pidns": "another", "pid": 1, "start": "1"}
-        text = "\n".join([json.dumps({**hello, "at": timestamp(time.time() - DAY_S)}), *lines, ""])
-        total += (root / ".fscrawl" / "machines" / f"{name}.log").write_text(text)
+        name = f"machine{machine:02}-{1000 + machine}-{machine:016x}"
+        hello = Hello(name, "far", "another", "another", 1, "1", time.time() - DAY_S, FORMAT)
+        total += (root / ".fscrawl" / "machines" / f"{name}.log").write_bytes(line_of(hello) + beats)
     return total
 
 
-def _beat(number: int) -> dict[str, object]:
+def _beat(number: int) -> Beat:
     part = (number + 1) * BEAT_S / DAY_S
-    return {
-        "beat": number,
-        "idle": False,
-        "sent": number * 997,
-        "consumed": number * 1999,
-        "shards": 13,
-        "pages": int(PAGES / MACHINES * part),
-        "bytes": int(2e10 * part),
-        "errors": {"http-4xx": number // 9},
-        "pending": 50_000,
-        "in_flight": 32,
-        "hosts": 850,
-        "memory": 250_000_000,
-        "state": "",
-        "settings": "0" * 8,
-        "settings_at": timestamp(time.time()),
-        "resting": 3,
-        "gave_up": 1,
-        "slow": {f"slow-{host}.example": 2.5 for host in range(5)},
-        "failing": {f"failing-{host}.example": 9 for host in range(5)},
-        "at": timestamp(time.time() - DAY_S + (number + 1) * BEAT_S),
-    }
+    return Beat(
+        number,
+        log=(number // 500, number * 997),
+        read="0" * 16,
+        held="0" * 16,
+        term="0" * 16,
+        shards=25,
+        dead_after=60.0,
+        pages=int(PAGES / MACHINES * part),
+        bytes=int(2e10 * part),
+        errors={"http-4xx": number // 9},
+        pending=50_000,
+        in_flight=32,
+        hosts=850,
+        memory=250_000_000,
+        settings="0" * 8,
+        settings_at=timestamp(time.time()),
+        resting=3,
+        gave_up=1,
+        slow={f"slow-{host}.example": 2.5 for host in range(5)},
+        failing={f"failing-{host}.example": 9 for host in range(5)},
+        at=time.time() - DAY_S + (number + 1) * BEAT_S,
+    )
 
 
 def measure(root: Path, *flags: str) -> list[float]:
