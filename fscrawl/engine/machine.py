@@ -41,6 +41,7 @@ from fscrawl.worker import CrawlConfig
 
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
+_END_WAIT_S = 0.05  # the crawl may be over at any moment
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
 
 
@@ -341,6 +342,8 @@ class Machine:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""
         if self._membership.busy:
             return 0.0
+        if self._frontier.idle and not self._options.follow:
+            return _END_WAIT_S
         next_at = self._frontier.next_at()
         if next_at is None or self._leaving() or not self._may_dispatch():
             return _LONGEST_WAIT_S

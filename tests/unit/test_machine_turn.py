@@ -28,7 +28,7 @@ class Desk:
             wait=lambda timeout_s, tree_stalled: (),
             has_room=False,
         )
-        frontier = SimpleNamespace(pending=1, next_at=lambda: None, scheduler=SimpleNamespace())
+        frontier = SimpleNamespace(pending=1, idle=False, next_at=lambda: None, scheduler=SimpleNamespace())
         played: dict[str, Any] = {
             "_watchdog": SimpleNamespace(alive=lambda: None),
             "_tree_error": None,
@@ -36,6 +36,7 @@ class Desk:
             "_interrupts": 0,
             "_look_due": 0.0,
             "_drained": False,
+            "_options": SimpleNamespace(follow=False),
             "_membership": self.membership,
             "_edits": self.edits,
             "_pool": pool,

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import requests
 
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.errors import SettingsError
@@ -184,3 +185,13 @@ def test_unusable_ca_file(make: Make, tmp_path: Path, content: bytes | None) -> 
     ) as caught:
         make(ca_file=str(path))
     assert "\n" not in str(caught.value)
+
+
+def test_ca_file_that_is_edited(make: Make, tmp_path: Path) -> None:
+    """A ca_file that has changed is read again, by what is made after that."""
+    path = tmp_path / "ca.pem"
+    path.write_bytes(Path(requests.adapters.DEFAULT_CA_BUNDLE_PATH).read_bytes())
+    make(ca_file=str(path))
+    path.write_bytes(b"no certificate")
+    with pytest.raises(SettingsError):
+        make(ca_file=str(path))
