@@ -30,6 +30,7 @@ FILES = {
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
+    "fscrawl.http.connections": "whether the file of certificate authorities has changed",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.util.memory": "/proc: how much memory this process has",
@@ -42,9 +43,10 @@ SOCKETS = {
 }
 PROCESSES = {
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
-    "fscrawl.dataset.crew": "starts the processes of a merge; one ends when its parent is gone",
+    "fscrawl.dataset.crew": "starts the processes of a merge",
     "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
+    "fscrawl.util.parent": "ends a child process whose parent is gone",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
 }
 ENVIRONMENT = {
