@@ -235,6 +235,22 @@ def test_an_election_that_cannot_be_claimed(root, monkeypatch):
     assert not list(root.glob("*"))
 
 
+def test_an_election_that_cannot_be_claimed_any_more(root, monkeypatch):
+    """If the claim of an election fails, and another machine has made the tree meanwhile, that tree is taken."""
+    claim = creation.claim
+
+    def claim_after_another(path, data, machine, **options):
+        if machine == "m-2-bb":
+            create(root, RECORD, "# first\n", "", "m-1-aa")
+            raise TreeError(f"{path}: no such file or directory")
+        return claim(path, data, machine, **options)
+
+    monkeypatch.setattr(creation, "claim", claim_after_another)
+    create(root, RECORD, "# second\n", "", "m-2-bb")
+    assert Tree(root, "m").controls.settings() == "# first\n"
+    assert not list(root.glob(".creation*"))
+
+
 @pytest.mark.parametrize(("path", "told"), [("links/a.example", True), ("errs/b.example", True), ("htmls/.x", None)])
 def test_made_over_pages(root, path, told):
     """A tree that is made where pages are stored says so: `.fscrawl` was deleted, perhaps under running machines."""
