@@ -3,8 +3,8 @@
     python -m benchmarks.fleet [--machines N…] [--workers N] [--threads M] [--hosts H] [--pages P] [--no-calls]
 
 Each machine has its own mount of one directory (sshfs with default options, from an sshd on loopback), and as many
-hosts and pages as any other: N times the web for N machines (weak scaling). Hosts answer after a second, so a machine
-can fetch threads ÷ 1 s pages, and all machines together do not fill the cores of this one computer.
+hosts and pages as any other: N times the web for N machines (weak scaling). Hosts answer after 0.8 s, so a machine can
+fetch threads ÷ 0.8 s pages, and all machines together do not fill the cores of this one computer.
 
 How the shares become equal: the first machine crawls a chain of pages `/wait/…` until all machines have met. Then the
 names of the machines say which shards each will hold. The hosts are chosen by that, and the next page of the chain
@@ -45,7 +45,7 @@ WANTED_CALLS = 0.10  # more or less of them per page than one machine makes
 _MEETING_S = 22.0  # sshfs shows a directory's new names, logs among them, after 20 s at the latest
 _LIMIT_S = 900
 _SHARDS = 512
-_LATENCY_S = 1.0
+_LATENCY_S = 0.8  # after a second, a worker would add threads: then chance would decide how fast one machine is
 _SETTINGS = {
     "politeness.robots": "false",
     "politeness.per_host": 1,
