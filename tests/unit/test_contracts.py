@@ -30,8 +30,8 @@ FILES = {
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
-    "fscrawl.http.connections": "whether the file of certificate authorities has changed",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
+    "fscrawl.http.connections": "whether the file of certificate authorities has changed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.util.memory": "/proc: how much memory this process has",
 }
@@ -46,8 +46,8 @@ PROCESSES = {
     "fscrawl.dataset.crew": "starts the processes of a merge",
     "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
-    "fscrawl.util.parent": "ends a child process whose parent is gone",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
+    "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
 ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
