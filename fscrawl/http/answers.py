@@ -18,13 +18,14 @@ from typing import Any
 import urllib3
 
 from fscrawl.http.bodies import CodingError, TooLargeError
+from fscrawl.http.heads import BadHeadError
 
 CLASSES = {
     "dns": "the host name cannot be resolved",
     "connect": "the connection was refused, reset or cut off",
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
-    "protocol": "the answer is not valid HTTP",
+    "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
     "too-large": "the body is larger than fetch.max_bytes, or the head of the answer is too large",
     "decode": "the body cannot be decoded as its Content-Encoding says",
     "blocked-address": "the host has a private, loopback or link-local address (see fetch.allow_addresses)",
@@ -95,6 +96,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 # From the most specific to the most general: types of errors, the class of the failure, whether another try may help.
 _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, bool], ...] = (
     (TooLargeError, "too-large", False),
+    (BadHeadError, "protocol", False),
     (BlockedAddressError, "blocked-address", False),
     (ProxyFailedError, "proxy", True),
     ((socket.gaierror, urllib3.exceptions.NameResolutionError), "dns", True),

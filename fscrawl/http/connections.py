@@ -37,6 +37,7 @@ from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
 from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
 from fscrawl.http.bodies import TooLargeError
+from fscrawl.http.heads import HeadLines, check_framing
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
 
@@ -83,9 +84,22 @@ class _TlsSocket(_LimitedReads, ssl.SSLSocket):
 
 
 class _Response(HTTPResponse):
-    """Skips all informational answers. http.client skips 100 only, and takes 103 for the final answer."""
+    """Refuses heads that are not clear (`heads`), and skips all informational answers.
+
+    http.client skips 100 only, and takes 103 for the final answer.
+    """
 
     def begin(self) -> None:
+        file = self.fp
+        self.fp = HeadLines(file)  # type: ignore[assignment]
+        try:
+            self._begin()
+        finally:
+            if self.fp is not None:  # it is None when the connection was closed
+                self.fp = file
+        check_framing(self.msg)
+
+    def _begin(self) -> None:
         super().begin()
         for _ in range(_MAX_INFORMATIONAL):
             if not 100 <= self.status < 200 or self.status == 101:
@@ -208,6 +222,23 @@ def _context_of(path: str, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa:
     return context
 
 
+class _ProxyManager(urllib3.ProxyManager):
+    """Keeps a pool of connections to the proxy for each host, although they all lead to the proxy.
+
+    In a pool for all hosts, what a host sends behind its answer could be taken for the answer of the next host.
+    """
+
+    def connection_from_host(
+        self, host: str | None, port: int | None = None, scheme: str | None = "http", pool_kwargs: Any = None
+    ) -> HTTPConnectionPool:
+        if scheme == "https" or self.proxy is None:
+            return super().connection_from_host(host, port, scheme, pool_kwargs)  # a tunnel, which belongs to the host
+        context: dict[str, Any] = self._merge_pool_kwargs(pool_kwargs)
+        context |= {"scheme": self.proxy.scheme, "host": self.proxy.host, "port": self.proxy.port}
+        key: Any = (self.key_fn_by_scheme["http"](context.copy()), host, port)
+        return self.connection_from_pool_key(key, context)
+
+
 class Adapter(HTTPAdapter):
     """requests' adapter, direct or through one proxy. It keeps a pool of connections for each host."""
 
@@ -242,7 +273,7 @@ class Adapter(HTTPAdapter):
         if via is None or via.scheme != "http":
             return urllib3.PoolManager(**options)
         login = {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
-        return urllib3.ProxyManager(via.address, proxy_headers=login, **options)
+        return _ProxyManager(via.address, proxy_headers=login, **options)
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:  # noqa: ARG002 - requests' signature
         """Return what is asked for: the path; or the whole URL, if an HTTP proxy answers without a tunnel."""

@@ -1,0 +1,57 @@
+"""Heads of answers that two readers could read in two ways. They are refused. Pure: no disk, no socket.
+
+A lenient proxy may pass on a head that it reads otherwise than `http.client` does. Then one of the two takes the rest
+of a body for the next answer. RFC 9112 (2.2, 6.3) names the three ways that count: a carriage return (CR) without a
+line feed, a length beside a transfer coding, and two lengths.
+"""
+
+from __future__ import annotations
+
+import re
+from http.client import HTTPMessage
+from typing import IO
+
+_FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+
+
+class BadHeadError(ValueError):
+    """The head of an answer does not say clearly where the answer ends."""
+
+
+class HeadLines:
+    """The part of a file that `http.client` reads heads with. BadHeadError for a CR that ends no line.
+
+    `http.client` splits heads at such a CR, and others do not.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.close = file.close
+
+    def readline(self, limit: int) -> bytes:
+        """Read a line of at most `limit` bytes."""
+        line = self._file.readline(limit)
+        at = line.find(b"\r")
+        if at >= 0 and line[at + 1 :] not in (b"\n", b""):  # b"": the connection ended there
+            raise BadHeadError("the head of the answer has a carriage return that ends no line")
+        return line
+
+
+def check_framing(headers: HTTPMessage) -> None:
+    """Raise BadHeadError if the headers do not say clearly how long the body is."""
+    if headers.get_payload() and _FRAMING.search(_hidden(headers)):
+        raise BadHeadError("the head of the answer has a line that is no header, and the length of the body behind it")
+    lengths = headers.get_all("content-length")
+    if lengths is None:
+        return
+    if "transfer-encoding" in headers:
+        raise BadHeadError("the head of the answer has both Content-Length and Transfer-Encoding")
+    different = {length.strip() for line in lengths for length in line.split(",")}
+    if len(different) > 1:
+        raise BadHeadError("the head of the answer has different values of Content-Length")
+
+
+def _hidden(headers: HTTPMessage) -> str:
+    """Give what stands behind a line that is no header. The parser takes it for the body of a message."""
+    whole = headers.as_string()
+    return whole[whole.find("\n\n") :]
