@@ -5,6 +5,8 @@ Vocabulary:
   key           the first 24 hex digits of SHA-224 of the normal form; it names the page's files
   host          the directory of a page's files: the URL's host, with `_<port>` if it is not the default of the scheme
   shard         the unit that a machine owns: SHA-224 of the host (or of the key) modulo the number of shards
+  bad port      a port of another protocol, such as mail, that no browser asks by HTTP: a server there could take parts
+                of a request for commands of its own (https://fetch.spec.whatwg.org/#port-blocking)
   site          the registrable domain by the public suffix list (`example.co.uk`), or the host if it has none
 
 Promise: for any reference, `normalise` returns a clean URL or None, and the names made from this URL stay inside their
@@ -26,6 +28,12 @@ MAX_HOST_BYTES = 190  # with `PAUSE.` or `.json` it must stay within `layout.LON
 _KEY_DIGITS = 24
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
+_PORTS = """
+0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137
+139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720
+1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080
+"""
+_BAD_PORTS = frozenset(_PORTS.split())
 # References that are resolved against the whole base, not against its directory: those without a path, after the white
 # space and tabs that WHATWG ignores. "http:?q" is one, too.
 _NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
@@ -59,6 +67,17 @@ def normalise(url: str, base: str | None = None, *, drop_query: bool = False) ->
         if drop_query or not query:
             href = bare
     return href if len(href) <= MAX_URL_CHARS else None
+
+
+def without_login(text: str) -> str:
+    """Return what a message may show of a URL, or of what was meant as one: without user and password.
+
+    >>> without_login("htp://me:p/w@a.example/"), without_login("http://me:pw@a.example/@b")
+    ('htp://…@a.example/', 'http://…@a.example/@b')
+    """
+    is_url = normalise(text) is not None
+    login = r"\A([^/\\?#]*:[/\\]*)[^/\\?#]*@" if is_url else r"(:[/\\]*)\S*@"
+    return re.sub(login, r"\1…@", text)
 
 
 def _without_credentials(href: str) -> str:
@@ -121,6 +140,20 @@ def fingerprint(page_key: str) -> int:
     255
     """
     return int(page_key[:16], 16)
+
+
+def bad_port(url: str) -> str | None:
+    """Return the port of a normal form if it is a bad port.
+
+    >>> bad_port("http://a.example:25/"), bad_port("http://[::1]:22/"), bad_port("http://a.example:8080/:25/")
+    ('25', '22', None)
+    """
+    end = url.find("/", 8)
+    colon = url.find(":", 7, end)
+    if colon < 0:
+        return None
+    port = url[url.rfind(":", 7, end) + 1 : end]
+    return port if port in _BAD_PORTS else None
 
 
 def origin(url: str) -> str:

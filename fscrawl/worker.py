@@ -8,7 +8,7 @@ in the tree, record and body.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from fscrawl.config.settings import Settings
@@ -55,12 +55,16 @@ class Worker:
         threads: int,
         permit: Permit | None = None,
         on_answer: Callable[[], None] = lambda: None,
+        allow_env: Collection[str] = (),
     ) -> None:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
+        `allow_env`: as for `credentials.Variables`.
         """
-        self._context = Context(tree, config.settings, config.scope(), config.term, threads, permit, on_answer)
+        self._context = Context(
+            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env
+        )
         writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._refreshes = RefreshHandler(self._context, writer, self._pages, config.refresh_before)

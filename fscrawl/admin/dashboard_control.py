@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fscrawl import urls
 from fscrawl.admin import signs
-from fscrawl.config.seeds import read_seeds
+from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.http.answers import CLASSES
@@ -46,10 +45,10 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
 
 
 def seed(tree: Tree, given: dict[str, Any]) -> str:
-    text = given.get("url")
-    url = urls.normalise(text) if isinstance(text, str) else None
-    if url is None:
-        raise UsageError("url: not a URL to crawl; write it in full, like https://example.org/")
+    try:
+        url = read_seed(str(given.get("url")))
+    except ValueError as error:
+        raise UsageError(f"url: {error}; write a complete URL, like https://example.org/") from None
     if url in read_seeds(tree.controls.seeds(), "", lambda _: None):
         return f"already a seed: {url}"
     tree.controls.add_seeds([url])

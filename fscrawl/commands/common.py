@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from fscrawl import urls
+from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
@@ -15,11 +18,15 @@ from fscrawl.store import Tree
 _HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 
 
+_SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line, like all other errors of fscrawl."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}; see {self.prog} --help")
+        said = _SECRET_VALUE.sub(r"\1…", urls.without_login(message))
+        raise UsageError(f"{said}; see {self.prog} --help")
 
 
 Commands = argparse._SubParsersAction  # noqa: SLF001 - it has no public name
@@ -65,6 +72,23 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=positive, default=8, metavar="N", help="fetches at the same time in each worker (default 8)"
     )
+
+
+def add_allow_env(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-env",
+        action="append",
+        type=_variable,
+        default=[],
+        metavar="NAME",
+        help="a variable that settings may use besides $FSCRAWL_…; repeatable",
+    )
+
+
+def _variable(text: str) -> str:
+    if not is_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of an environment variable, without $ and value")
+    return text
 
 
 def positive(text: str) -> int:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from fscrawl import store, urls
 from fscrawl.admin.probe import probe
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, add_workers
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
 from fscrawl.config import settings
-from fscrawl.config.seeds import read_seeds, wait_for_seeds
+from fscrawl.config.seeds import read_seed, read_seeds, wait_for_seeds
 from fscrawl.config.watcher import read_settings
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, TreeError, UsageError
@@ -56,6 +56,7 @@ def add(commands: Commands[Parser]) -> None:
     crawl.add_argument(
         "--set", action="append", default=[], metavar="K=V", help="a setting of a new tree, e.g. politeness.delay=0.5"
     )
+    add_allow_env(crawl)
     crawl.add_argument("--reseed", action="store_true", help="rebuild the to-do list from every link file of the tree")
     crawl.add_argument("--refresh", metavar="AGE", help="check again pages older than this, e.g. 7d or 12h")
     crawl.add_argument("--follow", action="store_true", help="when everything is done, stay and wait for new seeds")
@@ -93,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
         reseed=options.reseed,
         follow=options.follow,
         refresh_before=_refresh_before(options.refresh),
+        allow_env=tuple(options.allow_env),
     )
     machines = _Machines(options.root, progress, how)
     machines.prepare(options.set, _given_seeds(options, progress))
@@ -117,10 +119,13 @@ class _Machines:
 
     def prepare(self, assignments: list[str], given: list[str]) -> None:
         """Open the tree, or make it."""
-        self._tree, self._settings, self._seeds = _prepare(self._root, assignments, given, self._progress)
+        self._tree, self._settings, self._seeds = self._open(assignments, given)
         if self._settings.politeness.user_agent == settings.USER_AGENT:
             where = f"{self._root}/{settings.FILE}"
             self._progress.warn(f"politeness.user_agent has no contact address; please add yours in {where}")
+
+    def _open(self, assignments: list[str], given: list[str]) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
+        return _prepare(self._root, assignments, given, self._progress, self._how.allow_env)
 
     def first(self) -> Machine:
         from fscrawl.engine.machine import Machine  # noqa: PLC0415 - loaded while the forkserver loads
@@ -136,7 +141,7 @@ class _Machines:
         """Give the machine that goes on when the memory of the fleet was lost under the last one."""
         store.wait_for_deletion(self._root)
         before = self._tree
-        self._tree, self._settings, self._seeds = _prepare(self._root, [], [], self._progress)
+        self._tree, self._settings, self._seeds = self._open([], [])
         if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
             expected = self._machine.said if self._machine is not None else (0, 0)
             reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
@@ -146,7 +151,7 @@ class _Machines:
 
 
 def _prepare(
-    root: Path, assignments: list[str], given: list[str], progress: Progress
+    root: Path, assignments: list[str], given: list[str], progress: Progress, allow_env: tuple[str, ...]
 ) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
     """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
     from fscrawl.engine.machine import check_usable  # noqa: PLC0415 - loaded while the forkserver loads
@@ -154,7 +159,7 @@ def _prepare(
     tree, chosen = _open_or_create(root, assignments, given, progress)
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, given, progress)
-    check_usable(chosen)  # before the machine leaves a trace
+    check_usable(chosen, allow_env)  # before the machine leaves a trace
     return _with_its_own_id(tree), chosen, seeds
 
 
@@ -181,10 +186,11 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
     """Return the seeds of the command line, normalised. A bad --seed is an error, a bad line in a file a warning."""
     found = []
     for text in options.seed:
-        url = urls.normalise(text)
-        if url is None:
-            raise UsageError(f"--seed {text}: not a URL to crawl; it must be complete, like https://example.org/")
-        found.append(url)
+        try:
+            found.append(read_seed(text))
+        except ValueError as error:
+            said = f"--seed {urls.without_login(text)}: {error}"
+            raise UsageError(f"{said}; a seed must be a complete URL, like https://example.org/") from None
     if options.seeds is not None:
         try:
             text = options.seeds.read_text(encoding="utf-8-sig")

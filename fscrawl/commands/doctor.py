@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, add_workers
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 from fscrawl.util.terminal import plain
@@ -30,6 +30,7 @@ def add(commands: Commands[Parser]) -> None:
     )
     add_root(doctor)
     add_workers(doctor)
+    add_allow_env(doctor)
     doctor.add_argument("--json", action="store_true", help="print one JSON object per line: level, what, advice")
 
 
@@ -38,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
     progress = Progress("quiet", verbose=False)
     bad = 0
-    for said in doctor.examine(options.root, options.workers, options.threads, progress.warn):
+    found = doctor.examine(options.root, options.workers, options.threads, progress.warn, allow_env=options.allow_env)
+    for said in found:
         print(json.dumps(said._asdict()) if options.json else plain(str(said)), flush=True)
         bad += said.level == doctor.PROBLEM
     return EXIT_UNUSABLE_RESULT if bad else EXIT_OK

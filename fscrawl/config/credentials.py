@@ -1,6 +1,8 @@
 """Secrets in settings: `$NAME` and `${NAME}` stand for environment variables of the machine. Pure.
 
 Vocabulary:
+  variables       those that settings may name: `FSCRAWL_…`, and those that `--allow-env` names on this machine. Whoever
+                  may edit `crawl.toml` must not be able to read all others
   expand          replace the names of variables by their values
   authorization   the header for one origin (scheme, host, port), made of a user and a password of `fetch.auth`
 
@@ -12,36 +14,68 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from fscrawl import urls
 from fscrawl.errors import SettingsError
 
 _NAMED = re.compile(r"\$(?:(\$)|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
-_RIGHT = 'a table such as {"intranet.example" = "user:$PASSWORD"}, where each name is a host, host:port or https://host'
+_RIGHT = (
+    'a table such as {"intranet.example" = "user:$FSCRAWL_PASSWORD"}, where each name is a host, host:port or'
+    " https://host"
+)
+PREFIX = "FSCRAWL_"  # of variables that every setting may name
 
 
-def expand(text: str, environment: Mapping[str, str], where: str) -> str:
+class Variables:
+    """The environment variables that settings may name on this machine."""
+
+    def __init__(self, environment: Mapping[str, str], allowed: Collection[str] = ()) -> None:
+        """`allowed`: names without the prefix that settings may name, too."""
+        self._environment = environment
+        self._allowed = allowed
+
+    def value(self, name: str, where: str) -> str:
+        """Give the value of a variable. `where` names the setting in messages.
+
+        Raises SettingsError if settings may not name it, if it is not set, or if it would break the line of a header.
+        """
+        if not name.startswith(PREFIX) and name not in self._allowed:
+            raise SettingsError(
+                f"{where}: the environment variable {name} may not be used in settings; rename it to {PREFIX}{name},"
+                f" or allow it on this machine with --allow-env {name}"
+            )
+        if name not in self._environment:
+            raise SettingsError(f"{where}: the environment variable {name} is not set on this machine")
+        if not self._environment[name].isprintable():
+            raise SettingsError(f"{where}: the environment variable {name} must be one line of printable characters")
+        return self._environment[name]
+
+
+def expand(text: str, variables: Variables, where: str) -> str:
     """Replace the variables in `text` by their values. `$$` is a dollar; a dollar before anything else is itself.
 
-    Raises SettingsError if a variable is not set, or if its value would break the line of a header. `where` names the
-    setting in the message.
+    Raises SettingsError as `Variables.value` does.
 
-    >>> expand("me:$PASSWORD", {"PASSWORD": "se$cret"}, "fetch.auth"), expand("$$5 or $5", {}, "fetch.headers")
-    ('me:se$cret', '$5 or $5')
+    >>> expand("me:$FSCRAWL_PASSWORD", Variables({"FSCRAWL_PASSWORD": "se$cret"}), "fetch.auth")
+    'me:se$cret'
+    >>> expand("$$5 or $5", Variables({}), "fetch.headers")
+    '$5 or $5'
     """
 
     def value(found: re.Match[str]) -> str:
-        if found[1]:
-            return "$"
-        name = found[2] or found[3]
-        if name not in environment:
-            raise SettingsError(f"{where}: the environment variable {name} is not set on this machine")
-        if not environment[name].isprintable():
-            raise SettingsError(f"{where}: the environment variable {name} must be one line of printable characters")
-        return environment[name]
+        return "$" if found[1] else variables.value(found[2] or found[3], where)
 
     return _NAMED.sub(value, text)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether `text` can be the name of a variable.
+
+    >>> is_name("HOME"), is_name("A=1"), is_name("$A")
+    (True, False, False)
+    """
+    return re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", text) is not None
 
 
 def basic(text: str) -> str:
@@ -53,15 +87,15 @@ def basic(text: str) -> str:
     return "Basic " + base64.b64encode(text.encode()).decode()
 
 
-def authorizations(auth: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+def authorizations(auth: Mapping[str, str], variables: Variables) -> dict[str, str]:
     """Return the Authorization header of each origin. A host without a scheme stands for http and https.
 
-    >>> sorted(authorizations({"a.example:8080": "me:$PW"}, {"PW": "x"}))
+    >>> sorted(authorizations({"a.example:8080": "me:x"}, Variables({})))
     ['http://a.example:8080', 'https://a.example:8080']
     """
     found = {}
     for host, login in auth.items():
-        header = basic(expand(login, environment, "fetch.auth"))
+        header = basic(expand(login, variables, "fetch.auth"))
         found.update(dict.fromkeys(_origins(host), header))
     return found
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from fscrawl.config.credentials import expand
+from fscrawl.config.credentials import Variables, expand
 
 FIRST_REST_S = 1.0
 LONGEST_REST_S = 300.0
 _REMEMBERED_HOSTS = 65536
-_RIGHT = 'a list of proxies such as "http://user:$PASSWORD@host:8080" or "socks5h://host:1080"'
+_RIGHT = 'a list of proxies such as "http://user:$FSCRAWL_PASSWORD@host:8080" or "socks5h://host:1080"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Proxy:
         return f"Proxy({self.address})"
 
 
-def read(text: str, environment: Mapping[str, str]) -> Proxy:
+def read(text: str, variables: Variables) -> Proxy:
     """Read one entry of `fetch.proxies`. User and password may be environment variables. ValueError if it is wrong.
 
-    >>> read("http://me:$PW@proxy.example:3128", {"PW": "a@b"}).password
+    >>> read("http://me:$FSCRAWL_PW@proxy.example:3128", Variables({"FSCRAWL_PW": "a@b"})).password
     'a@b'
     """
     parts = urlsplit(text)
@@ -55,18 +55,15 @@ def read(text: str, environment: Mapping[str, str]) -> Proxy:
         raise ValueError(text)
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise ValueError(text)
-    user = None if parts.username is None else expand(unquote(parts.username), environment, "fetch.proxies")
-    password = expand(unquote(parts.password or ""), environment, "fetch.proxies")
+    user = None if parts.username is None else expand(unquote(parts.username), variables, "fetch.proxies")
+    password = expand(unquote(parts.password or ""), variables, "fetch.proxies")
     return Proxy(parts.scheme, parts.hostname, parts.port, user, password)
 
 
-class _Anything(dict[str, str]):
-    """An environment in which every variable is set, to check settings on a machine that lacks them."""
+class _AnyVariables(Variables):
+    """Variables of which each one is set and may be named, to check settings on a machine that lacks them."""
 
-    def __contains__(self, _: object) -> bool:
-        return True
-
-    def __missing__(self, _: str) -> str:
+    def value(self, name: str, where: str) -> str:  # noqa: ARG002 - the signature of Variables
         return ""
 
 
@@ -80,7 +77,7 @@ def check_proxies(values: Iterable[str]) -> str | None:
     """
     for value in values:
         try:
-            read(value, _Anything())
+            read(value, _AnyVariables({}))
         except ValueError:
             return _RIGHT
     return None

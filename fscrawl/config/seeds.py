@@ -26,12 +26,26 @@ def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
-        url = urls.normalise(stripped)
-        if url is None:
-            warn(f"{where}:{number}: not an http or https URL, skipped: {stripped[:200]}")
-        else:
-            found.append(url)
+        try:
+            found.append(read_seed(stripped))
+        except ValueError as error:
+            warn(f"{where}:{number}: {error}, skipped: {urls.without_login(stripped)[:200]}")
     return found
+
+
+def read_seed(text: str) -> str:
+    """Return the normal form of a seed; ValueError with the reason if it cannot be crawled.
+
+    >>> read_seed("http://a.example:25/")
+    Traceback (most recent call last):
+    ValueError: port 25 is of another protocol than HTTP, and never asked
+    """
+    url = urls.normalise(text)
+    if url is None:
+        raise ValueError("not an http or https URL")
+    if (port := urls.bad_port(url)) is not None:
+        raise ValueError(f"port {port} is of another protocol than HTTP, and never asked")
+    return url
 
 
 def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:

@@ -33,9 +33,9 @@ END = "# end of settings (leave this line: it shows that the file was read to it
 USER_AGENT = f"fscrawl/{__version__} (no contact given)"
 
 
-def _setting(default: Any, help_: str, check: Check | None = None) -> Any:
-    """Declare a setting."""
-    return field(default=default, metadata={"help": help_, "check": check})
+def _setting(default: Any, help_: str, check: Check | None = None, *, secret: bool = False) -> Any:
+    """Declare a setting. `secret`: no message shows its value."""
+    return field(default=default, metadata={"help": help_, "check": check, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,25 @@ class FetchSettings:
     headers: dict[str, str] = field(
         default_factory=dict,
         metadata={
-            "help": "additional request headers, sent to every host; $NAME stands for an environment variable",
+            "help": "additional request headers, sent to every host; $FSCRAWL_NAME stands for an environment variable",
             "check": checks.headers,
+            "secret": True,
         },
     )
     cookies: bool = _setting(True, "keep cookies in memory and send them back")
     auth: dict[str, str] = field(
         default_factory=dict,
-        metadata={"help": 'user and password, by host: {"intranet.example" = "user:$PASSWORD"}', "check": check_auth},
+        metadata={
+            "help": 'user and password, by host: {"intranet.example" = "user:$FSCRAWL_PASSWORD"}',
+            "check": check_auth,
+            "secret": True,
+        },
     )
     proxies: tuple[str, ...] = _setting(
         (),
-        'proxies, used in turn: "http://user:$PASSWORD@host:port" or "socks5h://host:port" (needs PySocks)',
+        'proxies, used in turn: "http://user:$FSCRAWL_PASSWORD@host:port" or "socks5h://host:port" (needs PySocks)',
         check_proxies,
+        secret=True,
     )
     proxy_uses: int | None = _setting(
         None, "how many requests each worker process may send through each proxy", checks.at_least(1)
@@ -265,7 +271,7 @@ def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
         section, dot, name = path.strip().partition(".")
         if not equals or not dot:
             raise SettingsError(
-                f"--set {assignment}: must be section.name=value, for example --set politeness.delay=0.5"
+                f"--set {_name_in(assignment)}: must be section.name=value, for example --set politeness.delay=0.5"
             )
         settings = _with(settings, section, name, _assigned(text.strip()), "--set")
     return _consistent(settings, "--set")
@@ -311,6 +317,16 @@ def _fixed_by(record: TreeRecord) -> Settings:
 def names() -> list[str]:
     """Return the full names of all settings, `section.name`."""
     return [f"{s.name}.{f.name}" for s in fields(Settings) for f in fields(getattr(Settings(), s.name))]
+
+
+def _name_in(assignment: str) -> str:
+    """Give what stands before the value, which may be a password.
+
+    >>> _name_in("politeness.delay"), _name_in("fetch.auth:{'a.example'='me:pw'}")
+    ('politeness.delay', 'fetch.auth…')
+    """
+    name = re.match(r"[\w.]*", assignment)
+    return assignment if name is None or name[0] == assignment else f"{name[0]}…"
 
 
 def _assigned(text: str) -> Any:
@@ -376,13 +392,14 @@ _TYPES = {
 
 def _checked(setting: Field[Any], value: Any, name: str) -> Any:
     kind = _TYPES[str(setting.type)]
+    said = name if setting.metadata.get("secret") else f"{name} = {to_toml(value)}"
     if not kind.fits(value):
-        raise SettingsError(f"{name} = {to_toml(value)}: must be {kind.name}")
+        raise SettingsError(f"{said}: must be {kind.name}")
     value = kind.convert(value)
     check = setting.metadata["check"]
     right = check(value) if check else None
     if right:
-        raise SettingsError(f"{name} = {to_toml(value)}: must be {right}")
+        raise SettingsError(f"{said}: must be {right}")
     return value
 
 

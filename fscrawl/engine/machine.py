@@ -14,7 +14,9 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
@@ -52,6 +54,7 @@ class Options:
     reseed           read all records again, and do not trust the logs
     follow           stay when all is done, and wait for new seeds
     refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
+    allow_env        environment variables that settings may name, besides FSCRAWL_…
     """
 
     workers: int
@@ -59,6 +62,7 @@ class Options:
     reseed: bool = False
     follow: bool = False
     refresh_before: str = ""
+    allow_env: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,14 @@ class Result:
     stopped: str | None = None
 
 
-def check_usable(settings: Settings) -> None:
-    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing."""
+def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
+    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing.
+
+    `allow_env`: as for `Options`.
+    """
     fetch = settings.fetch
     if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in value for value in fetch.headers.values()):
-        Fetcher(fetch, settings.politeness, threads=1).close()
+        Fetcher(fetch, settings.politeness, 1, allow_env).close()
 
 
 class Machine:
@@ -101,7 +108,9 @@ class Machine:
         self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
-        self._edits = EditWatcher(tree, settings, seeds, progress.warn, check_usable)
+        self._edits = EditWatcher(
+            tree, settings, seeds, progress.warn, partial(check_usable, allow_env=options.allow_env)
+        )
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
@@ -173,10 +182,16 @@ class Machine:
 
     def _new_pool(self) -> Pool:
         settings = self._settings
-        tree, permit = self._tree, self._membership.permit
-        fsync = tree.files.fsync
+        tree, options = self._tree, self._options
         setup = WorkerSetup(
-            tree.root, tree.record, tree.machine, fsync, self._options.threads, permit, tree.files.umask
+            tree.root,
+            tree.record,
+            tree.machine,
+            tree.files.fsync,
+            options.threads,
+            self._membership.permit,
+            tree.files.umask,
+            options.allow_env,
         )
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s

@@ -79,6 +79,7 @@ class WorkerSetup:
     threads: int
     permit: Permit | None = None
     umask: int | None = None
+    allow_env: tuple[str, ...] = ()
 
     def tree(self, wait_s: float) -> Tree:
         """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
@@ -157,7 +158,8 @@ class _WorkerProcess:
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
-        return Worker(self._tree, config, self._setup.threads, self._setup.permit, self._host_has_answered)
+        setup = self._setup
+        return Worker(self._tree, config, setup.threads, setup.permit, self._host_has_answered, setup.allow_env)
 
     def _host_has_answered(self) -> None:
         """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from fscrawl.urls import hostname, site
+from fscrawl.urls import bad_port, hostname, site
 
 
 class Limits(Protocol):
@@ -29,6 +29,7 @@ class Limits(Protocol):
     def max_repeats(self) -> int: ...
 
 
+BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
 _REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
 
 
@@ -71,7 +72,7 @@ class Scope:
         return self.mode == other.mode and self._members <= other._members
 
     def refuses(self, url: str) -> str | None:
-        """Give the setting that keeps a normal form out of the crawl, None if it belongs to the crawl.
+        """Give what keeps a normal form out of the crawl: a setting, or BAD_PORT. None if it belongs to the crawl.
 
         >>> from fscrawl.config.settings import CrawlSettings
         >>> scope = Scope(CrawlSettings(deny=("[?]session=",)), frozenset({"http://www.example.com/"}))
@@ -86,6 +87,8 @@ class Scope:
             name = hostname(url)
             if (name if self.mode == "host" else site(name)) not in self._members:
                 return "scope"
+        if bad_port(url) is not None:
+            return BAD_PORT
         slashes = url.count("/")
         if slashes > _REPEATS_FROM:
             if slashes > self._max_slashes and url.partition("?")[0].count("/") > self._max_slashes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -29,12 +29,13 @@ class Context:
         threads: int,
         permit: Permit | None,
         on_answer: Callable[[], None],
+        allow_env: Collection[str] = (),
     ) -> None:
-        """`term`: as for `CrawlConfig`. `permit`, `on_answer`: as for `Worker`."""
+        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`: as for `Worker`."""
         self.term = term
         self.tree = tree
         self.settings = settings
-        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads)
+        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
         self.fresh_links = FreshLinks(settings.crawl, scope)

@@ -28,7 +28,7 @@ CLASSES = {
     "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
     "too-large": "the body is larger than fetch.max_bytes, or the head of the answer is too large",
     "decode": "the body cannot be decoded as its Content-Encoding says",
-    "blocked-address": "the host has a private, loopback or link-local address (see fetch.allow_addresses)",
+    "blocked-address": "the address is private or local (see fetch.allow_addresses), or the port is no port of HTTP",
     "proxy": "no proxy can be used now: all of them fail, rest or are used up",
     "http-4xx": "the server says that the request is wrong (status 400 to 499)",
     "http-5xx": "the server says that it failed (status 500 to 599)",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import requests
@@ -39,19 +39,23 @@ _CHUNK_LINES_BYTES = 1048576  # what the lines of chunks may cost, beside an eig
 class Fetcher:
     """Fetches pages for one worker, from several threads. It keeps connections by host, and cookies by site."""
 
-    def __init__(self, fetch: FetchSettings, politeness: PolitenessSettings, threads: int) -> None:
-        """`threads`: how many may fetch from one host at the same time.
+    def __init__(
+        self, fetch: FetchSettings, politeness: PolitenessSettings, threads: int, allow_env: Collection[str] = ()
+    ) -> None:
+        """`threads`: how many may fetch from one host at the same time. `allow_env`: as for `Variables`.
 
-        Raises SettingsError if a setting cannot be used on this machine: a missing variable, an unreadable file.
+        Raises SettingsError if a setting cannot be used on this machine: a variable that is missing or may not be
+        named, an unreadable file.
         """
         self._fetch = fetch
         self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
         self._timeouts = (min(fetch.connect_timeout, fetch.timeout), fetch.timeout)
-        self._authorizations = credentials.authorizations(fetch.auth, os.environ)
+        variables = credentials.Variables(os.environ, allow_env)
+        self._authorizations = credentials.authorizations(fetch.auth, variables)
         self._user_agents = [_sendable(each) for each in politeness.user_agents]
-        headers = {name: credentials.expand(text, os.environ, "fetch.headers") for name, text in fetch.headers.items()}
+        headers = {name: credentials.expand(text, variables, "fetch.headers") for name, text in fetch.headers.items()}
         self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
-        found = [proxies.read(text, os.environ) for text in fetch.proxies]
+        found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses)
         self._adapters = self._make_adapters(found, threads)
         self._template = _template(politeness.user_agent, fetch.accept, headers)
@@ -83,6 +87,10 @@ class Fetcher:
         headers of the answer; if it returns False, or for a 304, the body is None. `max_prefix_bytes`: read no more of
         a body than this, however long it is; None reads all of it.
         """
+        if (port := urls.bad_port(url)) is not None:
+            return Failed(
+                "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
+            )
         exchange.deadline = time.monotonic() + self._fetch.timeout
         request = self._prepared(url, headers)
         if self._fetch.proxies:

@@ -6,6 +6,8 @@ Vocabulary:
   TreeRecord    .fscrawl/tree.json: what was fixed when the tree was created
   RobotsRecord  .fscrawl/robots/<host>.json: a robots.txt as fetched
 
+  withheld      headers that may hold a session or a login. A record has their names, with "" in place of the values
+
 Promise: what `to_json` writes, `from_json` reads back equal; anything else is a RecordError that says why, never
 another exception. Unknown fields are ignored, so that an older program reads a newer tree of the same format.
 """
@@ -25,6 +27,12 @@ from fscrawl.errors import RecordError
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
 FORMAT = 2  # of the tree; increased when an older program would misread a newer tree
+WITHHELD = frozenset(
+    {
+        *("authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info"),
+        *("www-authenticate", "proxy-authenticate", "cookie", "set-cookie", "set-cookie2"),
+    }
+)
 _MACHINERY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -82,7 +90,7 @@ class PageRecord(_Record):
     fetched_at        when the response began, RFC 3339 UTC by the machine's clock
     machine           id of the machine that stored it
     status            HTTP status
-    headers           response headers, names in lower case, repeated ones joined by ", "
+    headers           response headers, names in lower case, repeated ones joined by ", "; withheld ones are ""
     encoding          WHATWG name of the encoding the page was read with, None without a body
     bytes, sha256     of the body as stored, 0 and "" without a body
     elapsed           seconds from sending the request to the body's end
@@ -122,6 +130,9 @@ class PageRecord(_Record):
     sitemaps: tuple[str, ...] | None = None
     checked_at: str | None = None
     checked_status: int | None = None
+
+    def __post_init__(self) -> None:
+        _withhold(self)
 
     def links_to(self, *, nofollow: bool) -> tuple[str, ...]:
         """Give the outlinks to follow; with `nofollow` also those that are marked as not to be followed."""
@@ -165,6 +176,16 @@ class ErrorRecord(_Record):
     status: int | None = None
     headers: dict[str, str] | None = None
     sitemap: str | None = None
+
+    def __post_init__(self) -> None:
+        _withhold(self)
+
+
+def _withhold(record: PageRecord | ErrorRecord) -> None:
+    """Also when a record is read: older trees have the values."""
+    if record.headers and not WITHHELD.isdisjoint(record.headers):
+        kept = {name: "" if name in WITHHELD else value for name, value in record.headers.items()}
+        object.__setattr__(record, "headers", kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tests.support.crawling import SETTINGS, Done, Running, check_tree, command,
 from tests.support.web import Request, Response, Web, linked_site
 
 HOSTS = ["127.0.7.1", "127.0.7.2", "127.0.7.3"]
-SEED = ("--seed", "http://127.0.7.9:9/")
+SEED = ("--seed", "http://127.0.7.9:8/")
 Mount = Callable[[str], Path]
 Program = Callable[[Sequence[str]], Done]
 

@@ -32,7 +32,7 @@ from tests.support.soak.verdict import (
 )
 from tools import reliability
 
-SETTINGS = {"fetch.headers": '{"X-Machine" = "$MACHINE"}'}
+SETTINGS = {"fetch.headers": '{"X-Machine" = "$FSCRAWL_MACHINE"}'}
 
 
 def hit(machine: str, at: float, path: str = "/p1", host: str = "127.0.60.1") -> Hit:
@@ -93,7 +93,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Closure, li
             **SETTINGS,
         }.items():
             words += ["--set", f"{name}={value}"]
-        with Running(words, env={**os.environ, "MACHINE": "0.1"}, stdout=subprocess.DEVNULL) as running:
+        with Running(words, env={**os.environ, "FSCRAWL_MACHINE": "0.1"}, stdout=subprocess.DEVNULL) as running:
             deadline = time.monotonic() + 40
             while running.process.poll() is None and time.monotonic() < deadline:
                 if not web_is_closed and web.log.read_bytes().count(b"\n") > 200:

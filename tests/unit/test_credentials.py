@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from fscrawl.config.credentials import authorizations, check_auth, expand
+from fscrawl.config.credentials import Variables, authorizations, check_auth, expand
 from fscrawl.errors import SettingsError
 
 
@@ -12,36 +12,50 @@ from fscrawl.errors import SettingsError
     ("text", "expanded"),
     [
         ("plain", "plain"),
-        ("$A", "one"),
-        ("${A}b", "oneb"),
-        ("$A$B_2", "onetwo$A"),
+        ("$FSCRAWL_A", "one"),
+        ("${FSCRAWL_A}b", "oneb"),
+        ("$FSCRAWL_A$B_2", "onetwo$FSCRAWL_A"),
         ("$$A", "$A"),
         ("$5 $ ${} ${a b} $", "$5 $ ${} ${a b} $"),
     ],
 )
 def test_expand(text, expanded):
     """$NAME and ${NAME} are the variable, once; $$ is a dollar; a dollar before anything else is itself."""
-    assert expand(text, {"A": "one", "B_2": "two$A"}, "fetch.auth") == expanded
+    variables = Variables({"FSCRAWL_A": "one", "B_2": "two$FSCRAWL_A"}, {"B_2"})
+    assert expand(text, variables, "fetch.auth") == expanded
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "HOME", "fscrawl_a", "XFSCRAWL_A", "MISSING"])
+def test_other_variables(name):
+    """A variable that is not meant for the crawl is refused in one line, and nobody learns whether it is set."""
+    environment = {"AWS_SECRET_ACCESS_KEY": "hunter2", "HOME": "hunter2", "fscrawl_a": "hunter2", "XFSCRAWL_A": "x"}
+    with pytest.raises(SettingsError) as caught:
+        expand(f"${name}", Variables(environment, {"OTHER"}), "fetch.headers")
+    assert str(caught.value) == (
+        f"fetch.headers: the environment variable {name} may not be used in settings; rename it to FSCRAWL_{name},"
+        f" or allow it on this machine with --allow-env {name}"
+    )
 
 
 def test_missing_variable():
     """A variable that is not set is one line that names setting and variable."""
     with pytest.raises(SettingsError) as caught:
-        expand("me:${SECRET}", {}, "fetch.auth")
-    assert str(caught.value) == "fetch.auth: the environment variable SECRET is not set on this machine"
+        expand("me:${FSCRAWL_SECRET}", Variables({}), "fetch.auth")
+    assert str(caught.value) == "fetch.auth: the environment variable FSCRAWL_SECRET is not set on this machine"
 
 
 def test_value_of_two_lines():
     """A value that would add a header is refused, and not shown."""
     with pytest.raises(SettingsError) as caught:
-        expand("$SECRET", {"SECRET": "hunter2\r\nX: y"}, "fetch.headers")
+        expand("$SECRET", Variables({"SECRET": "hunter2\r\nX: y"}, {"SECRET"}), "fetch.headers")
     assert "SECRET must be one line" in str(caught.value)
     assert "hunter2" not in str(caught.value)
 
 
 def test_authorizations():
     """A login belongs to one host and port, of both schemes unless one is named."""
-    found = authorizations({"A.example": "me:$PW", "https://b.example:8443": "you:x", "[::1]:81": "é:ü"}, {"PW": "p:w"})
+    auth = {"A.example": "me:$PW", "https://b.example:8443": "you:x", "[::1]:81": "é:ü"}
+    found = authorizations(auth, Variables({"PW": "p:w"}, ["PW"]))
     assert set(found) == {
         *("http://a.example", "https://a.example", "https://b.example:8443", "http://[::1]:81", "https://[::1]:81")
     }
@@ -54,7 +68,7 @@ def test_authorizations():
 )
 def test_no_host(place):
     """What is no host is refused, with what would be right."""
-    assert check_auth({place: "me:x"}).startswith('a table such as {"intranet.example" = "user:$PASSWORD"}')
+    assert check_auth({place: "me:x"}).startswith('a table such as {"intranet.example" = "user:$FSCRAWL_PASSWORD"}')
 
 
 @pytest.mark.parametrize("login", ["me", "", "me:\n"])

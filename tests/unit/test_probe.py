@@ -234,7 +234,7 @@ def test_no_table_of_mounts(tree, tmp_path, monkeypatch):
 
 def test_crawl_probes(tree, monkeypatch, capsys):
     """A crawl into a tree whose mount is refused ends with 75 before anything is fetched."""
-    (tree.root / "seeds.txt").write_text("http://127.0.0.1:9/\n")
+    (tree.root / "seeds.txt").write_text("http://127.0.0.1:8/\n")
     (tree.root / "crawl.toml").write_text(settings.render(settings.Settings()))
     fail(monkeypatch, "link", errno.EPERM)
     assert cli.main(["crawl", "--root", str(tree.root)]) == 75

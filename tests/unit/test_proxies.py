@@ -2,6 +2,7 @@
 
 import pytest
 
+from fscrawl.config.credentials import Variables
 from fscrawl.config.proxies import LONGEST_REST_S, Proxy, Rotation, check_proxies, read
 from fscrawl.errors import SettingsError
 
@@ -27,19 +28,19 @@ class Clock:
 )
 def test_read(text, proxy):
     """A proxy is a scheme, a host, a port, and perhaps a name and password from the environment."""
-    assert read(text, {"PW": "a@b/c", "ME": "root"}) == proxy
+    assert read(text, Variables({"PW": "a@b/c", "ME": "root"}, {"PW", "ME"})) == proxy
 
 
 def test_secret_is_not_shown():
     """Neither the address nor the representation of a proxy holds its password."""
-    proxy = read("http://me:hunter2@[::1]:1", {})
+    proxy = read("http://me:hunter2@[::1]:1", Variables({}))
     assert (proxy.address, repr(proxy)) == ("http://[::1]:1", "Proxy(http://[::1]:1)")
 
 
 def test_missing_variable():
     """A password that is not in the environment is a SettingsError."""
     with pytest.raises(SettingsError, match=r"^fetch[.]proxies: the environment variable PW is not set"):
-        read("http://me:$PW@p.example:1", {})
+        read("http://me:$PW@p.example:1", Variables({}, {"PW"}))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,15 @@ import json
 import pytest
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord, new_machinery, timestamp
+from fscrawl.storage.records import (
+    WITHHELD,
+    ErrorRecord,
+    PageRecord,
+    RobotsRecord,
+    TreeRecord,
+    new_machinery,
+    timestamp,
+)
 
 PAGE = PageRecord(
     url="http://a.example/",
@@ -43,6 +51,22 @@ def test_class_field():
     error = ErrorRecord("http://a.example/", "0", 0, "", "t", "m", "timeout", "no answer", 3)
     assert json.loads(error.to_json())["class"] == "timeout"
     assert ErrorRecord.from_json(error.to_json()) == error
+
+
+@pytest.mark.parametrize("name", sorted(WITHHELD))
+def test_sessions_and_logins_are_withheld(name):
+    """A record has the names of headers that may hold a session or a login, and not their values."""
+    headers = {"content-type": "text/html", name: "id=hunter2"}
+    error = ErrorRecord("http://a.example/", "0", 0, "", "t", "m", "http-4xx", "no", 1, 401, headers)
+    for record in (dataclasses.replace(PAGE, headers=headers), error):
+        assert record.headers == {"content-type": "text/html", name: ""}
+        assert b"hunter2" not in record.to_json()
+    assert headers[name] == "id=hunter2"
+
+
+def test_older_records_are_read_without_sessions():
+    """An older tree has the values; they are not read."""
+    assert PageRecord.from_json(page_file(headers={"set-cookie": "id=hunter2"})).headers == {"set-cookie": ""}
 
 
 def test_lists_come_back_as_tuples():

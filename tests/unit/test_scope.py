@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.scope import BAD_PORT, Scope
 
 SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
 
@@ -102,3 +103,23 @@ def test_explanation():
     rules = scope(scope="host", deny=("[?]",), allow=("/a",))
     asked = ["http://other.example/", "http://10.0.0.1/a?", "http://10.0.0.1/b", "http://10.0.0.1/a"]
     assert [rules.explain(url) for url in asked] == ['scope = "host"', 'deny = "[?]"', "allow", None]
+
+
+@pytest.mark.parametrize("mode", ["any", "host", "domain"])
+@pytest.mark.parametrize("host", ["a.example", "[::1]", "127.0.0.1"])
+def test_bad_ports(mode, host):
+    """No setting permits a port of another protocol; seeds with one are refused with the reason."""
+    seed = f"http://{host}/"
+    scope = Scope(CrawlSettings(scope=mode, allow=(".",)), frozenset({seed}))
+    assert [scope.refuses(f"http://{host}:{port}/") for port in (25, 6667, 8080, 26)] == [
+        BAD_PORT,
+        BAD_PORT,
+        None,
+        None,
+    ]
+    assert scope.refuses(f"{seed}a:25/") is None
+    said = []
+    assert read_seeds(f"http://{host}:25/\n{seed}\n", "seeds.txt", said.append) == [seed]
+    assert said == [
+        f"seeds.txt:1: port 25 is of another protocol than HTTP, and never asked, skipped: http://{host}:25/"
+    ]

@@ -11,7 +11,8 @@ system does not answer, the user is told while the check waits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from fscrawl import store, urls
@@ -20,6 +21,7 @@ from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
+from fscrawl.engine.machine import check_usable
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
@@ -36,10 +38,11 @@ def examine(
     threads: int,
     warn: Callable[[str], None],
     lookup: this_machine.Lookup = this_machine.addresses_of,
+    allow_env: Collection[str] = (),
 ) -> Iterator[CheckResult]:
     """Check this machine, the directory and, if there is a tree, the crawl.
 
-    `workers`, `threads`: as for `fscrawl crawl`. `warn`: is told what the checks wait for.
+    `workers`, `threads`, `allow_env`: as for `fscrawl crawl`. `warn`: is told what the checks wait for.
     `lookup`: gives the addresses of a host name.
     """
     yield from this_machine.python()
@@ -49,7 +52,7 @@ def examine(
     waiting.daemon = True
     waiting.start()
     try:
-        yield from _directory(root, workers, threads, warn, lookup, waiting)
+        yield from _directory(root, workers, threads, warn, lookup, waiting, allow_env)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
     finally:
@@ -63,6 +66,7 @@ def _directory(
     warn: Callable[[str], None],
     lookup: this_machine.Lookup,
     waiting: threading.Timer,
+    allow_env: Collection[str],
 ) -> Iterator[CheckResult]:
     holder = directory.holder_of(root)
     if not holder.is_dir():
@@ -76,7 +80,7 @@ def _directory(
     waiting.cancel()
     if tree is None:
         yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
-    chosen, results = _settings(root, tree)
+    chosen, results = _settings(root, tree, allow_env)
     yield from results
     yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
     yield from _seeds(root, chosen, lookup)
@@ -86,12 +90,13 @@ def _directory(
         yield from _fleet(tree, chosen, warn)
 
 
-def _settings(root: Path, tree: Tree | None) -> tuple[Settings, list[CheckResult]]:
+def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
     text = store.kept_settings(root)
     if text is None:
         return Settings(), []
     record = None if tree is None else tree.record
-    return crawl.read_settings(text, f"{root}/{settings.FILE}", record=record)
+    check = partial(check_usable, allow_env=allow_env)
+    return crawl.read_settings(text, f"{root}/{settings.FILE}", check, record)
 
 
 def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:

@@ -50,7 +50,8 @@ def read_settings(
     try:
         check(chosen)
     except SettingsError as error:
-        return chosen, [CheckResult(PROBLEM, str(error), "set it in the environment of this machine")]
+        advice = "set it in the environment of this machine" if "is not set" in str(error) else ""
+        return chosen, [CheckResult(PROBLEM, str(error), advice)]
     return chosen, [CheckResult(OK, f"this machine can use {where}")]
 
 

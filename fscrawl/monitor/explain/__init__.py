@@ -81,7 +81,7 @@ class _Inquiry:
             it.key = it.asked
             self._find_url()
             return
-        it.url = urls.normalise(it.asked)
+        it.url, it.asked = urls.normalise(it.asked), urls.without_login(it.asked)
         if it.url is not None and self._settings.crawl.drop_query and it.url not in self._seeds:
             bare = urls.normalise(it.url, drop_query=True)
             if bare != it.url:

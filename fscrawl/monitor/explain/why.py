@@ -10,7 +10,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.scope import BAD_PORT, Scope
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.said import rule_against, told_terms
@@ -21,7 +21,7 @@ from fscrawl.store import PAUSE, STOP, Tree
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _PORT = re.compile(r"_(\d+)\Z")
-_RULES = ("scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
+_RULES = (BAD_PORT, "scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
 
 
 def why_no_url(text: str) -> str:
@@ -85,7 +85,9 @@ class Why:
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
         rule = None if is_seed else Scope(crawl, self._seeds).explain(url)
-        if rule is not None:
+        if urls.bad_port(url) is not None:
+            yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
+        elif rule is not None:
             name = rule.partition(" ")[0]
             yield Reason(
                 name, f"crawl.{rule}: it is outside the scope", f"edit crawl.{name} in {self._tree.root}/crawl.toml"

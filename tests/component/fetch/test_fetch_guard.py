@@ -32,6 +32,18 @@ def test_private_address_is_blocked(make: Make, host: str, monkeypatch: pytest.M
     assert (answer.class_, answer.retry) == ("blocked-address", False)
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("proxies", [(), (f"http://{HOST}:8",)])
+def test_ports_of_other_protocols(
+    make: Make, scheme: str, proxies: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent to a port that belongs to another protocol than HTTP, also not through a proxy."""
+    monkeypatch.setattr(connections._Socket, "connect", lambda *_: pytest.fail("it connects"))
+    answer = failed(make(proxies=proxies).get(f"{scheme}://{HOST}:25/"))
+    assert (answer.class_, answer.retry) == ("blocked-address", False)
+    assert "port 25 is of another protocol than HTTP" in answer.message
+
+
 class _Resolver:
     """Stands in for getaddrinfo: gives a list of addresses each time, the last one for ever; and for connect."""
 

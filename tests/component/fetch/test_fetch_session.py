@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from fscrawl.config.settings import PolitenessSettings
+from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.errors import SettingsError
+from fscrawl.http.fetch import Fetcher
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 from tests.support.web import Request, Response, Web
 
@@ -112,6 +113,20 @@ def test_missing_variable(make: Make, settings: dict[str, object]) -> None:
     assert "FSCRAWL_TEST_MISSING" not in os.environ
     with pytest.raises(SettingsError, match=r"^fetch[.]\w+: the environment variable FSCRAWL_TEST_MISSING is not set"):
         make(**settings)
+
+
+@pytest.mark.parametrize("name", ["headers", "auth", "proxies"])
+def test_variables_that_are_not_meant_for_the_crawl(make: Make, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Settings read no other variables than FSCRAWL_…, unless this machine allows one."""
+    monkeypatch.setenv("AWS_SECRET", "hunter2")
+    value = {
+        "headers": {"X": "$AWS_SECRET"},
+        "auth": {"a.example": "$AWS_SECRET:x"},
+        "proxies": ("http://$AWS_SECRET:x@p:1",),
+    }
+    with pytest.raises(SettingsError, match=rf"^fetch[.]{name}: the environment variable AWS_SECRET may not be used"):
+        make(**{name: value[name]})
+    Fetcher(FetchSettings(**{name: value[name]}), PolitenessSettings(), 1, {"AWS_SECRET"}).close()  # type: ignore[arg-type]
 
 
 def test_conditional(make: Make) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.handlers.outcome import FailedForGood, Known
+from fscrawl.handlers.outcome import FailedForGood, Known, Stored
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
 from tests.support.workers import HOST, HTML, OTHER, SETTINGS, TERM, Work, page, site, task, what
@@ -42,6 +42,36 @@ def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
     with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == "stored"
     check_tree(root)
+
+
+@pytest.mark.parametrize("status", [200, 302, 401])
+def test_sessions_stay_in_memory(work: Work, root: Path, status: int) -> None:
+    """A cookie goes back to its host, and no file of the tree has its value."""
+    session = {"Set-Cookie": "id=hunter2; Path=/", "WWW-Authenticate": 'Digest nonce="hunter2"'}
+    answer = Response(status, {**HTML, **session, "Location": "/there"}, b"<p>")
+    with Web(site({"/": answer, "/b": page("")}), [HOST]) as web:
+        worker = work()
+        worker.do(task(web.url(HOST)))
+        worker.do(task(web.url(HOST, "/b")))
+    assert web.requests()[-1].headers["cookie"] == "id=hunter2"
+    assert not [path for path in root.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+    record = (pages(root) | errors(root))[web.url(HOST)]
+    assert record.headers is not None
+    assert (record.headers["set-cookie"], record.headers["www-authenticate"]) == ("", "")
+
+
+def test_bad_ports_are_left_out(work: Work, root: Path) -> None:
+    """Links and redirects to ports of other protocols are left out and counted, and the record has them."""
+    links = "".join(f'<a href="http://{HOST}:{port}/">' for port in (25, 6000, 10080, 8))
+    moved = Response(302, {"Location": f"http://{HOST}:22/"})
+    with Web(site({"/": page(links), "/moved": moved}), [HOST]) as web:
+        worker = work()
+        linked, redirected = (worker.do(task(web.url(HOST, path))) for path in ("/", "/moved"))
+    assert isinstance(linked, Stored)
+    assert isinstance(redirected, Stored)
+    assert (linked.links, linked.cut) == ((f"http://{HOST}:8/",), {"bad-port": 3})
+    assert (redirected.links, redirected.cut) == ((), {"bad-port": 1})
+    assert pages(root)[web.url(HOST, "/moved")].redirect == f"http://{HOST}:22/"
 
 
 def test_empty_page_is_a_page(work: Work, root: Path) -> None:

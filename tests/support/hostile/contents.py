@@ -41,7 +41,7 @@ ODD_LINKS = (
     "http://.test/",
     "http://-.test/",
     "http://a.test:99999/",
-    "http://user:password@127.1.4.2:1/",
+    "http://user:password@127.1.4.2:2/",
     "//\\@127.0.0.2/",
     "/" + "x" * 3000,
     "/con",

@@ -47,7 +47,7 @@ class Crawl:
             "politeness.delay": DELAY_S,
             "fleet.dead_after": DEAD_AFTER_S,
             "store.patience": patience_s,
-            "fetch.headers": '{"X-Machine" = "$MACHINE"}',
+            "fetch.headers": '{"X-Machine" = "$FSCRAWL_MACHINE"}',
         }
         self.place = place
         self.fleet = Fleet(place, settings, threads=LANES)
@@ -81,7 +81,7 @@ class Crawl:
     def start(self, number: int, root: Path | None = None) -> Member:
         """Start a machine, with a mount of its own if none is given; the first is told the seeds."""
         seeds = [] if number else [self.web.url(host, "/0") for host in _HOSTS]
-        return self.fleet.start(seeds=seeds, root=root, env={**os.environ, "MACHINE": str(number)})
+        return self.fleet.start(seeds=seeds, root=root, env={**os.environ, "FSCRAWL_MACHINE": str(number)})
 
     def member(self, number: int) -> Member:
         return self.fleet.members[number]

@@ -40,7 +40,7 @@ PATIENCE_S = 60  # longer than any trouble lasts
 SETTINGS: dict[str, object] = {
     "politeness.delay": DELAY_S,
     "politeness.robots": "true",
-    "fetch.headers": '{"X-Machine" = "$MACHINE"}',
+    "fetch.headers": '{"X-Machine" = "$FSCRAWL_MACHINE"}',
     "fleet.beat": BEAT_S,
     "fleet.dead_after": DEAD_AFTER_S,
     "store.patience": PATIENCE_S,

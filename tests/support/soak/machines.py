@@ -92,7 +92,7 @@ class Slot:
         with self.output.open("ab") as printed:
             printed.write(f"-- {self.machine} at {self.began:.1f}\n".encode())
             printed.flush()
-            env = {**os.environ, "MACHINE": self.machine}
+            env = {**os.environ, "FSCRAWL_MACHINE": self.machine}
             self.running = Running(words, stdout=printed, stderr=printed, env=env, cwd=CHECKOUT)
             self.machines[self.running.process.pid] = self.machine
 

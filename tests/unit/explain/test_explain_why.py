@@ -48,6 +48,13 @@ def test_the_rule_of_the_scope_is_named(tree, url, assignment, name, text):
     assert found.reasons[0].text == text
 
 
+def test_a_bad_port_is_told(tree):
+    """A URL with a port of another protocol gives that as the reason, and no setting to edit."""
+    found = ask(tree, "http://a.example:25/", "crawl.scope=any")
+    assert names(found)[0] == "bad-port"
+    assert found.reasons[0].text == "port 25 is of another protocol than HTTP, and never asked"
+
+
 def test_a_seed_is_not_kept_out_by_the_scope(tree):
     """What somebody asked for as a seed is not refused by `deny`; it waits."""
     found = ask(tree, MISSING, 'crawl.deny=["miss"]', seeds=(SEED, MISSING))

@@ -1,0 +1,111 @@
+"""No message shows a password, and no setting reads what is not meant for the crawl."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.cli import main
+from fscrawl.config.seeds import read_seeds
+from fscrawl.config.settings import FILE, Settings, apply, parse, render
+from fscrawl.config.watcher import EditWatcher
+from fscrawl.engine.machine import check_usable
+from fscrawl.errors import SettingsError
+from fscrawl.storage.records import TreeRecord
+from fscrawl.store import Tree, create
+
+RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'auth = {"a.example/x" = "me:hunter2"}',
+        'auth = {"a.example" = "hunter2"}',
+        'auth = "me:hunter2"',
+        'headers = {"X Y" = "hunter2"}',
+        'headers = {X = "hunter2\\n"}',
+        'headers = ["X: hunter2"]',
+        'proxies = ["https://me:hunter2@p.example:1"]',
+        'proxies = "http://me:hunter2@p.example:1"',
+        'auth = {"a.example" = "me:hunter2"',
+    ],
+)
+def test_settings(line: str) -> None:
+    """A bad setting that may hold a password is named, and not shown."""
+    name, _, value = line.partition(" = ")
+    for read in (lambda: parse(f"[fetch]\n{line}"), lambda: apply(Settings(), [f"fetch.{name}={value}"])):
+        with pytest.raises(SettingsError) as caught:
+            read()
+        assert "hunter2" not in str(caught.value)
+        assert name in str(caught.value) or "TOML" in str(caught.value)
+
+
+ROOT = ("crawl", "--root", "/nonexistent/tree")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*ROOT, "--set", "fetch.auth:{'a.example'='me:hunter2'}"),
+        (*ROOT, "--sett", "fetch.auth={'a.example'='me:hunter2'}"),
+        (*ROOT, "--seed", "htp://me:hunter2@a.example/"),
+        (*ROOT, "--seed", "http://me:hun/ter2@a.example/"),
+        (*ROOT, "--sed", "http://me:hunter2@a.example/"),
+    ],
+)
+def test_arguments(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bad argument that may hold a password is not shown."""
+    monkeypatch.setattr("fscrawl.commands.crawl._warm_up", lambda: None)
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("fscrawl: ")
+    assert "ter2" not in said
+
+
+def test_seeds() -> None:
+    """A line of seeds that is no URL is shown without its login."""
+    said: list[str] = []
+    assert read_seeds("htp://me:hunter2@a.example/x\n", "seeds.txt", said.append) == []
+    assert said == ["seeds.txt:1: not an http or https URL, skipped: htp://…@a.example/x"]
+
+
+@pytest.mark.parametrize("text", ["http://a.example/@b", "a.example", "http://a.example/x?mail=me@b.example", ""])
+def test_urls_without_login(text: str) -> None:
+    """What has no login is shown as it is."""
+    assert urls.without_login(text) == text
+
+
+def test_an_edit_cannot_read_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit that names another variable than FSCRAWL_… is refused in one line; the last good settings stay."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    root = tmp_path / "root"
+    create(root, RECORD, render(Settings()), "http://a.example/\n")
+    said: list[str] = []
+    edited = render(apply(Settings(), ['fetch.headers={X = "$AWS_SECRET_ACCESS_KEY"}']))
+
+    def watcher(*allowed: str) -> EditWatcher:
+        check = partial(check_usable, allow_env=allowed)
+        return EditWatcher(Tree(root, "m"), Settings(), frozenset(), said.append, check)
+
+    strict, lenient = watcher(), watcher("AWS_SECRET_ACCESS_KEY")
+    (root / FILE).write_text(edited, encoding="utf-8")
+    assert not strict.settings_edited(1)
+    assert strict.settings.fetch.headers == {}
+    [line] = said
+    assert "AWS_SECRET_ACCESS_KEY may not be used in settings" in line
+    assert "the last good settings stay in force" in line
+    assert "hunter2" not in line
+    assert lenient.settings_edited(1)
+
+
+@pytest.mark.parametrize("name", ["", "A B", "A=hunter2", "$A", "ä"])
+def test_allow_env(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--allow-env takes a name, and no value."""
+    assert main((*ROOT, "--allow-env", name)) == 2
+    assert "must be the name of an environment variable" in capsys.readouterr().err
