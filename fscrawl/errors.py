@@ -5,7 +5,8 @@
     │   └── SettingsError     crawl.toml or --set: an unknown key, a bad value       exit 2
     ├── TreeError             the tree cannot be used; the machine stops             exit 75
     │   ├── NotATreeError     there is no tree, and nothing says to create one       exit 75
-    │   └── TreeBusyError     a fault of the file system that may pass               exit 75
+    │   ├── TreeBusyError     a fault of the file system that may pass               exit 75
+    │   └── PlantedError      a link, a FIFO, a directory … in place of one file     exit 75; also a RecordError
     ├── MemoryGone            `.fscrawl` was deleted or replaced under a machine     exit 75
     └── RecordError           a file of the tree cannot be parsed                    exit 1
 
@@ -63,6 +64,34 @@ class TreeBusyError(TreeError):
     stop = False
 
 
+class RecordError(FscrawlError):
+    """A file of the tree cannot be parsed. The text says what is wrong in it."""
+
+
+class PlantedError(TreeError, RecordError):
+    """What has a file's name is no file that fscrawl writes. Who reads it, steps over it as over a torn file.
+
+    It is a matter of this one name, and the rest of the tree can be used. `what`: what is there, and what to do.
+    """
+
+    stop = False
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path}: {what}")
+        self.what = what
+
+    def __reduce__(self) -> tuple[type[PlantedError], tuple[str, str]]:
+        return PlantedError, (str(self).removesuffix(f": {self.what}"), self.what)
+
+
+class UnfitFileError(OSError):
+    """What becomes a PlantedError: a link, a FIFO, a directory, a file that is too large, or may not be read."""
+
+
+class UnfitRoomError(OSError):
+    """A link or a file stands where one of the tree's own directories should be: the tree cannot be used."""
+
+
 class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistake: the run begins anew
     """What the machines have written into `.fscrawl` is not there any more, or not what this machine wrote.
 
@@ -71,10 +100,6 @@ class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistak
 
     exit_code = EXIT_TREE
     stop = True
-
-
-class RecordError(FscrawlError):
-    """A file of the tree cannot be parsed. The text says what is wrong in it."""
 
 
 # Errors that mean "not now" or "not reachable": a server restarts, the network is cut, a file handle must be looked up
@@ -109,10 +134,23 @@ def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
     >>> tree_error(OSError(errno.ESTALE, "Stale file handle"), "/mnt/shared").retry
     True
     """
+    if isinstance(error, UnfitFileError):
+        return PlantedError(error.filename or os.fspath(path), str(error.strerror))
+    if isinstance(error, UnfitRoomError):
+        return TreeError(f"{error.filename}: {error.strerror}")
     code = error.errno or 0
     reason = _ADVICE.get(code) or (error.strerror or str(error)).lower()
     kind = TreeBusyError if may_pass(error) else TreeError
     return kind(f"{os.fspath(path)}: {reason}")
+
+
+def about(path: str | os.PathLike[str], error: RecordError) -> str:
+    """Give one line about a file that cannot be read: its path and the reason. A PlantedError has the path already.
+
+    >>> about("/mnt/links/a", RecordError("not JSON"))
+    '/mnt/links/a: not JSON'
+    """
+    return str(error) if isinstance(error, PlantedError) else f"{os.fspath(path)}: {error}"
 
 
 def may_pass(error: OSError) -> bool:

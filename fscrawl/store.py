@@ -6,6 +6,8 @@ Vocabulary:
               see `storage.layout`, which has all names and paths
   publish     make a file appear whole (see `storage.atomic`)
 
+  planted     what somebody has put in place of a file, and is none: a link, a FIFO, … (see `storage.safe_open`)
+
 Promise: a file that has its final name is whole, even if a process is killed at any moment. A page's body is published
 before its record, so a record always has its body. Nothing above the root is ever created. Below it only the files and
 directories that `layout` names are; a root that has vanished (an unmounted share) is a TreeError, and no new tree is
@@ -22,9 +24,10 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-from fscrawl.errors import NotATreeError, RecordError, TreeError
+from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
 from fscrawl.storage.creation import create, state_of, wait_for_deletion
 from fscrawl.storage.files import TreeFiles
@@ -139,15 +142,19 @@ class Tree:
 
     def drop_body(self, host: str, key: str) -> None:
         """Remove the body of a page that has none any more; it may be missing. The record must say so first."""
-        self.files.remove(page_path(HTMLS, host, key, self.record.fanout))
+        self._drop(HTMLS, host, key)
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL; it may be missing."""
-        self.files.remove(page_path(ERRS, host, key, self.record.fanout))
+        self._drop(ERRS, host, key)
+
+    def _drop(self, room: str, host: str, key: str) -> None:
+        with contextlib.suppress(PlantedError):  # in place of the host's directory: then the file is not there
+            self.files.remove(page_path(room, host, key, self.record.fanout))
 
     def is_done(self, host: str, key: str) -> bool:
-        """Ask by name whether a page is stored."""
-        return self.files.exists(page_path(LINKS, host, key, self.record.fanout))
+        """Ask by name whether a page is stored. What is planted in its place is no page."""
+        return self.files.is_file(page_path(LINKS, host, key, self.record.fanout))
 
     def page(self, host: str, key: str) -> PageRecord:
         """Read a record; RecordError if it is torn, TreeError if it is not there."""
@@ -159,15 +166,15 @@ class Tree:
 
     def failed_at(self, host: str, key: str) -> str | None:
         """Tell when a URL failed; None if it has not failed, or its record cannot be read."""
-        data = self.files.read(self.tree_path(ERRS, host, key))
         try:
+            data = self.files.read(self.tree_path(ERRS, host, key))
             return None if data is None else ErrorRecord.from_json(data).failed_at
         except RecordError:
             return None
 
-    def body(self, host: str, key: str) -> bytes:
-        """Read a page's body; TreeError if it is not there."""
-        return self.files.get(self.tree_path(HTMLS, host, key))
+    def body(self, host: str, key: str, size: int | None = None) -> bytes:
+        """Read a page's body; TreeError if it is not there. `size`: what its record says; a larger one is not read."""
+        return self.files.get(self.tree_path(HTMLS, host, key), size)
 
     def hosts(self, room: str) -> list[str]:
         """List the hosts that have a directory in `room`."""
@@ -190,8 +197,8 @@ class Tree:
 
     def robots(self, host: str) -> RobotsRecord | None:
         """Read a host's robots.txt; None if it is not stored, or is torn. Then it is fetched again."""
-        data = self.files.read(robots_path(host))
         try:
+            data = self.files.read(robots_path(host))
             return None if data is None else RobotsRecord.from_json(data)
         except RecordError:
             return None

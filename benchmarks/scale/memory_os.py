@@ -2,7 +2,8 @@
 
 So the code that is measured is the real one, down to the system call, and no table says what an operation costs. What
 Python itself adds to a call is counted, too: `os.listdir` opens a directory, asks what it is, reads names until there
-are none, and closes it (a test compares this with strace).
+are none, and closes it (a test compares this with strace). To open a directory with O_PATH, and to close it, is not
+counted: it only looks the name up, as each call with a path does anyway, and no server is asked for more.
 """
 
 from __future__ import annotations
@@ -17,10 +18,20 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from benchmarks.scale.tally import CHECKS, HEADS, LINES, LOGS, PAGES, Tally, kind_of
-from fscrawl.storage import append_log, atomic, controls, files, permissions, segments
+from fscrawl.storage import append_log, atomic, controls, files, permissions, safe_open, segments, temporary
 
-_MODULES: tuple[ModuleType, ...] = (append_log, atomic, controls, files, permissions, segments)
+_MODULES: tuple[ModuleType, ...] = (
+    append_log,
+    atomic,
+    controls,
+    files,
+    permissions,
+    safe_open,
+    segments,
+    temporary,
+)
 _LISTING_BYTES = 32 * 1024  # that one call gives
+_OPEN = "/proc/self/fd/"
 _ENTRY_BYTES = 24  # of a listing, beside the name
 
 
@@ -31,6 +42,7 @@ class Stat(NamedTuple):
     st_mode: int
     st_uid: int = 0
     st_gid: int = 0
+    st_nlink: int = 1
 
 
 class Entry(NamedTuple):
@@ -39,10 +51,10 @@ class Entry(NamedTuple):
     name: str
     directory: bool
 
-    def is_file(self) -> bool:
+    def is_file(self, *, follow_symlinks: bool) -> bool:  # noqa: ARG002
         return not self.directory
 
-    def is_dir(self) -> bool:
+    def is_dir(self, *, follow_symlinks: bool) -> bool:  # noqa: ARG002
         return self.directory
 
 
@@ -73,7 +85,7 @@ class MemoryOs:
     path = os.path
     fspath = staticmethod(os.fspath)
     fsencode = staticmethod(os.fsencode)
-    getpid = staticmethod(os.getpid)
+    urandom = staticmethod(os.urandom)
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -82,6 +94,7 @@ class MemoryOs:
         self._files: dict[str, _File] = {}
         self._names: dict[str, dict[str, bool]] = {root: {}}  # directory → name → whether it is one, too
         self._handles: dict[int, _Handle] = {}
+        self._looked_up: dict[int, str] = {}  # directories that are open with O_PATH
         self._next = 3
 
     def __getattr__(self, name: str) -> Any:
@@ -111,6 +124,14 @@ class MemoryOs:
 
     # -- names
 
+    def _real(self, path: str | os.PathLike[str]) -> str:
+        """Give the path behind one that begins with an open directory."""
+        path = os.fspath(path)
+        if not path.startswith(_OPEN):
+            return path
+        number, slash, rest = path[len(_OPEN) :].partition("/")
+        return self._looked_up[int(number)] + slash + rest
+
     def _missing(self, path: str) -> FileNotFoundError:
         return FileNotFoundError(errno.ENOENT, "no such file", path)
 
@@ -120,8 +141,8 @@ class MemoryOs:
             raise self._missing(path)
         self._names[above][name] = directory
 
-    def stat(self, path: str | os.PathLike[str]) -> Stat:
-        path = os.fspath(path)
+    def stat(self, path: str | os.PathLike[str], *, follow_symlinks: bool = True) -> Stat:  # noqa: ARG002
+        path = self._real(path)
         self._count("stat", self._kind(path))
         return self._status(path)
 
@@ -134,10 +155,12 @@ class MemoryOs:
         return Stat(len(file.data), stat_module.S_IFREG | 0o644)
 
     def access(self, path: str, mode: int) -> bool:  # noqa: ARG002
+        path = self._real(path)
         self._count("access", self._kind(path))
         return path in self._names or path in self._files
 
     def mkdir(self, path: str) -> None:
+        path = self._real(path)
         self._count("mkdir", self._kind(path, writes=True))
         if path in self._names:
             raise FileExistsError(errno.EEXIST, "it is there", path)
@@ -145,6 +168,7 @@ class MemoryOs:
         self._names[path] = {}
 
     def rename(self, path: str, to: str) -> None:
+        path, to = self._real(path), self._real(to)
         self._count("rename", self._kind(to, writes=True))
         if path not in self._files:
             raise self._missing(path)
@@ -153,6 +177,7 @@ class MemoryOs:
         self._drop(path)
 
     def link(self, path: str, to: str) -> None:
+        path, to = self._real(path), self._real(to)
         self._count("link", self._kind(to, writes=True))
         if to in self._files:
             raise FileExistsError(errno.EEXIST, "it is there", to)
@@ -162,6 +187,7 @@ class MemoryOs:
         self._files[to] = self._files[path]
 
     def unlink(self, path: str) -> None:
+        path = self._real(path)
         self._count("unlink", self._kind(path, writes=True))
         if path not in self._files:
             raise self._missing(path)
@@ -173,11 +199,11 @@ class MemoryOs:
         del self._names[above][name]
 
     def listdir(self, path: str | os.PathLike[str]) -> list[str]:
-        return list(self._listed(os.fspath(path)))
+        return list(self._listed(self._real(path)))
 
     @contextlib.contextmanager
     def scandir(self, path: str) -> Iterator[list[Entry]]:
-        yield [Entry(*each) for each in self._listed(path).items()]
+        yield [Entry(*each) for each in self._listed(self._real(path)).items()]
 
     def _listed(self, path: str) -> dict[str, bool]:
         kind = self._kind(path)
@@ -194,7 +220,14 @@ class MemoryOs:
 
     # -- files
 
-    def open(self, path: str, flags: int, mode: int = 0o777) -> int:  # noqa: ARG002
+    def open(self, path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:  # noqa: ARG002
+        path = self._real(path) if dir_fd is None else f"{self._looked_up[dir_fd]}/{path}"
+        if flags & os.O_PATH:
+            if path not in self._names:
+                raise self._missing(path)
+            self._next += 1
+            self._looked_up[self._next] = path
+            return self._next
         writes = bool(flags & os.O_WRONLY)
         kind = self._kind(path, writes=writes)
         self._count("open", kind)
@@ -223,6 +256,8 @@ class MemoryOs:
         return handle, handle.file
 
     def close(self, descriptor: int) -> None:
+        if self._looked_up.pop(descriptor, None) is not None:
+            return
         self._count("close", self._handles.pop(descriptor).kind)
 
     def fsync(self, descriptor: int) -> None:

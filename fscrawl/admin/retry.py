@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from fscrawl import urls
-from fscrawl.errors import RecordError, TreeError
+from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.upgrade import check_format
@@ -75,7 +75,7 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
     try:
         record = tree.error(host, key)
     except RecordError as error:
-        warn(f"{tree.path_of(ERRS, host, key)}: {error}; to fetch it again:  fscrawl audit --repair")
+        warn(f"{about(tree.path_of(ERRS, host, key), error)}; to fetch it again:  fscrawl audit --repair")
         return None
     except TreeError as error:
         if error.is_missing:  # stored meanwhile

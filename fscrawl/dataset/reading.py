@@ -20,7 +20,7 @@ from typing import TypeVar
 from fscrawl import urls
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Name
-from fscrawl.errors import RecordError, TreeBusyError, TreeError
+from fscrawl.errors import RecordError, TreeBusyError
 from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
@@ -104,7 +104,7 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
         return ReadPage(name, record)
     try:
-        body = read_retrying(job, HTMLS, *name)
+        body = read_retrying(job, HTMLS, *name, most=record.bytes)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its body cannot be read: {error}")
     if body is None:
@@ -114,19 +114,18 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     return ReadPage(name, record, body)
 
 
-def read_retrying(job: Job, room: str, host: str, key: str) -> bytes | None:
-    """Read a file, and try again after a passing fault. None if it is missing, RecordError if it is not a file."""
+def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:
+    """Read a file, and try again after a passing fault. None if it is missing, PlantedError if it is not a file.
+
+    `most`: bytes that it may have.
+    """
     path = job.tree.tree_path(room, host, key)
     for _ in range(_BUSY_TRIES - 1):
         try:
-            return job.tree.files.read(path)
+            return job.tree.files.read(path, most)
         except TreeBusyError:
             time.sleep(_BUSY_S)
-        except TreeError as error:
-            if isinstance(error.__cause__, IsADirectoryError | PermissionError):  # of this file alone
-                raise RecordError(str(error.__cause__.strerror).lower()) from error
-            raise
-    return job.tree.files.read(path)
+    return job.tree.files.read(path, most)
 
 
 R = TypeVar("R", PageRecord, ErrorRecord)

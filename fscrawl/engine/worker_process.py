@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from fscrawl.errors import TreeError
+from fscrawl.errors import PlantedError, TreeError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
@@ -202,29 +202,33 @@ class _WorkerProcess:
             return Returned(task)
         try:
             return self._worker.do(task)
+        except PlantedError as error:
+            return self._failed(task, "planted", error)
         except TreeError as error:
             self._tree_unusable = True
             return TreeUnusable(task, error)
         except MemoryError:
             os._exit(_EXIT_MEMORY)
         except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
-            return self._defect(task, error)
+            return self._failed(task, "internal", f"{type(error).__name__}: {error}")
 
-    def _defect(self, task: Task, error: Exception) -> Answer:
-        """Give the answer to a task that failed by a defect of fscrawl."""
-        message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    def _failed(self, task: Task, class_: str, error: object) -> Answer:
+        """Give the answer to a task that failed by a defect of fscrawl, or by what stands in the place of its files."""
+        message = " ".join(str(error).split())[:500]
         exchange = Exchange(time.monotonic(), "unknown")
         failed_at = ""
         if isinstance(task, ProbeTask):
-            return Probed(task, exchange, "internal", message)
+            return Probed(task, exchange, class_, message)
         if isinstance(task, PageTask):
-            record = error_record(task, Failed("internal", message, retry=False), self._setup.machine)
+            record = error_record(task, Failed(class_, message, retry=False), self._setup.machine)
             failed_at = record.failed_at
             try:
                 self._tree.put_error(task.host, record)
+            except PlantedError:  # there is no place for it, either; the progress line and the audit tell
+                pass
             except TreeError as tree_error:
                 return TreeUnusable(task, tree_error)
-        return FailedForGood(task, exchange, "internal", message, failed_at=failed_at)
+        return FailedForGood(task, exchange, class_, message, failed_at=failed_at)
 
     # -- answers
 

@@ -126,7 +126,8 @@ class AllLines:
         """Give, by machine, the place up to which a generation was made for what is missing of its log."""
         generations = Generations(self._files)
         forgiven: dict[str, Place] = {}
-        for number in range(1, generations.newest() + 1):
+        generations.newest()
+        for number in generations.after(0):
             machine, place = cut_of(generations.reason(number)) or ("", _BEGINNING)
             forgiven[machine] = max(place, forgiven.get(machine, _BEGINNING))
         return forgiven

@@ -67,7 +67,7 @@ def must_wait_s(tree: Tree, dead_after_s: float, caches_s: float) -> float:
     end of that time holds for half of `dead_after` more.
     """
     record = tree.record
-    if not record.over_pages or tree.files.read(WAITED) == _name_of(record):
+    if not record.over_pages or tree.files.read_or_torn(WAITED) == _name_of(record):
         return 0.0
     return max(dead_after_s, caches_s + dead_after_s / 2)
 

@@ -32,7 +32,7 @@ class Files(Protocol):
     def machine(self) -> str: ...
     def names(self, path: str) -> list[str]: ...
     def exists(self, path: str) -> bool: ...
-    def read(self, path: str) -> bytes | None: ...
+    def read_or_torn(self, path: str) -> bytes | None: ...
     def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
 
 
@@ -45,15 +45,21 @@ class Generations:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._newest = 0
+        self._there: set[int] = set()  # somebody may have made up a number: those below it are not there
         self._reasons: dict[int, dict[str, Any]] = {}
 
     def newest(self) -> int:
         """Look for the newest generation; 0 if there is none. A listing may be old, and so may be a look by name."""
-        listed = [number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None]
-        self._newest = max(self._newest, *listed, 0)
+        self._there.update(number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None)
+        self._newest = max(self._newest, *self._there, 0)
         while self._files.exists(again_path(self._newest + 1)):
             self._newest += 1
+            self._there.add(self._newest)
         return self._newest
+
+    def after(self, generation: int) -> list[int]:
+        """Give the generations after one, up to the newest that was found, in order."""
+        return sorted(number for number in self._there if number > generation)
 
     def advance(self, reason: Mapping[str, Any]) -> int:
         """Make the generation after the newest; return its number. One that another machine makes now is as good."""
@@ -66,6 +72,7 @@ class Generations:
         # It outlives a power loss, as what is flushed to logs by its terms does.
         won = self._files.claim(again_path(number), json.dumps(claim).encode() + b"\n", fsync=True)
         self._newest = max(self._newest, number)
+        self._there.add(number)
         return number, won
 
     def ensure(self, reason: Mapping[str, Any]) -> int:
@@ -74,8 +81,8 @@ class Generations:
         So machines that are told the same, each on its command line, make one generation and not one each.
         """
         while True:
-            newest = self.newest()
-            for number in range(newest, 0, -1):
+            self.newest()
+            for number in reversed(self.after(0)):
                 if self.reason(number) == reason:
                     return number
             made, won = self._claim_next(reason)
@@ -91,7 +98,8 @@ class Generations:
         """
         first = 0 if others else self.newest()
         while True:
-            for number in range(self.newest(), first, -1):
+            self.newest()
+            for number in reversed(self.after(first)):
                 asked = refresh_of(self.reason(number))
                 if asked and _seconds_between(asked, before) <= slack_s:
                     return asked
@@ -102,7 +110,7 @@ class Generations:
         """Read why a generation was made; empty if that cannot be read."""
         if generation not in self._reasons:
             try:
-                found = json.loads(self._files.read(again_path(generation)) or b"")
+                found = json.loads(self._files.read_or_torn(again_path(generation)) or b"")
             except (ValueError, RecursionError):
                 return {}
             if not isinstance(found, dict):

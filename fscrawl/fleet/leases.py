@@ -39,7 +39,7 @@ class Leases:
 
     def lease(self, shard: int, epoch: int) -> Lease:
         """Read who holds an epoch; the holder is "" if the lease is torn, or cannot be found though it is listed."""
-        data = self._files.read(lease_path(shard, epoch)) or b""
+        data = self._files.read_or_torn(lease_path(shard, epoch)) or b""
         try:
             return Lease(shard, epoch, str(json.loads(data)["holder"]))
         except (ValueError, KeyError, TypeError, RecursionError):

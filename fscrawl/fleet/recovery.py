@@ -16,7 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from fscrawl import urls
-from fscrawl.errors import RecordError, TreeError
+from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.storage.caches import CACHES_LIVE_S
@@ -76,7 +76,7 @@ def _read_all(
         try:
             return read_one(key)
         except RecordError as error:
-            warn(f"{tree.path_of(room, host, key)}: {error}; after `fscrawl audit --repair` it is fetched again")
+            warn(f"{about(tree.path_of(room, host, key), error)}; after `fscrawl audit --repair` it is fetched again")
         except TreeError as error:
             if not error.is_missing:
                 raise

@@ -102,17 +102,20 @@ class Rulebook:
 
         To go by a generation without its reason would be to forget a refresh, or a cut that is never forgiven then.
         """
-        newest = self._generations.newest()
-        for number in range(self._generation + 1, newest + 1):
+        self._generations.newest()
+        there = self._generations.after(self._generation)
+        for before, number in zip([self._generation, *there], there, strict=False):
             if not self._generations.reason(number):
                 since = self._unread_since.setdefault(number, now)
                 if now - since <= self._caches_s:
-                    return number - 1
-        return newest
+                    return before
+        return there[-1] if there else self._generation
 
     def _use(self, generation: int) -> None:
         """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
-        for number in range(self._generation + 1, generation + 1):
+        for number in self._generations.after(self._generation):
+            if number > generation:
+                break
             reason = self._generations.reason(number)
             self.refresh_before = max(self.refresh_before, refresh_of(reason))
             cut = cut_of(reason)

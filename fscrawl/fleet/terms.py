@@ -186,7 +186,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 class ReadFiles(Protocol):
     """The part of `TreeFiles` by which terms are read."""
 
-    def read(self, path: str) -> bytes | None: ...
+    def read_or_torn(self, path: str) -> bytes | None: ...
 
 
 class Files(ReadFiles, Protocol):
@@ -211,7 +211,7 @@ class Terms:
     def use(self, term: Term) -> None:
         """Make a term the present one. Its file is there when this returns, so that others can read what it covers."""
         path, data = term_path(term.digest), term.to_json()
-        if self._files.read(path) != data:  # missing, or torn
+        if self._files.read_or_torn(path) != data:  # missing, or torn
             self._files.publish(path, data)
         self.current = term
         self._answers = {term.digest: True}
@@ -270,7 +270,7 @@ def read_term(files: ReadFiles, digest: str) -> Term | None:
     if not _DIGEST.match(digest):
         return None
     try:
-        term = Term.from_json(files.read(term_path(digest)) or b"")
+        term = Term.from_json(files.read_or_torn(term_path(digest)) or b"")
     except ValueError:
         return None
     return term if term.digest == digest else None

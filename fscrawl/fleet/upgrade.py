@@ -47,7 +47,7 @@ def upgraded(
         record = upgrade_record(tree.root, tree.machine, tree.record)
         tree = Tree(tree.root, tree.machine, fsync=tree.files.fsync, retrying=tree.files.retrying, record=record)
     mark = f"{tree.record.machinery}\n".encode()
-    if tree.files.read(UPGRADED) == mark or not tree.files.exists(NEXT_TREE_RECORD):
+    if tree.files.read_or_torn(UPGRADED) == mark or not tree.files.exists(NEXT_TREE_RECORD):
         return tree
     _await_old_machines(tree, dead_after_s, warn, clock, sleep)
     lines = (found for found in retries(tree.files) if 0 <= found.shard < tree.record.shards)

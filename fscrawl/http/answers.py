@@ -34,6 +34,7 @@ CLASSES = {
     "http-5xx": "the server says that it failed (status 500 to 599)",
     "robots": "robots.txt does not allow it",
     "internal": "a defect of fscrawl or of a library; the message names it",
+    "planted": "a link, a directory or the like stands where its files should be; `fscrawl audit` names it",
     "worker-died": "the worker process died again and again while it worked on this page",
 }
 

@@ -16,13 +16,14 @@ import os
 from collections.abc import Iterator
 from typing import Literal
 
-from fscrawl.storage.atomic import close_read, sync, sync_directory, write_all
+from fscrawl.errors import PlantedError, UnfitFileError
+from fscrawl.storage.atomic import close_read, sync, sync_directory_of, write_all
 from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.safe_open import AnyPath, open_to_append, open_to_read
 
 _Sameness = Literal["same", "other", "missing"]
 _MARK_BYTES = 256  # a line of a log has a number, a time or a key, so no other file ends like it
 _READ_BYTES = 4 * 1024 * 1024
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 
 class Log:
@@ -31,7 +32,7 @@ class Log:
     size    bytes in the file, as this writer knows: whole lines, and what a failed append may have left
     """
 
-    def __init__(self, path: str, retrying: Retrying = BRIEF) -> None:
+    def __init__(self, path: AnyPath, retrying: Retrying = BRIEF) -> None:
         self.size = 0
         self._path = path
         self._retrying = retrying
@@ -39,11 +40,10 @@ class Log:
         self._mark = (0, b"")  # where the last bytes that were certainly written begin, and what they are
         self._is_other = False
         retrying(path, lambda: self._open(os.O_CREAT))
-        retrying(path, lambda: sync_directory(os.path.dirname(path)))  # what is flushed to a file needs its name
+        retrying(path, lambda: sync_directory_of(path))  # what is flushed to a file needs its name
 
     def _open(self, flags: int) -> int:
-        descriptor = os.open(self._path, _APPEND | flags, 0o666)
-        self.size = os.fstat(descriptor).st_size
+        descriptor, self.size = open_to_append(self._path, flags)
         self._descriptor = descriptor
         return descriptor
 
@@ -82,7 +82,7 @@ class Log:
             self._descriptor = None
 
 
-def same_file(path: str, offset: int, data: bytes) -> _Sameness:
+def same_file(path: AnyPath, offset: int, data: bytes) -> _Sameness:
     """Tell whether the file at `path` holds `data` at `offset`, where its only writer has put it. Raises OSError.
 
     The bytes tell it, and not the number of the inode: sshfs makes these numbers up, gives a new file the old number
@@ -90,41 +90,49 @@ def same_file(path: str, offset: int, data: bytes) -> _Sameness:
     file system may answer for a handle, or for a name without opening it, from a cache.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor, _ = open_to_read(path)
     except FileNotFoundError:
         return "missing"
+    except UnfitFileError:
+        return "other"
     try:
         return "same" if _pread(descriptor, len(data), offset) == data else "other"
     finally:
         close_read(descriptor)
 
 
-def tail(path: str, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
-    """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or the file is missing.
+def tail(path: AnyPath, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
+    """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is no file.
 
     The file is opened and asked for its size each time. A handle that is kept open shows another machine's lines
     20 s late on sshfs, and later on NFS; a new one shows them at once.
     """
-    data = retrying.find(path, lambda: _read_from(path, offset, most or _READ_BYTES), b"")
+    try:
+        data = retrying.find(path, lambda: _read_from(path, offset, most or _READ_BYTES), b"")
+    except PlantedError:
+        return b""
     return data[: data.rfind(b"\n") + 1]
 
 
-def _read_from(path: str, offset: int, most: int) -> bytes:
-    with _opened(path) as descriptor:
-        return _pread(descriptor, min(os.fstat(descriptor).st_size - offset, most), offset)
+def _read_from(path: AnyPath, offset: int, most: int) -> bytes:
+    with _opened(path) as (descriptor, size):
+        return _pread(descriptor, min(size - offset, most), offset)
 
 
-def newest(path: str, offset: int, most: int, retrying: Retrying = BRIEF) -> tuple[bytes, int]:
+def newest(path: AnyPath, offset: int, most: int, retrying: Retrying = BRIEF) -> tuple[bytes, int]:
     """Read a log's newest whole lines from `offset`: all, or if they have more than `most` bytes, only the last ones.
 
     Of the last ones at least two are read if there are two in some MiB. Return the lines, and the offset behind them.
+    What is no file has no lines.
     """
-    return retrying.find(path, lambda: _newest_from(path, offset, most), (b"", offset))
+    try:
+        return retrying.find(path, lambda: _newest_from(path, offset, most), (b"", offset))
+    except PlantedError:
+        return b"", offset
 
 
-def _newest_from(path: str, offset: int, most: int) -> tuple[bytes, int]:
-    with _opened(path) as descriptor:
-        size = os.fstat(descriptor).st_size
+def _newest_from(path: AnyPath, offset: int, most: int) -> tuple[bytes, int]:
+    with _opened(path) as (descriptor, size):
         while True:
             start = max(offset, size - most)
             data = _pread(descriptor, size - start, start)
@@ -136,10 +144,10 @@ def _newest_from(path: str, offset: int, most: int) -> tuple[bytes, int]:
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _opened(path: AnyPath) -> Iterator[tuple[int, int]]:
+    descriptor, size = open_to_read(path)
     try:
-        yield descriptor
+        yield descriptor, size
     finally:
         close_read(descriptor)
 

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from fscrawl.storage.atomic import read_file
 from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import PAUSE, SEEDS, SETTINGS, SIGNS, STOP
 from fscrawl.storage.retrying import BRIEF
+from fscrawl.storage.safe_open import Place
 
 
 class Controls:
@@ -63,21 +65,22 @@ class Controls:
 
 def kept_settings(root: Path) -> str | None:
     """Read the `crawl.toml` of a directory, which may not be a tree; None if the file is missing."""
-    return _text_if_there(f"{root}/{SETTINGS}")
+    return _text_if_there(root, SETTINGS)
 
 
 def kept_seeds(root: Path) -> str | None:
     """Read the `seeds.txt` of a directory, which may not be a tree; None if the file is missing."""
-    return _text_if_there(f"{root}/{SEEDS}")
+    return _text_if_there(root, SEEDS)
 
 
 def is_stopped(root: Path) -> bool:
     """Tell whether somebody has asked all machines to leave."""
-    return BRIEF.find(root, lambda: os.stat(root / STOP), None) is not None
+    return BRIEF.find(root, lambda: os.stat(root / STOP, follow_symlinks=False), None) is not None
 
 
-def _text_if_there(path: str) -> str | None:
-    data = BRIEF.find(path, lambda: read_file(path), None)
+def _text_if_there(root: Path, name: str) -> str | None:
+    place = Place(str(root), name)
+    data = BRIEF.find(place, lambda: read_file(place, most_bytes(name)), None)
     return None if data is None else _text(data)
 
 

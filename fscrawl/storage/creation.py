@@ -26,6 +26,7 @@ from pathlib import Path
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
+from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import (
     CREATION,
     MACHINERY,
@@ -40,6 +41,7 @@ from fscrawl.storage.layout import (
 from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_directory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.safe_open import Place
 
 TEXT_OF_README = """\
 Internal files of a crawl by fscrawl. Deleting this directory loses no page and no link:
@@ -115,13 +117,13 @@ def create(
             if not _is_elected(root, machine, access, made):
                 return
             for room in ROOMS:
-                if _make_directory(root / room, made):
+                if _make_directory(Place(str(root), room), made):
                     share_directory(str(root / room), access)
             for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
-                _claim(root / name, text.encode(), machine, access, made)
+                _claim(root, name, text.encode(), machine, access, made)
             if record_for is not None:
                 record = _fitting(root, record, settings, record_for)
-            _claim(root / TREE_RECORD, _told_of_pages(root, record).to_json(), machine, access, made)
+            _claim(root, TREE_RECORD, _told_of_pages(root, record).to_json(), machine, access, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
     except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
@@ -140,9 +142,9 @@ def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
     return replace(record, over_pages=True) if there else record
 
 
-def _claim(path: Path, data: bytes, machine: str, access: Access, made: list[Path]) -> None:
-    if claim(path, data, machine, fsync=True, retrying=_WITH_OTHERS, root=access):
-        made.append(path)
+def _claim(root: Path, name: str, data: bytes, machine: str, access: Access, made: list[Path]) -> None:
+    if claim(Place(str(root), name), data, machine, fsync=True, retrying=_WITH_OTHERS, root=access):
+        made.append(root / name)
 
 
 def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable[[str], TreeRecord]) -> TreeRecord:
@@ -151,7 +153,8 @@ def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable
     If a creator stalls, another one is elected, and one of the two finds the other's settings. Nobody replaces them, so
     both make a record that fits.
     """
-    there = _WITH_OTHERS(root / SETTINGS, lambda: read_file(str(root / SETTINGS)))
+    place = Place(str(root), SETTINGS)
+    there = _WITH_OTHERS(place, lambda: read_file(place, most_bytes(SETTINGS)))
     return record if there == settings.encode() else record_for(there.decode(errors="replace"))
 
 
@@ -210,10 +213,10 @@ def _may_be_a_tree(root: Path) -> bool:
         return True
 
 
-def _make_directory(path: Path, made: list[Path]) -> bool:
-    is_new = _WITH_OTHERS(path, lambda: make_directory(str(path)))
+def _make_directory(path: Path | Place, made: list[Path]) -> bool:
+    is_new = _WITH_OTHERS(path, lambda: make_directory(path))
     if is_new:
-        made.append(path)
+        made.append(Path(path))
     return is_new
 
 

@@ -4,18 +4,25 @@ Vocabulary:
   path        relative to the tree's root, as `layout` makes it, or put together of names that were listed
   missing     a file or directory that is not there; it may have been removed a moment ago
 
+  planted     what is no file or directory that fscrawl makes (see `safe_open`)
+
 Promise: a call that fails for a reason that may pass is made again, within the limits of `retrying`. Every error that
-is raised here is a TreeError with the path and the advice.
+is raised here is a TreeError with the path and the advice. Nothing is read or written through a link, and nothing that
+is no regular file is opened: that is a PlantedError. What is planted in place of a directory lists as empty, and in
+place of a log as a log without lines.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
+from fscrawl.errors import PlantedError
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.atomic import (
     claim,
@@ -26,19 +33,32 @@ from fscrawl.storage.atomic import (
     read_range,
     remove,
     sync,
-    sync_directory,
+    sync_directory_of,
     temporary_owner,
     translated,
     write_all,
 )
+from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import TORN, making_path
 from fscrawl.storage.permissions import Access, access_of
 from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.safe_open import (
+    Place,
+    create,
+    look_at,
+    name_of,
+    open_directory,
+    open_parent,
+    open_to_append,
+    open_to_read,
+)
 from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 _INSTANT_S = 0.02
 _REFUSALS = 3  # of a name that is not there: nobody takes it and gives it back so often at the same moment
 _OTHERS_TAKE_S = 2.0  # to make a directory
+
+T = TypeVar("T")
 
 
 class TreeFiles:
@@ -56,10 +76,13 @@ class TreeFiles:
         self.fsync = fsync
         self.retrying = retrying
         self.umask: int | None = None
-        self._prefix = f"{root}/"
+        self._root = str(root)
 
     def absolute(self, path: str) -> str:
-        return f"{self._prefix}{path}"
+        return f"{self._root}/{path}"
+
+    def _at(self, path: str) -> Place:
+        return Place(self._root, path)
 
     def take_umask(self, umask: int | None = None) -> None:
         """Make all that this process makes as open as the root, whatever the umask of its user is.
@@ -74,64 +97,112 @@ class TreeFiles:
 
     def access(self, path: str = "") -> Access | None:
         """Tell who may do what with a file or directory; None if it is missing."""
-        path = f"{self._prefix}{path}"
+        path = self.absolute(path)
         return self.retrying.find(path, lambda: access_of(path), None)
 
     def may_write(self, path: str) -> bool:
         """Tell whether this user may make files in a directory."""
-        return os.access(f"{self._prefix}{path}", os.W_OK | os.X_OK)
+        return os.access(self.absolute(path), os.W_OK | os.X_OK)
 
     def exists(self, path: str) -> bool:
-        """Ask by name whether a file is there."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: os.stat(path), None) is not None
+        """Ask by name whether something is there, whatever it is."""
+        return self._look_at(path) is not None
 
-    def read(self, path: str) -> bytes | None:
-        """Read a file; None if it is missing."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: read_file(path), None)
+    def is_file(self, path: str) -> bool:
+        """Ask by name whether a file is there. What is planted is none."""
+        found = self._look_at(path)
+        return found is not None and stat.S_ISREG(found.st_mode)
 
-    def get(self, path: str) -> bytes:
+    def _look_at(self, path: str) -> os.stat_result | None:
+        place = self._at(path)
+        try:
+            return self.retrying.find(place, lambda: look_at(place), None)
+        except PlantedError:  # in place of a directory above it
+            return None
+
+    def read(self, path: str, most: int | None = None) -> bytes | None:
+        """Read a file; None if it is missing, PlantedError if it is none. `most`: bytes, if it is known to have less.
+
+        Otherwise a file may be as large as its kind can be.
+        """
+        place = self._at(path)
+        return self.retrying.find(place, lambda: read_file(place, self._limit(path, most)), None)
+
+    @staticmethod
+    def _limit(path: str, most: int | None) -> int | None:
+        limit = most_bytes(path)
+        return limit if most is None else min(most, limit or most)
+
+    def read_or_torn(self, path: str) -> bytes | None:
+        """Do what `read` does, for files that are parsed anyway: what is planted reads as an empty file."""
+        try:
+            return self.read(path)
+        except PlantedError:
+            return b""
+
+    def get(self, path: str, most: int | None = None) -> bytes:
         """Read a file that should be there. sshfs misses a name for an instant while it is being replaced."""
-        data = self.read(path)
+        data = self.read(path, most)
         if data is not None:
             return data
         time.sleep(_INSTANT_S)
-        path = f"{self._prefix}{path}"
-        return self.retrying(path, lambda: read_file(path))
+        place = self._at(path)
+        return self.retrying(place, lambda: read_file(place, self._limit(path, most)))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes | None:
         """Read a part of a file; less than `length` bytes if it ends before, None if it is missing."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: read_range(path, offset, length), None)
+        place = self._at(path)
+        return self.retrying.find(place, lambda: read_range(place, offset, length, most_bytes(path)), None)
 
     def tail(self, path: str, offset: int, most: int | None = None) -> bytes:
         """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is missing."""
-        return tail(f"{self._prefix}{path}", offset, most, self.retrying)
+        return tail(self._at(path), offset, most, self.retrying)
 
     def newest(self, path: str, offset: int, most: int) -> tuple[bytes, int]:
         """Read a log's newest whole lines from `offset`, about `most` bytes; return them and the offset behind."""
-        return newest(f"{self._prefix}{path}", offset, most, self.retrying)
+        return newest(self._at(path), offset, most, self.retrying)
 
     def size(self, path: str) -> int:
         """Give the size of a file; 0 if it is missing."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: os.stat(path).st_size, 0)
+        return self.size_if_there(path) or 0
 
     def size_if_there(self, path: str) -> int | None:
-        """Give the size of a file; None if it is missing."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: os.stat(path).st_size, None)
+        """Give the size of a file; None if it is missing, or is no file."""
+        found = self._look_at(path)
+        return None if found is None or not stat.S_ISREG(found.st_mode) else found.st_size
+
+    def planted(self, path: str) -> str:
+        """Say what is there in place of a file that can be read; "" if it is one, or nothing is there."""
+        place = self._at(path)
+
+        def check_once() -> None:
+            os.close(open_to_read(place, most_bytes(path))[0])
+
+        try:
+            self.retrying.find(place, check_once, None)
+        except PlantedError as error:
+            return error.what
+        return ""
 
     def names(self, path: str = "") -> list[str]:
-        """List the names in a directory; none if it is missing."""
-        path = f"{self._prefix}{path}" if path else str(self.root)
-        return self.retrying.find(path, lambda: os.listdir(path), [])
+        """List the names in a directory; none if it is missing, or is no directory."""
+        return self._list(path, lambda here: os.listdir(here))  # noqa: PLW0108 - tests replace it
 
     def entries(self, path: str) -> list[tuple[str, str]]:
-        """List a directory with kinds: (name, "file" | "directory" | "other"); none if it is missing."""
-        path = f"{self._prefix}{path}"
-        return self.retrying.find(path, lambda: _scan(path), [])
+        """List a directory with kinds: (name, "file" | "directory" | "link" | "other"); none if it is missing."""
+        return self._list(path, _scan)
+
+    def _list(self, path: str, read: Callable[[str], list[T]]) -> list[T]:
+        place = self._at(path)
+
+        def list_once() -> list[T]:
+            with open_directory(place) as here:
+                return read(here)
+
+        try:
+            return self.retrying.find(place, list_once, [])
+        except PlantedError:
+            return []
 
     def temporaries(self, directories: Iterable[str]) -> list[tuple[str, str]]:
         """List the temporaries in some directories: (path, machine that was writing it)."""
@@ -151,46 +222,46 @@ class TreeFiles:
 
     def publish(self, path: str, data: bytes) -> None:
         """Make a file appear whole; an existing one is replaced. Its directory must exist."""
-        publish(f"{self._prefix}{path}", data, self.machine, fsync=self.fsync, retrying=self.retrying)
+        publish(self._at(path), data, self.machine, fsync=self.fsync, retrying=self.retrying)
 
     def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]], *, fsync: bool = True) -> int:
         """Make a large file appear whole; return its size. `make` gives its data in chunks, again if need be."""
         fsync = fsync or self.fsync
-        return publish_chunks(f"{self._prefix}{path}", make, self.machine, fsync=fsync, retrying=self.retrying)
+        return publish_chunks(self._at(path), make, self.machine, fsync=fsync, retrying=self.retrying)
 
     def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool:
         """Make a file appear if no other machine was first; tell whether it now holds `data`."""
         fsync = fsync or self.fsync
-        return claim(f"{self._prefix}{path}", data, self.machine, fsync=fsync, retrying=self.retrying)
+        return claim(self._at(path), data, self.machine, fsync=fsync, retrying=self.retrying)
 
     def log(self, path: str) -> Log:
         """Open a log for appending; it is made if it is missing."""
-        return Log(f"{self._prefix}{path}", self.retrying)
+        return Log(self._at(path), self.retrying)
 
     def segment_view(self, path: str) -> SegmentView | None:
         """Open a segment of a log for reading; None if it is missing."""
-        return SegmentView.open(f"{self._prefix}{path}", self.retrying)
+        return SegmentView.open(self._at(path), self.retrying)
 
     def segment_end(self, path: str) -> SegmentEnd:
         """Open a segment of a log for appending; it and its directory are made if they are missing.
 
         Raises OSError: an append that failed must not be made again.
         """
-        return SegmentEnd(f"{self._prefix}{path}")
+        return SegmentEnd(self._at(path))
 
     def take_name(self, path: str) -> bool:
         """Make an empty file; tell whether the name was free. After a lost reply it is not free, though nobody has it.
 
         Such a file has one owner only if O_EXCL works. Where it does not, every name is free.
         """
-        path = f"{self._prefix}{path}"
-        return self.retrying(path, lambda: _take_name(path))
+        place = self._at(path)
+        return self.retrying(place, lambda: _take_name(place))
 
     def append_line(self, path: str, data: bytes) -> None:
         """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""
-        path = f"{self._prefix}{path}"
-        with translated(path):
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        place = self._at(path)
+        with translated(place):
+            descriptor, _ = open_to_append(place, os.O_CREAT)
             try:
                 write_all(descriptor, data)
                 sync(descriptor)
@@ -199,14 +270,14 @@ class TreeFiles:
 
     def make_directory(self, path: str) -> None:
         """Make a directory if it is missing. The one above it must exist."""
-        path = f"{self._prefix}{path}"
+        place = self._at(path)
 
         def make_once() -> None:
-            make_directory(path)
+            make_directory(place)
             if self.fsync:
-                sync_directory(os.path.dirname(path))
+                sync_directory_of(place)
 
-        self.retrying(path, make_once)
+        self.retrying(place, make_once)
 
     def make_directory_alone(self, path: str) -> None:
         """Make a directory that other machines may be making at this moment: one makes it, the others wait for it.
@@ -224,16 +295,21 @@ class TreeFiles:
         self.remove(making)
 
     def remove(self, path: str) -> None:
-        """Remove a file; it may be missing."""
-        remove(f"{self._prefix}{path}", self.retrying)
+        """Remove a file; it may be missing. Of a link, the link; a directory in its place is set aside."""
+        remove(self._at(path), self.retrying)
 
     def set_aside(self, path: str) -> None:
         """Rename a page's file to `<name>.torn`, so that it counts as no page any more; it may be missing."""
-        path = f"{self._prefix}{path}"
-        self.retrying.find(path, lambda: os.rename(path, path + TORN), None)
+        place = self._at(path)
+
+        def rename_once() -> None:
+            with open_parent(place) as here:
+                os.rename(f"{here}/{name_of(place)}", f"{here}/{name_of(place)}{TORN}")
+
+        self.retrying.find(place, rename_once, None)
 
 
-def _take_name(path: str) -> bool:
+def _take_name(place: Place) -> bool:
     """Make an empty file; tell whether the name was free.
 
     sshfs says EPERM if another machine has the name; by now that machine may have given it back.
@@ -241,11 +317,12 @@ def _take_name(path: str) -> bool:
     refusals = 0
     while True:
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+            with open_parent(place) as here:
+                os.close(create(here, name_of(place)))
         except FileExistsError:
             return False
         except PermissionError as error:
-            if error.errno == errno.EPERM and os.path.exists(path):
+            if error.errno == errno.EPERM and _is_there(place):
                 return False
             refusals += 1
             if error.errno != errno.EPERM or refusals == _REFUSALS:
@@ -254,12 +331,22 @@ def _take_name(path: str) -> bool:
             return True
 
 
+def _is_there(place: Place) -> bool:
+    try:
+        look_at(place)
+    except OSError:
+        return False
+    return True
+
+
 def _scan(path: str) -> list[tuple[str, str]]:
     with os.scandir(path) as found:
         return [(entry.name, _kind(entry)) for entry in found]
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    if entry.is_file():
+    if entry.is_file(follow_symlinks=False):
         return "file"
-    return "directory" if entry.is_dir() else "other"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "link" if entry.is_symlink() else "other"

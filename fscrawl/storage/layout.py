@@ -50,17 +50,20 @@ PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it 
 
 TORN = ".torn"  # the last suffix of a record that a repair has set aside
 KEY_PATTERN = "[0-9a-f]{24}"
+PLANTED = ".planted"  # the last suffix of a directory that stood in a file's place
+_NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
     MACHINES: re.compile(r"[^.].*\.log\Z"),
-    LEASES: re.compile(r"\d+\.\d+\Z"),
+    LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     FEED: re.compile(r"[^.].*\.log\Z"),
-    SNAP: re.compile(r"\d+\.\d+\.\d+\Z"),
-    AGAIN: re.compile(r"[1-9]\d*\Z"),
+    SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
+    AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
     TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
     ROBOTS: re.compile(r"[^.].*\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
+_A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
@@ -165,7 +168,7 @@ def lease_of(name: str) -> tuple[int, int] | None:
     ((12, 3), None)
     """
     shard, _, epoch = name.partition(".")
-    return (int(shard), int(epoch)) if shard.isdecimal() and epoch.isdecimal() else None
+    return (int(shard), int(epoch)) if _is_number(shard) and _is_number(epoch) else None
 
 
 def log_directory(machine: str) -> str:
@@ -227,7 +230,7 @@ def term_path(digest: str) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return _A_NUMBER.match(text) is not None
 
 
 def making_path(directory: str) -> str:

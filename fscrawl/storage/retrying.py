@@ -10,10 +10,10 @@ a missing share), it is raised at once.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from fscrawl.errors import TreeBusyError, may_pass, tree_error
@@ -43,7 +43,7 @@ class Retrying:
         self._lock = threading.Lock()
         self._waiting = 0  # threads that have been waiting for long
 
-    def __call__(self, path: str | Path, call: Callable[[], T]) -> T:
+    def __call__(self, path: str | os.PathLike[str], call: Callable[[], T]) -> T:
         """Make a call on the file system, which may be made twice; return what it returns."""
         try:
             return call()
@@ -52,11 +52,11 @@ class Retrying:
                 raise tree_error(error, path) from error
             return self._retry(path, call, error)
 
-    def find(self, path: str | Path, call: Callable[[], T], missing: M) -> T | M:
+    def find(self, path: str | os.PathLike[str], call: Callable[[], T], missing: M) -> T | M:
         """Do the same, and return `missing` if there is no such file."""
         return self(path, lambda: _or_missing(call, missing))
 
-    def _retry(self, path: str | Path, call: Callable[[], T], error: OSError) -> T:
+    def _retry(self, path: str | os.PathLike[str], call: Callable[[], T], error: OSError) -> T:
         began = time.monotonic()
         warned = answered = False
         pause_s = _FIRST_PAUSE_S

@@ -13,11 +13,14 @@ import contextlib
 import os
 from typing import Self
 
-from fscrawl.storage.atomic import close_read, make_directory, sync, sync_directory, write_all
+from fscrawl.errors import PlantedError
+from fscrawl.storage.atomic import close_read, make_directory, sync, sync_directory_of, write_all
+from fscrawl.storage.kinds import MOST_BYTES
+from fscrawl.storage.layout import LOG
 from fscrawl.storage.retrying import Retrying
+from fscrawl.storage.safe_open import AnyPath, open_to_append, open_to_read, parent_of
 
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_CLOEXEC
+_MOST_BYTES = MOST_BYTES[LOG]
 
 
 class SegmentEnd:
@@ -26,18 +29,17 @@ class SegmentEnd:
     size    bytes in the file, when it was opened
     """
 
-    def __init__(self, path: str) -> None:
-        directory = os.path.dirname(path)
+    def __init__(self, path: AnyPath) -> None:
+        directory = parent_of(path)
         try:
-            descriptor = os.open(path, _APPEND, 0o666)
+            descriptor, self.size = open_to_append(path, os.O_CREAT)
         except FileNotFoundError:
             make_directory(directory)
-            sync_directory(os.path.dirname(directory))
-            descriptor = os.open(path, _APPEND, 0o666)
+            sync_directory_of(directory)
+            descriptor, self.size = open_to_append(path, os.O_CREAT)
         self._descriptor: int | None = descriptor
         try:
-            self.size = os.fstat(descriptor).st_size
-            sync_directory(directory)  # what is flushed to a file needs its name
+            sync_directory_of(path)  # what is flushed to a file needs its name
         except OSError:
             self.close()
             raise
@@ -62,21 +64,20 @@ class SegmentView:
     size    bytes in the file, when it was opened
     """
 
-    def __init__(self, path: str, retrying: Retrying) -> None:
+    def __init__(self, path: AnyPath, retrying: Retrying) -> None:
         """Prefer `open`. Raises OSError."""
         self._path = path
         self._retrying = retrying
-        self._descriptor: int | None = os.open(path, _READ)
-        try:
-            self.size = os.fstat(self._descriptor).st_size
-        except OSError:
-            self.close()
-            raise
+        self._descriptor: int | None
+        self._descriptor, self.size = open_to_read(path, _MOST_BYTES)
 
     @classmethod
-    def open(cls, path: str, retrying: Retrying) -> Self | None:
-        """Open a segment; None if it is missing."""
-        return retrying.find(path, lambda: cls(path, retrying), None)
+    def open(cls, path: AnyPath, retrying: Retrying) -> Self | None:
+        """Open a segment; None if it is missing, or is no file: then its log is cut there."""
+        try:
+            return retrying.find(path, lambda: cls(path, retrying), None)
+        except PlantedError:
+            return None
 
     def read(self, offset: int, length: int) -> bytes:
         """Read a range; less, if the file ends before."""
@@ -84,7 +85,7 @@ class SegmentView:
 
     def _read_once(self, offset: int, length: int) -> bytes:
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, _READ)
+            self._descriptor, _ = open_to_read(self._path, _MOST_BYTES)
         try:
             data = os.pread(self._descriptor, length, offset)
             while 0 < len(data) < length:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -57,7 +58,21 @@ SAME = {
     "pwrite64": "write",
 }
 CALL = re.compile(r"\d+ +(\w+)\(")
+LOOK_UP = re.compile(r" = (\d+)<")
+CLOSE = re.compile(r" close\((\d+)<")
 PYTHONS_OWN = {"execve", "readlink", "getcwd", "ioctl", "lseek", "fcntl"}
+
+
+def without_look_ups(lines: list[str]) -> Iterator[str]:
+    """Leave out what opens directories with O_PATH, and closes them."""
+    looked_up = set()
+    for line in lines:
+        if "O_PATH" in line:
+            looked_up.update(LOOK_UP.findall(line))
+        elif (closed := CLOSE.search(line)) and closed[1] in looked_up:
+            looked_up.remove(closed[1])
+        else:
+            yield line
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
@@ -74,8 +89,10 @@ def test_same_calls(tmp_path):
     assert done.returncode == 0, done.stderr
     real = Counter(
         SAME.get(match[1], match[1])
-        for line in trace.read_text().splitlines()
-        if str(root) in line and (match := CALL.match(line)) and match[1] not in PYTHONS_OWN
+        for line in without_look_ups(trace.read_text().splitlines())
+        if (str(root) in line or "/proc/self/fd/" in line)
+        and (match := CALL.match(line))
+        and match[1] not in PYTHONS_OWN
     )
     memory = MemoryOs(str(root))
     scope: dict[str, object] = {}

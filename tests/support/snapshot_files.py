@@ -28,7 +28,7 @@ class FilesInMemory:
     def size(self, path: str) -> int:
         return len(self.there.get(path, b""))
 
-    def read(self, path: str) -> bytes | None:
+    def read_or_torn(self, path: str) -> bytes | None:
         return self.there.get(path)
 
     def read_range(self, path: str, offset: int, length: int) -> bytes | None:

@@ -131,10 +131,10 @@ def test_no_directory(tmp_path):
 @pytest.mark.parametrize(
     ("name", "owner"),
     [
-        (f".{KEY}.html.host-7-ab12.31-0.tmp", "host-7-ab12"),
-        (".tree.json.creation.1-22.tmp", "creation"),
-        (".a.b.example.json.m-1-aa.31-0.tmp", "m-1-aa"),
-        (".127.0.0.1_8000.json.m-1-aa.31-0.tmp", "m-1-aa"),
+        (f".{KEY}.html.host-7-ab12.0a1b2c3d4e5f6789.tmp", "host-7-ab12"),
+        (".tree.json.creation.00000000000000ff.tmp", "creation"),
+        (".a.b.example.json.m-1-aa.0a1b2c3d4e5f6789.tmp", "m-1-aa"),
+        (".127.0.0.1_8000.json.m-1-aa.0a1b2c3d4e5f6789.tmp", "m-1-aa"),
         (f"{KEY}.html", None),
         ("a.tmp", None),
         (".nfs000000000001", None),
@@ -246,5 +246,5 @@ def test_read_of_a_file_that_grew(tmp_path, monkeypatch):
     """A file that is longer than its size says (an old attribute, an append meanwhile) is read to its end."""
     path = tmp_path / "file"
     path.write_bytes(b"x" * 100)
-    monkeypatch.setattr(os, "fstat", lambda descriptor: SimpleNamespace(st_size=10))
+    monkeypatch.setattr(os, "fstat", lambda descriptor: SimpleNamespace(st_size=10, st_mode=0o100644))
     assert read_file(str(path)) == b"x" * 100

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_a_lost_election_leaves_the_tree_alone(root, monkeypatch):
     """A machine that has waited for another one's tree writes nothing."""
     create(root, RECORD, "[crawl]\n", "")
     (root / f"{layout.CREATION}.1").touch()
-    monkeypatch.setattr(creation, "make_directory", lambda path: path != str(root) and 1 / 0)
+    monkeypatch.setattr(creation, "make_directory", lambda path: path != root and 1 / 0)
     create(root, RECORD, "# other\n", "")
     assert Tree(root, "m").controls.settings() == "[crawl]\n"
 
@@ -155,11 +156,11 @@ def test_an_election_that_ends_while_it_is_claimed(root, monkeypatch):
             election.write_text("another machine")
         return claim(path, data, machine, **options)
 
-    def winner_is_faster(path):
-        if path == str(election) and election.exists():
+    def winner_is_faster(path, most):
+        if path == election and election.exists():
             election.unlink()
             create(root, RECORD, "# first\n", "", "m-1-aa")
-        return read_file(path)
+        return read_file(path, most)
 
     monkeypatch.setattr(creation, "claim", claim_after_another)
     monkeypatch.setattr(atomic, "read_file", winner_is_faster)
@@ -184,7 +185,7 @@ def test_a_creator_that_stalls(root, monkeypatch, stall_before):
     claim = atomic.claim
 
     def stalling(path, data, machine, **options):
-        if machine == "m-1-aa" and path.name == stall_before:
+        if machine == "m-1-aa" and Path(path).name == stall_before:
             monkeypatch.setattr(creation, "claim", claim_up_to_settings)
             with contextlib.suppress(_KilledError):
                 make(2)
@@ -192,7 +193,7 @@ def test_a_creator_that_stalls(root, monkeypatch, stall_before):
         return claim(path, data, machine, **options)
 
     def claim_up_to_settings(path, data, machine, **options):
-        if path.name == "tree.json":
+        if Path(path).name == "tree.json":
             raise _KilledError
         return claim(path, data, machine, **options)
 

@@ -98,11 +98,11 @@ def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
     job = job_of(tree, tmp_path)
     read, left = TreeFiles.read, {}
 
-    def busy(self, place):
+    def busy(self, place, most=None):
         left[place] = left.get(place, faults) - 1
         if left[place] >= 0 and place.startswith("htmls"):
             raise TreeBusyError("stale")
-        return read(self, place)
+        return read(self, place, most)
 
     monkeypatch.setattr(TreeFiles, "read", busy)
     monkeypatch.setattr(reading, "_BUSY_S", 0)
@@ -144,7 +144,7 @@ def test_a_directory_in_its_place(tree, tmp_path, room_name):
     job = job_of(tree, tmp_path)
     result = extract_batch(job, only(job))
     assert result.rows == 2
-    assert "cannot be read: is a directory" in result.broken[0][2]
+    assert "it is a directory, not a file" in result.broken[0][2]
 
 
 def test_directory_in_place_of_a_failure(tree, tmp_path):

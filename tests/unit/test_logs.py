@@ -195,8 +195,8 @@ def test_an_id_whose_reply_is_lost(root, monkeypatch):
     """If the reply is lost after the log was made, another id is taken: it cannot be told whose the log is."""
     real, lost = os.open, []
 
-    def forgetful(path, flags, *mode):
-        descriptor = real(path, flags, *mode)
+    def forgetful(path, flags, *mode, **options):
+        descriptor = real(path, flags, *mode, **options)
         if flags & os.O_EXCL and not lost:
             lost.append(path)
             os.close(descriptor)
@@ -339,7 +339,7 @@ def test_strange_leases(machinery, root):
 def test_no_answer_is_no_no(machinery, monkeypatch):
     """A file system that cannot say whether an epoch was claimed has not said that it was not."""
 
-    def stale(path):
+    def stale(path, **_):
         raise OSError(errno.ESTALE, "Stale file handle")
 
     with monkeypatch.context() as patch:

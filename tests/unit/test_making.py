@@ -99,10 +99,10 @@ def test_a_name_that_sshfs_refuses(tree, monkeypatch, there, refusals, is_free):
     if there:
         (tree.root / "name").touch()
 
-    def refusing(path, flags, *mode):
+    def refusing(path, flags, *mode, **options):
         if flags & os.O_EXCL and left:
             raise OSError(left.pop(), "Operation not permitted")
-        return real(path, flags, *mode)
+        return real(path, flags, *mode, **options)
 
     monkeypatch.setattr(os, "open", refusing)
     assert tree.files.take_name("name") is is_free
@@ -112,7 +112,7 @@ def test_a_name_that_sshfs_refuses(tree, monkeypatch, there, refusals, is_free):
 def test_a_name_that_may_not_be_made(tree, monkeypatch, code):
     """If nobody has a name and it cannot be made, that is an error."""
 
-    def refusing(*_):
+    def refusing(*_, **__):
         raise OSError(code, "no")
 
     monkeypatch.setattr(os, "open", refusing)

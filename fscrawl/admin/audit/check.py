@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
-from fscrawl.errors import RecordError, TreeBusyError
+from fscrawl.errors import PlantedError, RecordError, TreeBusyError
 from fscrawl.storage.layout import ERRS, HTMLS, KEY_PATTERN, LINKS, ROBOTS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from fscrawl.store import Tree
@@ -39,7 +39,10 @@ class Checker:
 
     def _page(self, host: str, key: str, *, has_body: bool) -> Checked:
         path = self._tree.tree_path(LINKS, host, key)
-        data = self._read(path)
+        try:
+            data = self._read(path)
+        except PlantedError as error:
+            return None, Finding("planted", path, error.what, host, key)
         if data is None:
             return None, None  # removed meanwhile
         try:
@@ -52,7 +55,10 @@ class Checker:
         html = self._tree.tree_path(HTMLS, host, key)
         if not record.sha256:
             return record, Finding("unexpected_bodies", html, "", host, key) if has_body else None
-        body = self._read(html)
+        try:
+            body = self._read(html)
+        except PlantedError as error:
+            return record, Finding("damaged_bodies", html, error.what, *again)
         if body is None:
             return record, Finding("missing_bodies", path, record.url, *again)
         if len(body) != record.bytes:
@@ -73,7 +79,10 @@ class Checker:
     def error(self, host: str, key: str) -> Checked:
         """Check a failure."""
         path = self._tree.tree_path(ERRS, host, key)
-        data = self._read(path)
+        try:
+            data = self._read(path)
+        except PlantedError as error:
+            return None, Finding("planted", path, error.what, host, key)
         if data is None:
             return None, None  # stored meanwhile
         try:
@@ -88,18 +97,20 @@ class Checker:
     def robots(self, name: str) -> Checked:
         """Check a robots.txt, by its file's name."""
         path = f"{ROBOTS}/{name}"
-        data = self._read(path)
-        if data is not None:
-            try:
+        try:
+            data = self._read(path)
+            if data is not None:
                 RobotsRecord.from_json(data)
-            except RecordError as error:
-                return None, Finding("torn_robots", path, str(error), name.removesuffix(".json"))
+        except PlantedError as error:
+            return None, Finding("planted", path, error.what)
+        except RecordError as error:
+            return None, Finding("torn_robots", path, str(error), name.removesuffix(".json"))
         return None, None
 
     def is_there(self, url: str) -> bool:
         """Ask by name whether a URL is stored or failed."""
         host, key = urls.host(url), urls.key(url)
-        return self._tree.is_done(host, key) or self._read(self._tree.tree_path(ERRS, host, key)) is not None
+        return self._tree.is_done(host, key) or self._tree.files.is_file(self._tree.tree_path(ERRS, host, key))
 
     def _read(self, path: str) -> bytes | None:
         """Read a file; try again after a fault that passes, as on NFS while a file is being replaced."""

@@ -11,7 +11,7 @@ from functools import partial
 
 from fscrawl.admin.audit.check import Checked, Checker
 from fscrawl.admin.audit.report import Finding
-from fscrawl.errors import RecordError
+from fscrawl.errors import PlantedError, RecordError
 from fscrawl.fleet.terms import Term
 from fscrawl.storage.layout import (
     AGAIN,
@@ -36,8 +36,8 @@ class MachineryScan:
     old_feeds  how many files format 1 has left
     """
 
-    def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str], None]) -> None:
-        """`note_odd(directory, name)`: is told of names that do not belong there."""
+    def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
+        """`note_odd(directory, name, kind)`: is told of names that do not belong there."""
         self.robots = 0
         self.old_feeds = 0
         self._tree = tree
@@ -56,29 +56,42 @@ class MachineryScan:
         for room, pattern in FILE_PATTERNS.items():
             for name, kind in self._files.entries(room):
                 if kind != "file" or not pattern.match(name):
-                    self._note_odd(room, name)
+                    self._note_odd(room, name, kind)
                     continue
                 self.robots += room == ROBOTS
                 self.old_feeds += room == FEED
                 if room in self._checks:
-                    yield partial(self._checks[room], name)
-        self._look_at_logs()
+                    yield partial(self._check, room, name)
+        yield from self._checks_of_logs()
 
-    def _look_at_logs(self) -> None:
+    def _checks_of_logs(self) -> Iterator[Callable[[], Checked]]:
         for machine, kind in self._files.entries(LOG):
             if kind != "directory" or machine.startswith("."):
-                self._note_odd(LOG, machine)
+                self._note_odd(LOG, machine, kind)
                 continue
             for name, of_segment in self._files.entries(log_directory(machine)):
                 if of_segment != "file" or log_segment_of(name) is None:
-                    self._note_odd(log_directory(machine), name)
+                    self._note_odd(log_directory(machine), name, of_segment)
+                else:
+                    yield partial(self.segment, f"{log_directory(machine)}/{name}")
 
     # -- files
 
+    def _check(self, room: str, name: str) -> Checked:
+        try:
+            return self._checks[room](name)
+        except PlantedError as error:
+            return None, Finding("planted", f"{room}/{name}", error.what)
+
+    def segment(self, path: str) -> Checked:
+        """Check that a segment of a log can be opened."""
+        what = self._files.planted(path)
+        return None, Finding("planted", path, what) if what else None
+
     def tree_record(self) -> Checked:
         """Check the record by which the tree was brought to format 2: it names the same `.fscrawl` as tree.json."""
-        data = self._files.read(NEXT_TREE_RECORD)
         try:
+            data = self._files.read(NEXT_TREE_RECORD)
             next_one = None if data is None else TreeRecord.from_json(data)
         except RecordError as error:
             return None, Finding("damaged_tree_records", NEXT_TREE_RECORD, str(error))

@@ -30,11 +30,11 @@ from fscrawl.storage.layout import HTMLS, LINKS, probe_path, snapshot_of
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
-_FETCHED_AGAIN = (*PAGES, "damaged_errors")
+_FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
 _ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations", "damaged_tree_records")  # nobody writes them
-_TOLD_ANEW = (*PAGES, "damaged_snapshots")  # what was told before must not count any more
+_TOLD_ANEW = (*PAGES, "planted", "damaged_snapshots")  # what was told before must not count any more
 
 _REASON = {"reason": "repair"}
 
@@ -124,6 +124,8 @@ class Repair:
         """Give the findings of which a page must be fetched (again)."""
         for row in self._scanner.findings:
             finding = Finding(*row)
+            if finding.kind == "planted" and not finding.key:
+                continue
             if finding.kind == "lost_urls" or (finding.kind in _FETCHED_AGAIN and self._may_touch(finding)):
                 yield finding
 
@@ -205,6 +207,8 @@ class Repair:
         """Repair what was found, if it is still wrong; tell whether it is right now."""
         if finding.kind == "strays" or finding.kind in _AT_LAST:
             return finding.kind in _AT_LAST
+        if finding.kind == "planted" and (not finding.key or not self._is_still(finding)):
+            return not self._is_still(finding)  # what is no page's a person must remove
         if not self._may_mend(finding):
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
@@ -250,6 +254,8 @@ class Repair:
 
     def _is_still(self, finding: Finding) -> bool:
         check, host, key = self._scanner.check, finding.host, finding.key
+        if finding.kind == "planted":
+            return bool(self._tree.files.planted(finding.path))
         if finding.kind == "orphan_bodies":
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":

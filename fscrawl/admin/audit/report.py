@@ -27,6 +27,7 @@ KINDS = {
     "torn_leases": "leases that cannot be read",
     "damaged_tree_records": "records of the tree's format that cannot be read, or do not fit",
     "dead_temporaries": "temporary files of dead machines",
+    "planted": "links, FIFOs, directories and the like in place of files",
     "strays": "files that do not belong to the crawl",
     "lost_urls": "linked URLs that would never be fetched",
 }

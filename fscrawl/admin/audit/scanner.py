@@ -35,10 +35,12 @@ from fscrawl.storage.layout import (
     LINKS,
     MACHINERY,
     PAGE_ROOMS,
+    PLANTED,
     PROBE,
     TORN,
     is_fan_out,
     key_before,
+    key_of,
     log_directory,
     suffix_of,
 )
@@ -47,6 +49,7 @@ from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
 _OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
+_WHAT = {"link": "a symbolic link", "other": "a FIFO, a socket or a device", "directory": "a directory"}
 _CHECKED_MEMORY = 200_000  # so many links are remembered, and not looked up again: a site repeats its navigation
 _FLEET_FLUSH_S = 2.0  # a live machine writes what it found within this time
 
@@ -184,12 +187,17 @@ class Scanner:
             elif kind == "file" and suffix and (key := key_before(name, suffix)) and key.startswith(start):
                 keys.add(key)
             else:
-                self._note_odd(path, name)
+                self._note_odd(path, name, kind)
         return keys, directories
 
-    def _note_odd(self, path: str, name: str) -> None:
-        owner = temporary_owner(name)
-        if owner is not None:
+    def _note_odd(self, path: str, name: str, kind: str) -> None:
+        """Note a name that does not belong there. `kind`: as `TreeFiles.entries` gives it."""
+        owner = temporary_owner(name) if kind == "file" else None
+        if _is_planted(path, name, kind):
+            key = key_of(name)
+            of_page = (path.split("/")[1], key) if key and path.startswith((f"{LINKS}/", f"{ERRS}/")) else ("", "")
+            self._find(Finding("planted", f"{path}/{name}", _WHAT[kind], *of_page))
+        elif owner is not None:
             self.temporaries.add((f"{path}/{name}", owner))
         elif key := key_before(name, f".json{TORN}"):
             self._find(Finding("set_aside", f"{path}/{name}", "", path.split("/")[1], key))
@@ -208,7 +216,7 @@ class Scanner:
                 if is_fan_out(name):
                     fans.add(name)
                 else:
-                    self._note_odd(f"{room}/{host}", name)
+                    self._note_odd(f"{room}/{host}", name, "directory")
         return sorted(fans)
 
     def _checks_of(self, host: str, fan: str) -> Iterator[Callable[[], Checked]]:
@@ -228,7 +236,7 @@ class Scanner:
         path = f"{room}/{host}/{fan}".rstrip("/")
         keys, directories = self._sort(path, suffix_of(room), fan)
         for name in directories:
-            self._note_odd(path, name)
+            self._note_odd(path, name, "directory")
         return keys
 
     def records(self) -> Iterator[PageRecord]:
@@ -279,9 +287,9 @@ class Scanner:
     def _look_at_top(self) -> None:
         """Look for temporaries beside the settings and beside the rooms, and for what a probe has left."""
         for path in (".", MACHINERY):
-            for name, _ in self._tree.files.entries(path):
-                if temporary_owner(name) is not None:
-                    self._note_odd(path, name)
+            for name, kind in self._tree.files.entries(path):
+                if kind in ("link", "other") or (kind == "file" and temporary_owner(name) is not None):
+                    self._note_odd(path, name, kind)
                 elif name.startswith(PROBE) and path == MACHINERY:
                     self.temporaries.add((f"{path}/{name}", name.removeprefix(PROBE)))
 
@@ -341,6 +349,13 @@ class Scanner:
         self.cuts = lines.cuts
         for machine, cut in sorted(self.cuts.items()):
             self._find(Finding("damaged_logs", log_directory(machine), _text_of(cut), machine))
+
+
+def _is_planted(path: str, name: str, kind: str) -> bool:
+    """Tell whether something stands where a file should be, and is none."""
+    if kind == "directory":
+        return key_of(name) is not None or name.endswith(PLANTED) or path.startswith(f"{MACHINERY}/")
+    return kind != "file"
 
 
 def _ignore(snapshot: Snapshot) -> None:

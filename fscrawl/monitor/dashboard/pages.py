@@ -116,10 +116,10 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
 
     None if there is none. TreeError if the tree cannot be read.
     """
-    data = _read(lambda: tree.body(host, key), [])
+    record = _read(lambda: tree.page(host, key), [])
+    data = _read(lambda: tree.body(host, key, max(record.bytes, 0) if record is not None else None), [])
     if data is None:
         return None
-    record = _read(lambda: tree.page(host, key), [])
     encoding = (record and record.encoding) or sniff_encoding(data)
     if way == "text":
         return "text/plain", text.visible(links.readable(data, encoding)).encode("utf-8", "replace")

@@ -106,7 +106,7 @@ def _files(tree: Tree, room: str, hosts: Iterable[str]) -> Generator[tuple[int, 
 
 
 def _read(tree: Tree, room: str, host: str, key: str) -> bytes | None:
-    return tree.files.read(tree.tree_path(room, host, key))
+    return tree.files.read_or_torn(tree.tree_path(room, host, key))
 
 
 def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:

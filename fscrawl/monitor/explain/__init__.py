@@ -112,11 +112,11 @@ class _Inquiry:
         it.shard = self._shard() if it.host else -1
         for room in PAGE_ROOMS if it.host else ():
             path = tree_path_of(self._tree, room, it.host, it.key)
-            data = self._tree.files.read(path)
-            if data is None:
-                continue
-            it.files[path] = len(data)
             try:
+                data = self._tree.files.read(path)
+                if data is None:
+                    continue
+                it.files[path] = len(data)
                 if room == LINKS:
                     it.page = PageRecord.from_json(data)
                 elif room == ERRS:

@@ -39,7 +39,7 @@ def tree_path_of(tree: Tree, room: str, host: str, key: str) -> str:
 def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
     """Find the host that has a file with this key in `room`, `first` before the others; None if there is none."""
     others = (host for host in sorted(tree.hosts(room)) if host != first)
-    if first and tree.files.read(tree_path_of(tree, room, first, key)) is not None:
+    if first and tree.files.read_or_torn(tree_path_of(tree, room, first, key)) is not None:
         return first
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
         asked = in_turn(pool, (partial(_has, tree, room, host, key) for host in others))
@@ -47,13 +47,13 @@ def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
 
 
 def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
-    return host if tree.files.read(tree_path_of(tree, room, host, key)) is not None else None
+    return host if tree.files.read_or_torn(tree_path_of(tree, room, host, key)) is not None else None
 
 
 def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
     """Find the record of a key, on `first` or another host; None if there is none or it is torn."""
     host = host_of(tree, key, LINKS, first)
-    return None if host is None else _record(tree.files.read(tree_path_of(tree, LINKS, host, key)))
+    return None if host is None else _record(tree.files.read_or_torn(tree_path_of(tree, LINKS, host, key)))
 
 
 def _record(data: bytes | None) -> PageRecord | None:
@@ -77,7 +77,7 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
 
 
 def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
-    data = tree.files.read(tree_path_of(tree, LINKS, host, key))
+    data = tree.files.read_or_torn(tree_path_of(tree, LINKS, host, key))
     return _record(data) if data is not None and quoted in data else None  # most need no parsing
 
 

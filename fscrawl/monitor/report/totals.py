@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from fscrawl import urls
-from fscrawl.errors import RecordError, TreeError
+from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -256,7 +256,7 @@ def _one(
         try:
             return get(host, key)
         except RecordError as error:
-            warn(f"{tree.path_of(room, host, key)}: {error}; to fetch it again:  fscrawl audit --repair")
+            warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  fscrawl audit --repair")
             return TORN
         except TreeError as error:
             if error.is_missing:

@@ -51,10 +51,10 @@ def test_damaged_record(ask: Ask, grown: Grown) -> None:
 
 
 def test_file_that_cannot_be_read(ask: Ask, grown: Grown) -> None:
-    """What stands in the place of a record and is no file is trouble, and not a page that is missing."""
+    """What stands in the place of a record and is no file is a damage, and not a page that is missing."""
     grown.file("links", A + "b").unlink()
     grown.file("links", A + "b").mkdir()
-    assert ask(f"/api/page?url={A}b").status == 503
+    assert "it is a directory, not a file" in ask(f"/api/page?url={A}b").json()["damages"][0]
 
 
 def test_bodies(ask: Ask, grown: Grown) -> None:

@@ -35,7 +35,7 @@ class Files:
     def exists(self, path: str) -> bool:
         return path in self.data and path not in self.missed
 
-    def read(self, path: str) -> bytes | None:
+    def read_or_torn(self, path: str) -> bytes | None:
         return self.data.get(path) if self.exists(path) else None
 
     def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool:

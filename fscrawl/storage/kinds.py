@@ -1,0 +1,58 @@
+"""How large a file of a tree may be, by its kind. A larger one was not written by fscrawl, and is not read.
+
+A machine's memory must not depend on what somebody puts into the tree: a sparse file of 50 GB costs nothing to make.
+Each limit is above the largest file that a machine writes of that kind. Files that are read by ranges (logs, snapshots)
+have limits because a damaged one is searched through, or read whole for its digest.
+"""
+
+from __future__ import annotations
+
+from fscrawl.storage.layout import (
+    AGAIN,
+    ERRS,
+    HTMLS,
+    LEASES,
+    LINKS,
+    LOG,
+    MACHINERY,
+    ROBOTS,
+    SEEDS,
+    SETTINGS,
+    SNAP,
+    TERMS,
+)
+
+_KIB = 1 << 10
+_MIB = 1 << 20
+_GIB = 1 << 30
+
+MOST_BYTES = {
+    SETTINGS: 4 * _MIB,
+    SEEDS: 256 * _MIB,
+    HTMLS: 2 * _GIB,  # `fetch.max_bytes` is the user's choice; readers who know the record take its size
+    LINKS: 128 * _MIB,  # of a sitemap: 50,000 URLs of 2,000 characters
+    ERRS: 4 * _MIB,
+    ROBOTS: 4 * _MIB,  # 500 KiB of text, in which each character may be escaped
+    LEASES: 64 * _KIB,
+    AGAIN: 64 * _KIB,
+    TERMS: 256 * _MIB,  # the hosts of all seeds
+    LOG: 256 * _MIB,  # a segment ends at 16 MiB, behind the links of one page
+    SNAP: 64 * _GIB,
+    MACHINERY: 1 * _MIB,  # tree.json, and the other small files beside the rooms
+}
+
+
+def most_bytes(path: str) -> int | None:
+    """Give how many bytes a file may have, by its path in the tree; None: there is no limit.
+
+    >>> most_bytes("links/a.example/599370d5687c3fd078c314ad.json") == MOST_BYTES["links"]
+    True
+    >>> most_bytes(".fscrawl/leases/1.1") == MOST_BYTES[".fscrawl/leases"]
+    True
+    >>> most_bytes(".fscrawl/tree.json") == MOST_BYTES[".fscrawl"]
+    True
+    """
+    first, _, rest = path.partition("/")
+    if first != MACHINERY or "/" not in rest:
+        return MOST_BYTES.get(first)
+    return MOST_BYTES.get(f"{MACHINERY}/{rest.partition('/')[0]}")

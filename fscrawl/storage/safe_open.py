@@ -1,0 +1,184 @@
+"""How files and directories of a tree are opened: whatever stands there may have been planted.
+
+Others may write into the tree. Where a file of the crawl should be, they may put a symbolic link to a private file, a
+FIFO that nobody writes to, a device, a directory, or a file of 50 GB. None may be followed, waited for, or read.
+
+Vocabulary:
+  place      a path in a tree: the root, and a path below it. The root may be, or lie behind, a symbolic link: the user
+             has named it. Nothing below it may
+  planted    what is there, and is no file or directory that fscrawl makes. It is an `UnfitFileError`
+  here       a path to the open parent directory of a place, by its descriptor. Links that appear later do not matter
+
+Promise: each file is opened without following a link, without waiting, and is a regular file of at most its kind's size
+(`kinds`). This costs no further request on a network file system: to open a directory with O_PATH is the same look-up
+that the path of a file in it takes, and what fstat tells came with the answer to open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from fscrawl.errors import UnfitFileError, UnfitRoomError
+from fscrawl.storage.layout import ROOMS
+
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_DIRECTORY = "a part of the path is a file or a link, not a directory; remove it"
+_WHAT = {
+    errno.ELOOP: "it is a symbolic link; remove it, none is followed inside a crawl",
+    errno.ENXIO: "it is a FIFO, a socket or a device, not a file; remove it",
+    errno.ENODEV: "it is a device, not a file; remove it",
+    errno.EISDIR: "it is a directory, not a file; remove it",
+    errno.EACCES: "permission denied; fscrawl must be able to read and write there",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file or directory below a root. `path`: names with slashes between, relative to the root."""
+
+    root: str
+    path: str
+
+    def __fspath__(self) -> str:
+        return f"{self.root}/{self.path}" if self.path else self.root
+
+    def __str__(self) -> str:
+        return self.__fspath__()
+
+
+AnyPath = str | Path | Place
+"""A place in a tree; or the path of a file elsewhere, whose directories may be links."""
+
+
+def name_of(path: AnyPath) -> str:
+    return os.path.basename(os.fspath(path))
+
+
+def parent_of(path: AnyPath) -> AnyPath:
+    """Give the directory that a file or directory is in; that of the root is the root."""
+    if isinstance(path, Place):
+        return Place(path.root, path.path.rpartition("/")[0])
+    return os.path.dirname(os.fspath(path)) or "."
+
+
+class open_directory:  # noqa: N801 - reads as what it is, a `with` word
+    """`with open_directory(path) as here:` opens a directory of the tree, and gives a path to it. Raises OSError.
+
+    An UnfitFileError if a link or a file stands where a directory should be, and an UnfitRoomError if that is a room.
+    """
+
+    __slots__ = ("_descriptor", "_path")  # a class, which is faster than a generator
+
+    def __init__(self, path: AnyPath) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def __enter__(self) -> str:
+        if not isinstance(self._path, Place):
+            return os.fspath(self._path)
+        self._descriptor = _walk(self._path.root, self._path.path)
+        return f"/proc/self/fd/{self._descriptor}"
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor >= 0:
+            _close(self._descriptor)
+
+
+def open_parent(path: AnyPath) -> open_directory:
+    """Do what `open_directory` does for the directory that a file is in."""
+    return open_directory(parent_of(path))
+
+
+def _walk(root: str, path: str) -> int:
+    """Open a directory below a root, one name after the other."""
+    descriptor = os.open(root, _DIRECTORY)
+    names = path.split("/") if path else []
+    for depth, name in enumerate(names, 1):
+        try:
+            below = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                raise no_directory(root, "/".join(names[:depth])) from error
+            raise
+        finally:
+            _close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # nothing was read or written
+        os.close(descriptor)
+
+
+def no_directory(root: str, path: str) -> OSError:
+    """Give the error for what is no directory. Without one of its rooms, the whole tree cannot be used."""
+    kind = UnfitRoomError if path in ROOMS else UnfitFileError
+    return kind(errno.ENOTDIR, _NO_DIRECTORY, f"{root}/{path}")
+
+
+def open_to_read(path: AnyPath, most: int | None = None) -> tuple[int, int]:
+    """Open a file; give its descriptor and its size. `most`: bytes that it may have.
+
+    Raises OSError; an UnfitFileError if it is no regular file, is larger, or may not be read.
+    """
+    with open_parent(path) as here:
+        try:
+            descriptor = os.open(f"{here}/{name_of(path)}", os.O_RDONLY | _SAFE)
+        except OSError as error:
+            raise _unfit(error, path) from error
+    return descriptor, _check(descriptor, path, most)
+
+
+def open_to_append(path: AnyPath, flags: int = 0) -> tuple[int, int]:
+    """Open a file for appending; give its descriptor and its size. `flags`: O_CREAT, if it may be missing.
+
+    A file that has a second name may be somebody's, who did not put it there: that is an UnfitFileError, too.
+    """
+    with open_parent(path) as here:
+        try:
+            descriptor = os.open(f"{here}/{name_of(path)}", os.O_WRONLY | os.O_APPEND | _SAFE | flags, 0o666)
+        except OSError as error:
+            raise _unfit(error, path, but=errno.EACCES) from error
+    return descriptor, _check(descriptor, path, None, names=1)
+
+
+def create(here: str, name: str) -> int:
+    """Create a file for writing in a directory; FileExistsError if its name is taken, by a link too."""
+    return os.open(f"{here}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
+def look_at(path: AnyPath) -> os.stat_result:
+    """Tell what has a name, without following it. Raises OSError."""
+    with open_parent(path) as here:
+        return os.stat(f"{here}/{name_of(path)}", follow_symlinks=False)
+
+
+def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None = None) -> int:
+    """Give the size of an open file; close it and raise UnfitFileError if it is not fit."""
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.ENXIO
+            raise UnfitFileError(code, _WHAT[code], os.fspath(path))
+        if most is not None and found.st_size > most:
+            how = f"it has {found.st_size} bytes, and no file of its kind has more than {most}; remove it"
+            raise UnfitFileError(errno.EFBIG, how, os.fspath(path))
+        if names is not None and found.st_nlink > names:
+            raise UnfitFileError(errno.EMLINK, "the file has a second name (a hard link); remove it", os.fspath(path))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return found.st_size
+
+
+def _unfit(error: OSError, path: AnyPath, but: int = 0) -> OSError:
+    """Give the error that an open raises: an UnfitFileError for what is no file. `but`: not for this one."""
+    what = _WHAT.get(error.errno or 0) if error.errno != but else None
+    return error if what is None else UnfitFileError(error.errno, what, os.fspath(path))
