@@ -164,7 +164,7 @@ def lease_path(shard: int, epoch: int) -> str:
 def lease_of(name: str) -> tuple[int, int] | None:
     """Give the shard and the epoch of a lease; None if the file is none.
 
-    >>> lease_of("12.3"), lease_of(".12.3.host-7-ab12.31-0.tmp")
+    >>> lease_of("12.3"), lease_of(".12.3.host-7-ab12.5a0c66e2b9f1d374.tmp")
     ((12, 3), None)
     """
     shard, _, epoch = name.partition(".")
@@ -202,7 +202,7 @@ def snapshot_path(shard: int, epoch: int, number: int) -> str:
 def snapshot_of(name: str) -> tuple[int, int, int] | None:
     """Give the shard, the epoch and the number of a snapshot; None if the file is none.
 
-    >>> snapshot_of("12.3.1"), snapshot_of("12.3"), snapshot_of(".12.3.1.host-7-ab12.31-0.tmp")
+    >>> snapshot_of("12.3.1"), snapshot_of("12.3"), snapshot_of(".12.3.1.host-7-ab12.5a0c66e2b9f1d374.tmp")
     ((12, 3, 1), None, None)
     """
     numbers = name.split(".")

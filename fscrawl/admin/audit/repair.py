@@ -73,10 +73,11 @@ class Repair:
         self._put_back()
         self._liveness.look()  # machines may have started meanwhile
         self._learn_holders()
-        for row in self._scanner.findings:
-            finding = Finding(*row)
-            if self._mend(finding):
-                report.mended[finding.kind] += 1
+        for at_last in (False, True):  # what is planted in place of a body goes when its page is mended
+            for row in self._scanner.findings:
+                finding = Finding(*row)
+                if _is_left(finding) == at_last and self._mend(finding):
+                    report.mended[finding.kind] += 1
         self._begin_generation()
         self._remove_temporaries()
         if self._live and not report.ok:
@@ -124,7 +125,7 @@ class Repair:
         """Give the findings of which a page must be fetched (again)."""
         for row in self._scanner.findings:
             finding = Finding(*row)
-            if finding.kind == "planted" and not finding.key:
+            if _is_left(finding):
                 continue
             if finding.kind == "lost_urls" or (finding.kind in _FETCHED_AGAIN and self._may_touch(finding)):
                 yield finding
@@ -207,8 +208,8 @@ class Repair:
         """Repair what was found, if it is still wrong; tell whether it is right now."""
         if finding.kind == "strays" or finding.kind in _AT_LAST:
             return finding.kind in _AT_LAST
-        if finding.kind == "planted" and (not finding.key or not self._is_still(finding)):
-            return not self._is_still(finding)  # what is no page's a person must remove
+        if _is_left(finding):
+            return not self._is_still(finding)
         if not self._may_mend(finding):
             return False
         if finding.kind in _FETCHED_AGAIN and not finding.url and urls.fingerprint(finding.key) in self._unknown:
@@ -299,6 +300,11 @@ class Repair:
         report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporary files of live machines, not removed: {left}")
+
+
+def _is_left(finding: Finding) -> bool:
+    """Tell whether a person must remove it: it is planted, and not in the place of a record or a failure."""
+    return finding.kind == "planted" and not finding.key
 
 
 def _depth(found: Found) -> int:

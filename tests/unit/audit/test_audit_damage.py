@@ -221,3 +221,44 @@ def test_strays_of_a_fanned_out_tree(tmp_path):
     (made.root / "links/a.example/00" / f"{'1' * 24}.json").write_bytes(b"{}")
     (made.root / "links/a.example/more").mkdir()
     assert made.audit().found == {"strays": 4, "missing_bodies": 1}
+
+
+def test_planted(made):
+    """What stands in place of files and is none is counted, and named with what it is, in text and as JSON."""
+    (made.root / "private").write_bytes(b"mine")
+    (made.root / "links/a.example" / f"{'1' * 24}.json").mkdir()
+    (made.root / "links/b.link").symlink_to(made.root / "links")
+    (made.root / "errs/a.example" / f"{'2' * 24}.json").symlink_to("/dev/zero")
+    (made.root / ".fscrawl/leases/3.1").mkdir()
+    (made.root / ".fscrawl/log/loop").symlink_to("loop")
+    (made.root / ".fscrawl/log/m-2-bb").mkdir()
+    (made.root / ".fscrawl/log/m-2-bb/0.log").touch()
+    os.truncate(made.root / ".fscrawl/log/m-2-bb/0.log", 50 * 10**9)
+    (made.root / ".fscrawl/robots/b.example.json").symlink_to(made.root / "private")
+    os.mkfifo(made.root / ".fscrawl/waited")
+    report = made.audit()
+    assert report.found["planted"] == 8
+    assert set(report.found) <= {"planted", "damaged_logs"}
+    text = "\n".join(report.lines())
+    assert "links, FIFOs, directories and the like in place of files: 8" in text
+    assert "    links/b.link: a symbolic link" in text
+    assert report.as_json()["found"]["planted"]["count"] == 8
+    assert all(": " in example for example in report.as_json()["found"]["planted"]["examples"])
+
+
+def test_planted_in_place_of_pages(made):
+    """A repair fetches again what a link or a directory has taken the place of, and leaves the rest to a person."""
+    for url in (ONE, TWO):
+        made.file("links", url).unlink()
+    made.file("links", ONE).symlink_to("/dev/zero")
+    made.file("links", TWO).mkdir()
+    (made.file("links", TWO) / "inside").write_bytes(b"mine")
+    made.file("htmls", SEED).unlink()
+    os.mkfifo(made.file("htmls", SEED))
+    (made.root / "links/loop").symlink_to("loop")
+    report = made.audit(repair=True)
+    assert (report.found["planted"], report.found["damaged_bodies"], report.mended["planted"]) == (4, 1, 3)
+    assert set(made.put_back()) == {SEED, ONE, TWO}
+    assert not any(made.tree.files.exists(made.tree.tree_path("links", urls.host(u), urls.key(u))) for u in (ONE, TWO))
+    assert [path.read_bytes() for path in (made.root / "links").rglob("inside")] == [b"mine"]
+    assert made.audit().found["planted"] == 2  # the loop, and the directory that was set aside

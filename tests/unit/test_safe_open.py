@@ -1,0 +1,198 @@
+"""Whatever stands in place of a tree's file or directory: nothing is followed, waited for, or read whole."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fscrawl.errors import PlantedError, RecordError, TreeError
+from fscrawl.storage import kinds
+from fscrawl.storage.atomic import publish, temporary_owner
+from fscrawl.storage.layout import ROOMS
+from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.store import Tree, create
+from tests.support.planting import HUGE_BYTES, KEY, Planted, outside_of, plant
+
+HOST = "a.example"
+FILE = f"links/{HOST}/{KEY}.json"
+LOG = ".fscrawl/log/m-2-bb/0.log"
+RECORD = TreeRecord(2, "c1", "t", 16, 0, "host", "ab" * 16)
+PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "ab", 0.1, ())
+IN_PLACE_OF_A_FILE = {
+    "fifo": "a FIFO, a socket or a device",
+    "socket": "a FIFO, a socket or a device",
+    "full-directory": "it is a directory",
+    "link-to-file": "a symbolic link",
+    "link-to-device": "a symbolic link",
+    "loop": "a symbolic link",
+    "dangling": "a symbolic link",
+    "sparse": f"it has {HUGE_BYTES} bytes",
+}
+IN_PLACE_OF_A_DIRECTORY = ("file", "fifo", "link-to-directory", "loop", "dangling")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    create(tmp_path / "root", RECORD, "", "")
+    return Tree(tmp_path / "root", "m-1-aa")
+
+
+@pytest.mark.parametrize(("kind", "what"), IN_PLACE_OF_A_FILE.items())
+def test_in_place_of_a_file(tree: Tree, kind: str, what: str) -> None:
+    """It is an error of this file alone, which says what is there; where lines are read, there are none."""
+    for path in (FILE, LOG):
+        plant(tree.root, Planted(path, kind))
+    with pytest.raises(PlantedError, match=what) as caught:
+        tree.page(HOST, KEY)
+    assert isinstance(caught.value, RecordError)
+    assert str(caught.value).startswith(f"{tree.root}/{FILE}: ")
+    with pytest.raises(PlantedError, match=what):
+        tree.files.read_range(FILE, 0, 1)
+    assert tree.files.read_or_torn(FILE) == b""
+    assert what in tree.files.planted(FILE)
+    assert tree.files.segment_view(LOG) is None
+    if kind != "sparse":
+        assert (tree.files.tail(LOG, 0), tree.files.newest(LOG, 7, 100)) == (b"", (b"", 7))
+        assert (tree.files.size_if_there(FILE), tree.files.exists(FILE), tree.is_done(HOST, KEY)) == (None, True, False)
+
+
+def test_kept_over_a_pipe(tree: Tree) -> None:
+    """The error is the same when a worker has sent it."""
+    plant(tree.root, Planted(FILE, "fifo"))
+    with pytest.raises(PlantedError) as caught:
+        tree.page(HOST, KEY)
+    sent = pickle.loads(pickle.dumps(caught.value))
+    assert (str(sent), sent.what) == (str(caught.value), caught.value.what)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "link-to-file", "loop", "dangling", "full-directory", "hard-link"])
+def test_published_over(tree: Tree, kind: str) -> None:
+    """A page gets its file, whatever has the name; a directory there keeps what is in it, under another name."""
+    plant(tree.root, Planted(FILE, kind))
+    before = outside_of(tree.root)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.page(HOST, KEY) == PAGE
+    assert outside_of(tree.root) == before
+    aside = [path for path in (tree.root / "links" / HOST).iterdir() if path.name.endswith(".planted")]
+    assert [os.listdir(path) for path in aside] == ([["inside"]] if kind == "full-directory" else [])  # noqa: PTH208
+
+
+def test_removed(tree: Tree) -> None:
+    """A link is removed and not what it leads to; a directory is set aside; what is below no directory is not there."""
+    for kind in ("link-to-file", "full-directory"):
+        plant(tree.root, Planted(f"errs/{HOST}/{KEY}.json", kind))
+        before = outside_of(tree.root)
+        tree.drop_error(HOST, KEY)
+        assert not tree.files.exists(f"errs/{HOST}/{KEY}.json")
+        assert outside_of(tree.root) == before
+    plant(tree.root, Planted("errs/b.example", "file"))
+    tree.drop_error("b.example", KEY)
+
+
+_WRITES: dict[str, Callable[[Tree], object]] = {
+    "publish": lambda tree: tree.put_record(HOST, PAGE),
+    "claim": lambda tree: tree.files.claim(FILE, b"mine"),
+    "chunks": lambda tree: tree.files.publish_chunks(FILE, lambda: [b"mine"]),
+    "name": lambda tree: tree.files.take_name(FILE),
+    "log": lambda tree: tree.files.log(FILE),
+    "line": lambda tree: tree.files.append_line(FILE, b"mine\n"),
+    "directory": lambda tree: tree.files.make_directory(f"links/{HOST}/0a"),
+    "remove": lambda tree: tree.files.remove(FILE),
+    "aside": lambda tree: tree.files.set_aside(FILE),
+    "read": lambda tree: tree.page(HOST, KEY),
+}
+
+
+@pytest.mark.parametrize("kind", IN_PLACE_OF_A_DIRECTORY)
+@pytest.mark.parametrize("how", _WRITES)
+def test_in_place_of_a_directory(tree: Tree, kind: str, how: str) -> None:
+    """Nothing below it is read or written, and the error names it; it lists as empty, and nothing is stored there."""
+    plant(tree.root, Planted(f"links/{HOST}", kind))
+    before = outside_of(tree.root)
+    with pytest.raises(PlantedError, match=f"links/{HOST}: a part of the path is a file or a link"):
+        _WRITES[how](tree)
+    assert outside_of(tree.root) == before
+    assert tree.keys("links", HOST) == tree.files.entries(f"links/{HOST}") == []
+    assert not tree.is_done(HOST, KEY)
+
+
+@pytest.mark.parametrize("kind", ["file", "link-to-directory"])
+def test_in_place_of_a_room(tree: Tree, kind: str) -> None:
+    """Without one of its rooms the tree cannot be used: that is no matter of one file, and the machine stops."""
+    plant(tree.root, Planted("links", kind))
+    for call in (lambda: tree.hosts("links"), lambda: tree.put_record(HOST, PAGE)):
+        with pytest.raises(TreeError, match="/root/links: a part of the path is a file or a link") as caught:
+            call()
+        assert caught.value.stop
+        assert not isinstance(caught.value, PlantedError)
+
+
+def test_a_root_behind_links(tmp_path: Path) -> None:
+    """The user names the root; it may be a link, and lie behind one."""
+    (tmp_path / "real").mkdir()
+    create(tmp_path / "real" / "root", RECORD, "", "")
+    (tmp_path / "behind").symlink_to(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "behind" / "root")
+    tree = Tree(tmp_path / "link", "m-1-aa")
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.page(HOST, KEY) == PAGE
+    assert tree.hosts("links") == [HOST]
+
+
+@pytest.mark.parametrize("kind", ["link-to-file", "dangling", "hard-link", "fifo"])
+def test_appended_to(tree: Tree, kind: str) -> None:
+    """Nothing is appended to a file that somebody may have given a second name, or that is none."""
+    plant(tree.root, Planted("seeds.txt", kind))
+    plant(tree.root, Planted(LOG, kind))
+    before = outside_of(tree.root)
+    with pytest.raises(TreeError, match="hard link" if kind == "hard-link" else "a symbolic link|a FIFO"):
+        tree.files.append_line("seeds.txt", b"http://b.example/\n")
+    with pytest.raises(OSError, match="hard link" if kind == "hard-link" else "a symbolic link|a FIFO"):
+        tree.files.segment_end(LOG)
+    assert outside_of(tree.root) == before
+
+
+def test_temporary_whose_name_is_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even who guesses the 64 random bits of a temporary's name has nothing written through a link there."""
+    monkeypatch.setattr(os, "urandom", lambda count: b"\7" * count)
+    (tree.root / "links" / HOST).mkdir()
+    path = f"links/{HOST}/.{KEY}.json.m-1-aa.{'07' * 8}.tmp"
+    plant(tree.root, Planted(path, "link-to-file"))
+    assert temporary_owner(Path(path).name) == "m-1-aa"
+    before = outside_of(tree.root)
+    with pytest.raises(TreeError, match="file exists"):
+        tree.put_record(HOST, PAGE)
+    assert outside_of(tree.root) == before
+
+
+def test_sizes(tree: Tree) -> None:
+    """A file is read up to the size of its kind, or up to what its record says."""
+    for path, most in (("crawl.toml", kinds.MOST_BYTES["crawl.toml"]), (".fscrawl/waited", 1 << 20)):
+        (tree.root / path).touch()
+        os.truncate(tree.root / path, most)
+        assert len(tree.files.read(path) or b"") == most
+        os.truncate(tree.root / path, most + 1)
+        with pytest.raises(PlantedError, match=f"no file of its kind has more than {most}"):
+            tree.files.read(path)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.body(HOST, KEY, 4) == b"body"
+    with pytest.raises(PlantedError, match="more than 3"):
+        tree.body(HOST, KEY, 3)
+
+
+def test_every_room_has_a_limit() -> None:
+    """There is no kind of file without a limit but what is read by its end alone, and what nobody reads."""
+    assert {room for room in ROOMS if kinds.most_bytes(f"{room}/x") is None} == {".fscrawl/machines"}
+    assert kinds.most_bytes("notes") is None
+
+
+def test_files_elsewhere(tmp_path: Path) -> None:
+    """A file that the user names may lie behind links, as that of `report --out`."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    publish(tmp_path / "link" / "report.html", b"report", "m-1-aa")
+    assert (tmp_path / "real" / "report.html").read_bytes() == b"report"
