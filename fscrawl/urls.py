@@ -75,6 +75,8 @@ def without_login(text: str) -> str:
     >>> without_login("htp://me:p/w@a.example/"), without_login("http://me:pw@a.example/@b")
     ('htp://…@a.example/', 'http://…@a.example/@b')
     """
+    if text.lower().startswith("mailto:"):
+        return text
     is_url = normalise(text) is not None
     login = r"\A([^/\\?#]*:[/\\]*)[^/\\?#]*@" if is_url else r"(:[/\\]*)\S*@"
     return re.sub(login, r"\1…@", text)

@@ -115,7 +115,7 @@ class Bookkeeper:
             counts.skipped += 1
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
+        self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
         self._membership.told(task, outcome.term)
         self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "stored", told=True)
 
@@ -132,7 +132,7 @@ class Bookkeeper:
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
         elif outcome.term:
-            self._discover(task, outcome.links, outcome.cut, outcome.sitemaps)
+            self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.moved)
             self._membership.told(task, outcome.term)
         self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 
@@ -209,14 +209,21 @@ class Bookkeeper:
     # -- what they have in common
 
     def _discover(
-        self, task: PageTask, links: tuple[str, ...], cut: Mapping[str, int] | None, sitemaps: tuple[str, ...] = ()
+        self,
+        task: PageTask,
+        links: tuple[str, ...],
+        cut: Mapping[str, int] | None,
+        sitemaps: tuple[str, ...] = (),
+        *,
+        moved: bool = False,
     ) -> None:
-        """Take in the outlinks of a page, or what a sitemap names."""
+        """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`."""
         if cut:
             self.counts.cut.update(cut)
         if task.flags.sitemap:
             self._membership.discover(links, task.depth, task.key)
-            self._membership.discover(sitemaps, task.depth, task.key, Flags(SITEMAP_PART))
+            flags = Flags(task.flags.sitemap if moved else SITEMAP_PART)
+            self._membership.discover(sitemaps, task.depth, task.key, flags)
         else:
             self._membership.discover(links, task.depth + 1, task.key)
 

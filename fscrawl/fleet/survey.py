@@ -15,7 +15,7 @@ from fscrawl import urls
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
-from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP, SITEMAP_PART, Flags
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
@@ -94,7 +94,8 @@ class Survey:
             return  # it is told when it has been refreshed
         links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key)
-        self._ledger.discover(page.sitemaps or (), depth, page.key, Flags(SITEMAP_PART))
+        kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
+        self._ledger.discover(page.sitemaps or (), depth, page.key, Flags(kind))
         self._settle(Told(location.shard, page.key, depth, rules.term.digest))
 
     def _tell_failure(self, error: ErrorRecord) -> None:

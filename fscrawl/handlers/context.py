@@ -13,6 +13,7 @@ from fscrawl.handlers.exchange import media_type
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.parse import media_types
+from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots_cache import RobotsCache
 from fscrawl.store import Tree
 
@@ -36,7 +37,8 @@ class Context:
         self.tree = tree
         self.settings = settings
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env)
-        self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent)
+        self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
+        self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.accept = frozenset(settings.fetch.accept)

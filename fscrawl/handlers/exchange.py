@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fscrawl.handlers.outcome import Health
 from fscrawl.http.dates import retry_after_s
 from fscrawl.http.fetch import Failed, Fetched
-from fscrawl.politeness.robots_cache import REDIRECTS
+from fscrawl.politeness.redirects import REDIRECTS
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer

@@ -37,7 +37,7 @@ class Stored(NamedTuple):
     kind       "stored": a page with a body; "redirect"; "skipped": an unwanted type, or a sitemap
     bytes      of the stored body
     links      outlinks inside the scope that this worker has not reported before
-    sitemaps   of a sitemap: the sitemaps that it names
+    sitemaps   of a sitemap: the sitemaps that it names; of a redirect: where it has moved
     cut        number of outlinks left out, by the setting that did it
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     """
@@ -84,8 +84,8 @@ class Unchanged(NamedTuple):
 class Known(NamedTuple):
     """The tree has a record of the URL already. The host was not asked.
 
-    If it is the record of a page, `links`, `cut`, `sitemaps` and `term` are set as in `Stored`. If it is an error
-    record, `failed_at` is set. If it is damaged, neither `term` nor `failed_at` is.
+    If it is the record of a page, `links`, `cut`, `sitemaps` and `term` are set as in `Stored`, and `moved` if it is a
+    redirect. If it is an error record, `failed_at` is set. If it is damaged, neither `term` nor `failed_at` is.
     """
 
     task: PageTask
@@ -94,6 +94,7 @@ class Known(NamedTuple):
     sitemaps: tuple[str, ...] = ()
     term: str = ""
     failed_at: str = ""
+    moved: bool = False
 
 
 class FailedForGood(NamedTuple):

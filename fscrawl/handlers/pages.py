@@ -54,7 +54,8 @@ class PageHandler:
             task = task._replace(flags=Flags(FROM_ROBOTS) if is_sitemap else NO_FLAGS)
         links = self._context.fresh_links
         fresh, cut = links.of(record, task.depth)
-        return Known(task, fresh, cut, links.sitemaps(record.sitemaps or (), task.url), self._context.term)
+        named = links.sitemaps(record.sitemaps or (), task.url)
+        return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
 
     def give_up(self, task: PageTask, class_: str, begun_at: float) -> Outcome:
         """Write down that the host was given up, after failures of `class_`; what the tree has stays as it is."""

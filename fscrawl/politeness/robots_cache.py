@@ -2,24 +2,26 @@
 
 By RFC 9309 2.3.1, a robots.txt that is found counts, and a status 4xx allows everything. If it cannot be fetched (5xx,
 or no answer), nothing of the host may be fetched for now, and it is asked for later. No answer is used for more than a
-day.
+day. A redirect is followed on its host, and to the robots.txt of another host in the scope (`redirects`). Any other
+counts as a file that is not there (RFC 9309 2.3.1.2).
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.lru import Lru
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_HOPS = 5  # RFC 9309 2.3.1.2
+_PATH = "/robots.txt"
 _KEPT_BYTES = 48 * 1024 * 1024  # of rules in memory: 80,000 hosts that forbid nothing, 3,000 of 50 lines, or 4 giants
 _ENTRY_BYTES = 600  # of a host without rules
 
@@ -34,8 +36,9 @@ class RobotsLookup(NamedTuple):
 class RobotsCache:
     """The rules of hosts, for one worker."""
 
-    def __init__(self, tree: Tree, fetcher: Fetcher, user_agent: str) -> None:
+    def __init__(self, tree: Tree, fetcher: Fetcher, user_agent: str, hops: Hops | None = None) -> None:
         self._tree = tree
+        self._hops = hops or Hops()
         self._fetcher = fetcher
         self._user_agent = user_agent
         self._known: Lru[str, tuple[Rules, float]] = Lru(_KEPT_BYTES)  # what is forgotten can be read from the tree
@@ -45,10 +48,9 @@ class RobotsCache:
         known = self._remembered(host) or self._from_tree(host)
         if known is not None:
             return RobotsLookup(known, was_asked=False)
-        record = self._fetch(urls.origin(url) + "/robots.txt")
+        record = self._fetch(host, urls.origin(url))
         if isinstance(record, Failed):
             return RobotsLookup(record, was_asked=True)
-        self._tree.put_robots(host, record)
         return RobotsLookup(self._remember(host, self._read(record)), was_asked=True)
 
     def _remembered(self, host: str) -> Rules | None:
@@ -60,19 +62,46 @@ class RobotsCache:
         return rules
 
     def _from_tree(self, host: str) -> Rules | None:
+        record = self._fresh(host)
+        if record is None:
+            return None
+        return self._remember(host, self._read(record), min(VALID_S - _age_s(record.fetched_at), VALID_S))
+
+    def _fresh(self, host: str) -> RobotsRecord | None:
         """Read the stored file if it is less than a day old. A clock that is wrong by minutes does no harm here."""
         record = self._tree.robots(host)
         if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
             return None
-        left_s = VALID_S - _age_s(record.fetched_at)
-        return self._remember(host, self._read(record), min(left_s, VALID_S)) if left_s > 0 else None
+        return record if _age_s(record.fetched_at) < VALID_S else None
 
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
 
-    def _fetch(self, url: str) -> RobotsRecord | Failed:
-        now = timestamp(time.time())
-        answer = follow(self._fetcher, url, MAX_BYTES)
+    def _fetch(self, host: str, origin: str, most_hosts: int = MOST_HOPS) -> RobotsRecord | Failed:
+        """Fetch the robots.txt of a host, and store it. `most_hosts`: so many may redirect to each other."""
+        url, now = origin + _PATH, timestamp(time.time())
+        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES)
+        other = self._of_other_host(host, found.target, most_hosts) if found.target else None
+        if isinstance(other, Failed):
+            return other
+        record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
+        if isinstance(record, RobotsRecord):
+            self._tree.put_robots(host, record)
+        return record
+
+    def _of_other_host(self, host: str, target: str, most_hosts: int) -> RobotsRecord | Failed | None:
+        """Give the rules of another host, to which a robots.txt redirects; None if they do not count.
+
+        That host is asked for them only if nobody knows them, as for a page of its own.
+        """
+        other, origin = urls.host(target), urls.origin(target)
+        if other == host or target != origin + _PATH or not self._hops.in_scope(target) or not most_hosts:
+            return None
+        if not self._hops.wait():  # also so that the host's own machine can learn and store them first
+            return Failed("timeout", "robots.txt could not be fetched: the machine stood still", retry=True)
+        return self._fresh(other) or self._fetch(other, origin, most_hosts - 1)
+
+    def _meant(self, url: str, now: str, answer: Fetched | Failed) -> RobotsRecord | Failed:
         if isinstance(answer, Failed):
             if answer.class_ in ("too-large", "decode"):  # the file exists, but cannot be read
                 return RobotsRecord(url, now, 200, "")
@@ -83,23 +112,6 @@ class RobotsCache:
             return Failed(class_, message, retry=True, status=answer.status, headers=answer.headers)
         text = (answer.body or b"")[:MAX_BYTES].decode("utf-8", "replace")
         return RobotsRecord(url, now, answer.status, text)
-
-
-def follow(fetcher: Fetcher, url: str, max_prefix_bytes: int | None = None) -> Fetched | Failed:
-    """Fetch a robots.txt or a sitemap, and follow redirects. `max_prefix_bytes`: read no more of the body."""
-    for _ in range(_HOPS):
-        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
-        if isinstance(answer, Failed) or answer.status not in REDIRECTS:
-            return answer
-        target = urls.normalise(answer.headers.get("location", ""), url)
-        if target is None:
-            return answer
-        url = target
-    return fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
-
-
-def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - the signature of WantsBody
-    return 200 <= status < 300
 
 
 def _age_s(moment: str) -> float:

@@ -102,7 +102,8 @@ class PageRecord(_Record):
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
     truncated         the page has more links than are kept
-    sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs
+    sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs;
+                      with `redirect`, the one to which it has moved
     checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     """

@@ -103,6 +103,30 @@ def test_sitemap_on_another_host(root: Path, site: Site) -> None:
         assert web.duplicates() == {}
 
 
+class MovedIndex(Site):
+    """The index of A has moved to B, and one of its parts to C."""
+
+    def __call__(self, request: Request) -> Response:
+        port = request.headers["host"].rpartition(":")[2]
+        moved = {(A, "/index.xml"): f"http://{B}:{port}/i.xml", (B, "/p.xml"): f"http://{C}:{port}/p.xml"}
+        answers = {"/i.xml": xml("sitemapindex", "/p.xml"), "/p.xml": xml("urlset", f"http://{A}:{port}/found")}
+        if to := moved.get((request.host, request.path)):
+            return Response(301, {"Location": to})
+        return Response(200, XML, answers[request.path]) if request.path in answers else super().__call__(request)
+
+
+def test_sitemaps_that_moved_to_other_hosts(root: Path) -> None:
+    """An index that moved to another host, and a part that moved, are read there, after the rules of these hosts."""
+    with Web(MovedIndex(), [A, B, C]) as web:
+        seeds = [web.url(A), web.url(B, "/seed"), web.url(C, "/seed")]
+        assert crawl(root, seeds=seeds, settings=SETTINGS).code == 0
+        assert "/found" in paths(root, web)
+        for host in (B, C):
+            assert web.requests(host)[0].path == "/robots.txt"
+        assert web.duplicates() == {}
+    check_tree(root)
+
+
 def test_max_depth(root: Path, site: Site) -> None:
     """What a sitemap lists is as near as a seed: with max_depth = 0 it is crawled, and what it links to is not."""
     with Web(site, [A, B, C]) as web:

@@ -9,8 +9,9 @@ import pytest
 from fscrawl.frontier.task import RobotsTask
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness import robots_cache as module
+from fscrawl.politeness.redirects import Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, Rules
-from fscrawl.politeness.robots_cache import RobotsCache, follow
+from fscrawl.politeness.robots_cache import RobotsCache
 from fscrawl.storage.records import RobotsRecord, TreeRecord, timestamp
 from fscrawl.store import Tree, create
 
@@ -133,18 +134,77 @@ def moved(to):
 
 
 def test_redirects_are_followed(learn, tree):
-    """Five hops are followed, to other hosts, too; the rules count for the host that was asked for."""
-    hops = ["/1", "//b.example/2", "3", "https://c.example/4", "5"]
+    """Five hops are followed on the host itself; http and https are one."""
+    hops = ["/1", f"https://{HOST}/2", "3", "/4", "5"]
     found = learn(*map(moved, hops), fetched())
     assert found.host.asked[1:] == [
         f"http://{HOST}/1",
-        "http://b.example/2",
-        "http://b.example/3",
-        "https://c.example/4",
-        "https://c.example/5",
+        f"https://{HOST}/2",
+        f"https://{HOST}/3",
+        f"https://{HOST}/4",
+        f"https://{HOST}/5",
     ]
     assert not found.rules.allows(TASK.url)
     assert tree.robots(HOST).url == URL
+
+
+def test_rules_of_another_host(learn, tree):
+    """Where a robots.txt redirects to that of another host, its rules count, and are kept for both."""
+    found = learn(moved("https://b.example/robots.txt"), moved("//c.example/robots.txt"), fetched())
+    assert found.host.asked == [URL, "https://b.example/robots.txt", "https://c.example/robots.txt"]
+    assert not found.rules.allows(TASK.url)
+    for host in ("a.example", "b.example", "c.example"):
+        assert tree.robots(host).text.encode() == PRIVATE
+    assert tree.robots(HOST).url == URL
+
+
+def test_rules_of_another_host_that_are_known(learn, tree):
+    """A host whose rules are in the tree is not asked for them once more."""
+    known = RobotsRecord("http://b.example/robots.txt", timestamp(time.time()), 200, PRIVATE.decode())
+    tree.put_robots("b.example", known)
+    found = learn(moved("//b.example/robots.txt"), Failed("dns", "why", retry=True))
+    assert found.host.asked == [URL]
+    assert not found.rules.allows(TASK.url)
+
+
+@pytest.mark.parametrize("to", ["//b.example/", "//b.example/rules", "//b.example/robots.txt?x", "//a.example:81/x"])
+def test_other_files_of_other_hosts(learn, to):
+    """Nothing else of another host is asked; then the robots.txt counts as not there."""
+    found = learn(moved(to), fetched())
+    assert found.host.asked == [URL]
+    assert found.rules.allows(TASK.url)
+
+
+def test_redirects_keep_to_the_scope(tree):
+    """A target outside the scope is not asked, at home and elsewhere."""
+    for to in (f"http://{HOST}/secret/robots.txt", "http://b.example/robots.txt"):
+        host = Host(moved(to), fetched())
+        hops = Hops(lambda url, to=to: "deny" if url == to else None)
+        rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url)
+        assert host.asked == [URL]
+        assert rules.allows(TASK.url)
+        tree.put_robots(HOST, RobotsRecord(URL, timestamp(0), 200, ""))  # an old one
+
+
+def test_hops_wait_for_the_delay(tree):
+    """Before each hop the delay passes, within bounds; a machine that lost its permit meanwhile asks no more."""
+    slept = []
+    host = Host(moved("/1"), moved("//b.example/robots.txt"), fetched())
+    hops = Hops(delay_s=7.0, sleep=slept.append)
+    assert RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url).was_asked
+    assert slept == [7.0, 7.0]
+    lost = Host(moved("//c.example/robots.txt"), fetched())
+    hops = Hops(delay_s=1e6, sleep=slept.append, permitted=lambda: False)
+    rules, _ = RobotsCache(tree, lost, "fscrawl/1", hops).rules_for("d.example", "http://d.example/")
+    assert (rules.class_, rules.retry, slept[2:]) == ("timeout", True, [48.0])
+    assert lost.asked == ["http://d.example/robots.txt"]
+
+
+def test_hosts_that_redirect_to_each_other(learn):
+    """Hosts that redirect to each other for ever are asked at most six times."""
+    found = learn(*(moved(f"//h{n}.example/robots.txt") for n in range(20)))
+    assert len(found.host.asked) == 6
+    assert found.rules.allows(TASK.url)
 
 
 @pytest.mark.parametrize("answers", [[moved("/robots.txt")], [moved(None)], [moved("mailto:a@b")]])
@@ -155,10 +215,11 @@ def test_redirects_to_nowhere(learn, answers):
     assert len(found.host.asked) <= 6
 
 
-def test_redirect_to_a_dead_host():
+def test_redirect_to_a_dead_host(learn):
     """A failure behind a redirect is a failure."""
     failure = Failed("dns", "no such host", retry=True)
-    assert follow(Host(moved("//b.example/"), failure), URL) == failure
+    assert follow(Host(moved("/b"), failure), URL, Hops()).answer == failure
+    assert learn(moved("//b.example/robots.txt"), failure).rules.class_ == "dns"
 
 
 # -- memory and tree

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
+from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Returned, RobotsKnown
 from fscrawl.worker import CrawlConfig, Worker
@@ -92,22 +93,68 @@ def test_unreachable_robots(work: Work, root: Path) -> None:
     assert errors(root)[url].class_ == "connect"
 
 
-def test_robots_redirects_are_followed(work: Work) -> None:
-    """robots.txt is followed over redirects, also to another host."""
+ANY = replace(SETTINGS, crawl=CrawlSettings(scope="any", deny=("/secret",)))
 
-    def serve(request: Request) -> Response:
+
+class Moved:
+    """HOST's robots.txt redirects to /r1, and this to `to`, a path of OTHER, which forbids /private and /rules."""
+
+    def __init__(self, to: str) -> None:
+        self.to = to
+        self.port = 0
+
+    def __call__(self, request: Request) -> Response:
         if request.host == OTHER:
-            return Response(200, {}, b"User-agent: *\nDisallow: /private")
-        if request.path in ("/robots.txt", "/r1"):
-            to = "/r1" if request.path == "/robots.txt" else f"http://{OTHER}:{web.port}/rules"
-            return Response(301, {"Location": to})
+            return Response(200, {}, b"User-agent: *\nDisallow: /private\nDisallow: /rules")
+        if request.path == "/robots.txt":
+            return Response(301, {"Location": "/r1"})
+        if request.path == "/r1":
+            return Response(301, {"Location": f"http://{OTHER}:{self.port}{self.to}"})
         return page("")
 
-    with Web(serve, [HOST, OTHER]) as web:
-        worker = work()
+
+def test_robots_redirects_are_followed(work: Work) -> None:
+    """robots.txt is followed over redirects on its host, and to the robots.txt of another host in the scope."""
+    with Web(moved := Moved("/robots.txt"), [HOST, OTHER]) as web:
+        moved.port = web.port
+        worker = work(ANY)
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
         assert what(worker.do(task(web.url(HOST, "/")))) == "stored"
+        assert opened(worker, web.url(OTHER)).exchange is None  # its rules are known now
+        assert [path for host, path in web.counts() if host == OTHER] == ["/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "to"), [(SETTINGS, "/robots.txt"), (ANY, "/secret/robots.txt"), (ANY, "/rules"), (ANY, "/free")]
+)
+def test_robots_redirects_keep_to_the_scope(work: Work, settings: Settings, to: str) -> None:
+    """What is outside the scope, or is not a host's own robots.txt, is not asked, whatever login there is for it."""
+    with Web(moved := Moved(to), [HOST, OTHER]) as web:
+        moved.port = web.port
+        auth = {f"{OTHER}:{web.port}": "me:hunter2"}
+        worker = work(replace(settings, fetch=replace(settings.fetch, auth=auth)))
+        assert what(opened(worker, web.url(HOST))) == RobotsKnown
+        assert what(worker.do(task(web.url(HOST, "/private")))) == "stored"
+        assert web.requests(OTHER) == []
+
+
+def test_no_login_goes_along(work: Work) -> None:
+    """A login and a cookie of the host that redirects do not go to another one."""
+    with Web(moved := Moved("/robots.txt"), [HOST, OTHER]) as web:
+        moved.port = web.port
+        fetch = replace(ANY.fetch, auth={f"{HOST}:{web.port}": "me:hunter2"})
+        opened(work(replace(ANY, fetch=fetch)), web.url(HOST))
+        assert ["authorization" in each.headers for each in web.requests()] == [True, True, False]
+
+
+def test_robots_redirects_keep_the_pace(work: Work) -> None:
+    """Before each hop the delay passes."""
+    with Web(moved := Moved("/robots.txt"), [HOST, OTHER]) as web:
+        moved.port = web.port
+        began = time.monotonic()
+        opened(work(replace(ANY, politeness=replace(ANY.politeness, delay=0.2))), web.url(HOST))
+        assert time.monotonic() - began > 0.4
 
 
 def test_endless_robots_redirects_allow_all(work: Work) -> None:

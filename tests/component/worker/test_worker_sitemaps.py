@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def index(*locations: str) -> Response:
 
 
 def read_sitemap(work: Work, web: Web, path: str, sitemap: str = SITEMAP, settings: Settings = SETTINGS) -> Outcome:
-    return work(settings).do(task(web.url(HOST, path))._replace(flags=Flags(sitemap)))
+    return work(settings).do(task(web.url(HOST, path))._replace(flags=Flags(sitemap), referrer=""))
 
 
 def test_robots_names_sitemaps(work: Work) -> None:
@@ -92,22 +93,67 @@ def test_zipped_sitemap(work: Work, headers: dict[str, str]) -> None:
 
 
 def test_redirected_sitemap(work: Work) -> None:
-    """Redirects of a sitemap are followed, also away from its host."""
+    """Redirects of a sitemap are followed on its host."""
+    answers = {"/s.xml": Response(301, {"Location": "/t.xml"}), "/t.xml": Response(302, {"Location": "/u.xml"})}
+    with Web(site({**answers, "/u.xml": urlset("/a")}), [HOST]) as web:
+        assert read_sitemap(work, web, "/s.xml").links == (web.url(HOST, "/a"),)
+
+
+ANY = replace(SETTINGS, crawl=CrawlSettings(scope="any", deny=("/secret",)))
+
+
+@pytest.mark.parametrize("kind", [SITEMAP, SITEMAP_PART])
+def test_sitemap_that_moved_to_another_host(work: Work, root: Path, kind: str) -> None:
+    """A sitemap on another host in the scope is a task of its own: that host is not asked by the way."""
 
     def serve(request: Request) -> Response:
-        if request.host == OTHER:
-            return urlset(f"http://{HOST}/a")
-        return Response(301, {"Location": "/t.xml" if request.path == "/s.xml" else f"http://{OTHER}:{web.port}/"})
+        return Response(301, {"Location": f"http://{OTHER}:{web.port}/t.xml"})
 
     with Web(serve, [HOST, OTHER]) as web:
-        assert read_sitemap(work, web, "/s.xml").links == (f"http://{HOST}/a",)
+        outcome = read_sitemap(work, web, "/s.xml", kind, ANY)
+        assert (what(outcome), outcome.links, outcome.sitemaps) == ("redirect", (), (web.url(OTHER, "/t.xml"),))
+        assert web.requests(OTHER) == []
+        known = read_sitemap(work, web, "/s.xml", kind, ANY)
+        assert (what(known), known.sitemaps, known.moved) == (Known, outcome.sitemaps, True)
+    record = pages(root)[web.url(HOST, "/s.xml")]
+    assert (record.redirect, record.skipped, record.sitemaps) == (web.url(OTHER, "/t.xml"), SITEMAP, outcome.sitemaps)
+    check_tree(root)
+
+
+@pytest.mark.parametrize("to", ["/secret/t.xml", "/private/t.xml"])
+def test_redirects_of_sitemaps_keep_to_the_rules(work: Work, to: str) -> None:
+    """A target that is outside the scope, or that robots.txt forbids, is not asked: it is a link of a redirect."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private")
+    with Web(site({"/s.xml": Response(301, {"Location": to}), to: urlset("/a")}, rules), [HOST]) as web:
+        outcome = read_sitemap(work, web, "/s.xml", settings=ANY)
+        assert (what(outcome), outcome.sitemaps) == ("redirect", ())
+        assert {path for _, path in web.counts()} == {"/robots.txt", "/s.xml"}
+
+
+def test_sitemap_named_elsewhere_keeps_to_the_rules(work: Work, root: Path) -> None:
+    """A sitemap that a robots.txt names is read whatever that forbids; one to which a sitemap leads is not."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private")
+    with Web(site({"/private/s.xml": urlset("/a")}, rules), [HOST]) as web:
+        there = task(web.url(HOST, "/private/s.xml"))._replace(flags=Flags(SITEMAP))
+        assert what(work().do(there._replace(referrer="f" * 24))) == FailedForGood
+        assert errors(root)[there.url].class_ == "robots"
+        assert work().do(there._replace(referrer="", check=False)).links == (web.url(HOST, "/a"),)
+
+
+def test_redirects_of_sitemaps_keep_the_pace(work: Work) -> None:
+    """Before each hop the delay of the host passes, as robots.txt asks."""
+    rules = Response(200, {}, b"User-agent: *\nCrawl-delay: 0.3")
+    with Web(site({"/s.xml": Response(301, {"Location": "/t.xml"}), "/t.xml": urlset("/a")}, rules), [HOST]) as web:
+        began = time.monotonic()
+        assert read_sitemap(work, web, "/s.xml").links == (web.url(HOST, "/a"),)
+        assert time.monotonic() - began > 0.3
 
 
 def test_sitemap_that_redirects_for_ever(work: Work, root: Path) -> None:
     """After five hops a sitemap is an ordinary redirect."""
     with Web(site({"/s.xml": Response(302, {"Location": "/s.xml?"})}), [HOST]) as web:
         assert what(read_sitemap(work, web, "/s.xml")) == "redirect"
-    assert len(web.exchanges) == 6
+    assert web.count(path="/s.xml") == 6
     check_tree(root)
 
 

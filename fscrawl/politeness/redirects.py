@@ -1,0 +1,86 @@
+"""Redirects of robots.txt and of sitemaps, which a worker follows itself. Those of pages are tasks of their own.
+
+Vocabulary:
+  hop       one redirect that is followed
+  at home   a target on the host that was asked. Only there may a worker go by itself: of another host it knows neither
+            the rules nor when it was last asked
+
+Promise: a hop stays at home, inside the scope and in what its host's robots.txt allows. It waits for the delay first.
+Each request has the login and the cookies of its own origin only (`http.fetch`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fscrawl import urls
+from fscrawl.http.fetch import Failed, Fetched, Fetcher
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MOST_HOPS = 5  # RFC 9309 2.3.1.2
+_LONGEST_WAIT_S = 48.0  # so that a worker with five hops is not taken for one that hangs
+
+
+class Hops(NamedTuple):
+    """What a worker must know to follow redirects.
+
+    refuses     as `Scope.refuses`
+    delay_s     between two requests to one host
+    permitted   asked after each wait: another machine may have the host by now
+    sleep       waits for some seconds
+    """
+
+    refuses: Callable[[str], str | None] = lambda url: None  # noqa: ARG005
+    delay_s: float = 0.0
+    permitted: Callable[[], bool] = lambda: True
+    sleep: Callable[[float], None] = time.sleep
+
+    def in_scope(self, url: str) -> bool:
+        """Tell whether a robots.txt or a sitemap belongs to the crawl; `allow` is for pages."""
+        return self.refuses(url) in (None, "allow")
+
+    def wait(self, delay_s: float = 0.0) -> bool:
+        """Wait for the delay; tell whether this machine may still ask. `delay_s`: what the host asks for."""
+        longest = max(self.delay_s, delay_s)
+        if longest:
+            self.sleep(min(longest, _LONGEST_WAIT_S))
+        return self.permitted()
+
+
+class Answer(NamedTuple):
+    """The last answer, and the URL that it redirects to: a normal form that was not asked, None if there is none."""
+
+    answer: Fetched | Failed
+    target: str | None = None
+
+
+def follow(
+    fetcher: Fetcher,
+    url: str,
+    hops: Hops,
+    allows: Callable[[str], bool] = lambda url: True,  # noqa: ARG005
+    *,
+    delay_s: float = 0.0,
+    max_prefix_bytes: int | None = None,
+) -> Answer:
+    """Fetch a robots.txt or a sitemap, and follow its redirects at home.
+
+    `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
+    """
+    home = urls.host(url)
+    for hop in range(MOST_HOPS + 1):
+        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
+        if isinstance(answer, Failed) or answer.status not in REDIRECTS:
+            return Answer(answer)
+        target = urls.normalise(answer.headers.get("location", ""), url)
+        may_go = target is not None and urls.host(target) == home and hops.in_scope(target) and allows(target)
+        if target is None or not may_go or hop == MOST_HOPS or not hops.wait(delay_s):
+            break
+        url = target
+    return Answer(answer, target)
+
+
+def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - the signature of WantsBody
+    return 200 <= status < 300
