@@ -14,6 +14,8 @@ from fscrawl import __version__
 from fscrawl.commands import ALL
 from fscrawl.commands.common import Parser
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, FscrawlError
+from fscrawl.util.safe_path import protect_children
+from fscrawl.util.terminal import say_error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,10 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
+        protect_children()
         options = parser().parse_args(arguments)
         return int(options.run(options))
     except FscrawlError as error:
-        print(f"fscrawl: {error}", file=sys.stderr)
+        say_error(f"fscrawl: {error}")
         return error.exit_code
 
 

@@ -6,7 +6,8 @@
 The file has what crawling, watching and auditing need, the dashboard and SOCKS proxies (these two: 0.5 MB). It does not
 have what `merge` needs, which is a hundred times as large. Some of it is compiled. So it runs only on the minor version
 of Python and the architecture that it was built with; elsewhere it prints an error that says so. It unpacks itself once
-on each machine, into `~/.shiv` (or SHIV_ROOT), and runs from there.
+on each machine, into `~/.shiv` (or SHIV_ROOT), and runs from there. It refuses a directory where others can write
+(`pyz_main.py`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zipfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = "dashboard,socks"
 NAME = "fscrawl.pyz"
-# Runs before fscrawl is loaded. SOABI is version, architecture and C library: cpython-311-x86_64-linux-gnu
+MAIN = Path(__file__).with_name("pyz_main.py")
+# Runs when fscrawl is unpacked, before it is loaded. SOABI is version, architecture and C library:
+# cpython-311-x86_64-linux-gnu
 _PREAMBLE = """\
-import platform, sys, sysconfig
+import os, platform, sys, sysconfig
+os.umask(sys.fscrawl_umask)
 built, here = {abi!r}, sysconfig.get_config_var("SOABI")
 if here != built:
     sys.stderr.write(
@@ -42,6 +47,7 @@ def main() -> int:
     parser.add_argument("directory", type=Path, help="where to write them")
     directory: Path = parser.parse_args().directory.absolute()
     directory.mkdir(exist_ok=True)
+    os.umask(0o022)  # what is unpacked has the permissions of what is packed
     built = [wheel_of(directory)]
     built.append(pyz_of(built[0], directory / NAME))
     for path in built:
@@ -89,8 +95,19 @@ def pyz_of(wheel: Path, path: Path) -> Path:
             "--reproducible",
             f"{wheel}[{EXTRAS}]",
         )
+        _replace_main(made, Path(scratch, NAME))
         made.replace(path)
     return path
+
+
+def _replace_main(path: Path, scratch: Path) -> None:
+    """Put `pyz_main.py` in place of shiv's `__main__.py`."""
+    with zipfile.ZipFile(path) as old, scratch.open("wb") as file:
+        file.write(path.read_bytes().partition(b"\n")[0] + b"\n")  # the line that names the interpreter
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+            for entry in old.infolist():
+                new.writestr(entry, MAIN.read_bytes() if entry.filename == "__main__.py" else old.read(entry))
+    path.write_bytes(scratch.read_bytes())
 
 
 def _run(*words: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from fscrawl import store
@@ -12,6 +11,7 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
+from fscrawl.util.terminal import say, say_json
 
 _EXAMPLES = """\
 fscrawl audit --root /mnt/shared             check; machines may be crawling
@@ -45,5 +45,5 @@ def run(options: argparse.Namespace) -> int:
     chosen = settings_of(tree)
     seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn)
     report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
-    print(json.dumps(report.as_json()) if options.json else "\n".join(report.lines()))
+    say_json(report.as_json()) if options.json else say(*report.lines())
     return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

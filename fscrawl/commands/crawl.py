@@ -27,6 +27,7 @@ from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.upgrade import upgraded
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
+from fscrawl.util.terminal import say
 
 if TYPE_CHECKING:
     from fscrawl.engine.machine import Machine, Options, Result
@@ -101,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
     gc.set_threshold(50_000, 20, 20)
     result = run_until_over(machines.first, machines.next, progress)
-    print(_summary(options.root, result))
+    say(*_summary(options.root, result))
     return result.exit_code
 
 
@@ -261,7 +262,7 @@ def _seeds_of(tree: store.Tree, given: list[str], progress: Progress) -> frozens
     return frozenset(known + new)
 
 
-def _summary(root: Path, result: Result) -> str:
+def _summary(root: Path, result: Result) -> list[str]:
     counts = result.counts
     rate = counts.pages / max(result.elapsed_s, 1e-9)
     lines = [
@@ -276,11 +277,11 @@ def _summary(root: Path, result: Result) -> str:
         lines.append("left out: " + ", ".join(f"{n} links by {name}" for name, n in sorted(left_out.items())))
     if counts.pending:
         lines.append(f"pending: {counts.pending} URLs")
-    lines += [
+    return [
+        *lines,
         f"pages    {root}/htmls/<host>/<key>.html",
         f"records  {root}/links/<host>/<key>.json   url, status, headers, sha256, title, links",
         f"errors   {root}/errs/<host>/<key>.json",
         f"settings {root}/crawl.toml, seeds {root}/seeds.txt",
         f"to go on, or to join from another machine:  fscrawl crawl --root {root}",
     ]
-    return "\n".join(lines)

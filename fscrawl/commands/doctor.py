@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
-from fscrawl.util.terminal import plain
+from fscrawl.util.terminal import say, say_json
 
 _EXAMPLES = """\
 fscrawl doctor --root /mnt/shared                 before the first crawl, or when something is odd
@@ -41,6 +40,6 @@ def run(options: argparse.Namespace) -> int:
     bad = 0
     found = doctor.examine(options.root, options.workers, options.threads, progress.warn, allow_env=options.allow_env)
     for said in found:
-        print(json.dumps(said._asdict()) if options.json else plain(str(said)), flush=True)
+        say_json(said._asdict()) if options.json else say(str(said), flush=True)
         bad += said.level == doctor.PROBLEM
     return EXIT_UNUSABLE_RESULT if bad else EXIT_OK

@@ -10,6 +10,7 @@ from pathlib import Path
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, positive
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
 fscrawl merge --root /mnt/shared --out dataset                     Parquet: pages, links, errors
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         scheduler=options.scheduler,
         bar=sys.stderr.isatty(),
     )
-    print("\n".join(card.report(manifest)))
+    say(*card.report(manifest))
     return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
 
 

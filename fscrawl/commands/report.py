@@ -9,7 +9,7 @@ from pathlib import Path
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
-from fscrawl.util.terminal import plain
+from fscrawl.util.terminal import say
 
 
 def add(commands: Commands[Parser]) -> None:
@@ -44,5 +44,5 @@ def run(options: argparse.Namespace) -> int:
     publish(out.absolute(), render(report).encode(), tree.machine)
     totals = report.totals
     sums = f"{totals.kinds['page']:,} pages of {len(totals.hosts):,} hosts, {totals.errors.total():,} errors"
-    print(f"{plain(str(out))}: {sums}")
+    say(f"{out}: {sums}")
     return EXIT_OK

@@ -9,6 +9,7 @@ from fscrawl.config.watcher import settings_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
+from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
 fscrawl retry --root /mnt/shared --class timeout,http-5xx
@@ -55,10 +56,8 @@ def run(options: argparse.Namespace) -> int:
     settings_of(tree)  # wrong settings are told now, not by the next crawl
     marked = retry(tree, classes, options.host, progress.warn)
     if not marked:
-        print("no failed URL matches")
+        say("no failed URL matches")
         return EXIT_OK
-    print(
-        f"will be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})"
-    )
-    print(f"running machines fetch them; if none is running:  fscrawl crawl --root {options.root}")
+    say(f"will be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})")
+    say(f"running machines fetch them; if none is running:  fscrawl crawl --root {options.root}")
     return EXIT_OK

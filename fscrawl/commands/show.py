@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
-from fscrawl.util.terminal import plain
+from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from fscrawl.monitor.explain import Explanation
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     seeds = frozenset(read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn))
     bar = sys.stderr.isatty()
     found = explain(tree, settings_of(tree), seeds, options.url, all_inlinks=options.inlinks, bar=bar)
-    print(json.dumps(found.as_json()) if options.json else "\n".join(map(plain, _lines(found))))
+    say_json(found.as_json()) if options.json else say(*_lines(found))
     return EXIT_OK if found.stored else EXIT_UNUSABLE_RESULT
 
 

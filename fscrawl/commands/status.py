@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
+from fscrawl.util.terminal import say_json, say_styled
 
 if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Observer, Snapshot
@@ -69,7 +69,7 @@ def _print_json(looks: Iterator[Snapshot]) -> None:
     from fscrawl.monitor.status import as_json  # noqa: PLC0415
 
     for view in looks:
-        print(json.dumps(as_json(view)), flush=True)
+        say_json(as_json(view))
 
 
 def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
@@ -89,4 +89,4 @@ def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
             if number:
                 console.print()
             console.print(as_table(view, root))
-        print(table.get(), end="", flush=True)
+        say_styled(table.get())

@@ -10,7 +10,7 @@ from fscrawl.commands.common import Commands, Parser, add_command, add_root, ope
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, SettingsError
 from fscrawl.store import Tree
-from fscrawl.util.terminal import plain
+from fscrawl.util.terminal import say
 
 _SUMMARIES = {
     "pause": "make all machines stop fetching, from all hosts or from one, until resumed",
@@ -46,18 +46,18 @@ def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root, writing=True)
     if options.verb == "resume":
         removed = signs.resume(tree, options.host)
-        print(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")
+        say(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")
         if remaining := tree.controls.signs() - {*removed}:  # an old listing may still show a removed sign
-            print(f"still there: {_listed(remaining)}")
+            say(f"still there: {_listed(remaining)}")
         return EXIT_OK
     names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
-    print(f"created: {_listed(names)}; machines obey within {_delay(tree)}")
-    print(f"to go on:  fscrawl resume --root {options.root}")
+    say(f"created: {_listed(names)}; machines obey within {_delay(tree)}")
+    say(f"to go on:  fscrawl resume --root {options.root}")
     return EXIT_OK
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(plain, sorted(names)))
+    return ", ".join(sorted(names))
 
 
 def _delay(tree: Tree) -> str:

@@ -1,18 +1,17 @@
 """What a crawl shows while it runs: a tqdm line on a terminal, else a plain line every 30 s, or JSON lines.
 
-Promise: nothing from the web is printed raw; `plain` replaces control characters and terminal escapes.
+Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
-from fscrawl.util.terminal import plain
+from fscrawl.util.terminal import plain, say, say_json
 
 _LINE_EVERY_S = 30.0
 _REDRAW_EVERY_S = 0.25
@@ -95,7 +94,7 @@ class Progress:
         if self._mode == "json":
             self._print_json("progress", **vars(counts), pages_per_s=round(rate, 1))
         else:
-            print(f"{counts.pages} pages, {rate:.1f}/s, {_summary(counts)}", file=self._stream, flush=True)
+            say(f"{counts.pages} pages, {rate:.1f}/s, {_summary(counts)}", stream=self._stream, flush=True)
 
     def event(self, url: str, what: str, **facts: Any) -> None:
         """Show what came of one URL, with --verbose."""
@@ -104,23 +103,21 @@ class Progress:
         if self._mode == "json":
             self._print_json(what, url=plain(url), **facts)
         else:
-            self.print_line(
-                f"{what:<8} {plain(url)}" + "".join(f" {name}={plain(str(f))}" for name, f in facts.items())
-            )
+            self.print_line(f"{what:<8} {url}" + "".join(f" {name}={fact}" for name, fact in facts.items()))
 
     def warn(self, text: str) -> None:
         """Print a warning, also with --quiet."""
         if self._mode == "json":
             self._print_json("warning", message=plain(text))
         else:
-            self.print_line(plain(text))
+            self.print_line(text)
 
     def print_line(self, text: str) -> None:
         """Print a line above the progress line."""
         if self._bar is not None:
-            self._bar.write(text, file=self._stream)
+            self._bar.write(plain(text), file=self._stream)
         else:
-            print(text, file=self._stream, flush=True)
+            say(text, stream=self._stream, flush=True)
 
     def close(self, counts: Counts) -> None:
         """Draw the progress line for the last time, and end it."""
@@ -131,7 +128,7 @@ class Progress:
             self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _print_json(self, event: str, **facts: Any) -> None:
-        print(json.dumps({"event": event, **facts}), file=self._stream, flush=True)
+        say_json({"event": event, **facts}, self._stream)
 
 
 def _summary(counts: Counts) -> str:

@@ -52,6 +52,7 @@ PROCESSES = {
 ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
+    "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 
 _OPEN_MODES = set("rwaxbt+")

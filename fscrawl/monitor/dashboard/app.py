@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
@@ -39,6 +38,7 @@ from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
+from fscrawl.util.terminal import say_error
 
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("dashboard", "charts", "elements", "format", "hosts", "overview", "pages", "server")
@@ -307,5 +307,5 @@ async def _http_error(request: Request, error: HTTPException) -> Response:  # no
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    sys.stderr.write(f"fscrawl: dashboard: {request.url.path}: {type(error).__name__}: {error}\n")
+    say_error(f"fscrawl: dashboard: {request.url.path}: {type(error).__name__}: {error}")
     return JSONResponse({"error": "internal error; see the terminal of the dashboard"}, 500)

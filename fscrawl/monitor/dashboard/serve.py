@@ -17,6 +17,7 @@ import uvicorn
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.monitor.dashboard.app import Dashboard, Verbs
 from fscrawl.monitor.dashboard.guard import Guard, names_for
+from fscrawl.util.terminal import say, say_error
 
 _GRACE_S = 1
 _LAST_RESORT_S = 3.0
@@ -68,7 +69,7 @@ def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
     try:
         _Server(config, dashboard).run([listener])
     except KeyboardInterrupt:  # uvicorn ends, and then raises the signal again
-        sys.stderr.write("\n")
+        say_error("")
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(EXIT_OK)  # do not wait for threads that wait for a share
@@ -99,10 +100,9 @@ def _announce(root: Path, listener: socket.socket, token: str | None) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     fragment = f"#token={token}" if token else ""
-    sys.stdout.write(f"dashboard of {root}:  http://{shown}:{port}/{fragment}\n")
+    say(f"dashboard of {root}:  http://{shown}:{port}/{fragment}")
     if token:
-        sys.stdout.write("anyone who has this address can pause, resume and stop the crawl, and add seeds\n")
+        say("anyone who has this address can pause, resume and stop the crawl, and add seeds")
     if not (host.startswith("127.") or host == "::1"):
-        sys.stdout.write("warning: anyone who can reach this machine can read the crawl; nothing is encrypted\n")
-    sys.stdout.write("press Ctrl-C to end\n")
-    sys.stdout.flush()
+        say("warning: anyone who can reach this machine can read the crawl; nothing is encrypted")
+    say("press Ctrl-C to end", flush=True)

@@ -105,6 +105,18 @@ def test_other_commands_work_too(bare: Callable[..., list[str]], tmp_path: Path)
     assert "pip install 'fscrawl[merge]'" in merge.stderr
 
 
+def test_it_unpacks_where_only_its_user_can_write(bare: Callable[..., list[str]], tmp_path: Path) -> None:
+    """Whatever the umask is, others cannot write what was unpacked; where they can, it does not run."""
+    done = subprocess.run(bare("--version"), umask=0, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    place = tmp_path / ".shiv"
+    assert [path for path in (place, *place.rglob("*")) if path.lstat().st_mode & 0o022 and not path.is_symlink()] == []
+    place.chmod(0o777)
+    refused = run(bare("--version"))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "others can write to" in refused.stderr
+
+
 def test_another_python_is_told_what_it_is_for(built: Path, tmp_path: Path) -> None:
     """With another version or architecture it says what it was built for and what to do, with exit code 2."""
     script = tmp_path / "elsewhere.py"
