@@ -30,6 +30,12 @@ MAIN = Path(__file__).with_name("pyz_main.py")
 # cpython-311-x86_64-linux-gnu
 _PREAMBLE = """\
 import os, platform, sys, sysconfig
+cache = os.path.join(str(site_packages), "__pycache__")
+if os.access(str(site_packages), os.W_OK) and not os.path.exists(cache):  # made now, and not by the user's umask
+    for directory, _, names in os.walk(str(site_packages), topdown=False):
+        if any(name.endswith(".py") for name in names):
+            os.makedirs(os.path.join(directory, "__pycache__"), exist_ok=True)
+    os.makedirs(cache, exist_ok=True)
 os.umask(sys.fscrawl_umask)
 built, here = {abi!r}, sysconfig.get_config_var("SOABI")
 if here != built:
