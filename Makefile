@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
-	bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench-guard bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -139,6 +139,9 @@ bench-fleet: .venv/.dev  ## pages per second of 1, 2, 4 and 10 machines on one s
 
 bench-frontier: .venv/.dev  ## memory and speed of a frontier of 1 and 10 million URLs
 	$(BIN)/python -m benchmarks.frontier
+
+bench-guard: .venv/.dev  ## what keeps pages from hanging the HTML parser, beside the parser's own time
+	$(BIN)/python -m benchmarks.guard
 
 bench-latency: .venv/.dev  ## pages per second when servers answer slowly
 	$(BIN)/python -m benchmarks.latency

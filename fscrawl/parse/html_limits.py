@@ -19,8 +19,7 @@ from collections import defaultdict
 
 def limit_html(body: bytes) -> bytes:
     """Return a page in UTF-8 without the tags and attributes for which parsers need more than linear time."""
-    if len(body) > _CROWD_BYTES and _may_be_crowded(body):
-        body = _TAG.sub(_without_crowd, body)
+    body = uncrowded(body)
     tags = body.count(b"<")
     if tags <= _FEW_TAGS:
         return body
@@ -28,6 +27,20 @@ def limit_html(body: bytes) -> bytes:
     if reopened > _MAX_REOPENED:
         body = _FORMATTING_TAG.sub(b"", body)
     return _flatten(body) if _too_deep(body, stray) else body
+
+
+def uncrowded(body: bytes) -> bytes:
+    """Return a page without crowds of attributes; the page itself, the same object, if it has none."""
+    return _TAG.sub(_without_crowd, body) if len(body) > _CROWD_BYTES and _may_be_crowded(body) else body
+
+
+def flatten(body: bytes) -> bytes:
+    """Return a page without all tags and attributes that could be too many. Links, titles and words stay.
+
+    >>> flatten(b'<div id=">"><a href=x>y</a></div>')
+    b' <a href=x>y</a> '
+    """
+    return _UNNEEDED.sub(b" ", _FORMATTING_TAG.sub(b"", _TAG.sub(_without_crowd, body)))
 
 
 def suits_html5lib(body: bytes) -> bool:
@@ -46,22 +59,24 @@ _CROWD_BYTES = 65_536  # smaller pages take two seconds at most
 _CROWDED_BYTES = 1024
 _CROWDED = 256  # separators in one tag
 # Linear: no backtracking (`++`), and no quoted value is scanned twice.
-_TAG = re.compile(rb"""<[a-z](?:[^<>"']++|"[^"]*+"|'[^']*+')*+""", re.IGNORECASE)
+_TAG = re.compile(rb"""<[a-z](?:[^<>"']++|<(?!/)|"[^"]*+"|'[^']*+')*+""", re.IGNORECASE)
 _BETWEEN = re.compile(rb"""[\s/="']+""")
 
 
-# A long tag has one of these: a long stretch without brackets, or many brackets in quotes.
+# A long tag has one of these: a long stretch without brackets, or many brackets in quotes or in names.
 _LONG = re.compile(rb"<[a-z][^<>]{%d}" % _CROWDED_BYTES, re.IGNORECASE)
 _QUOTED_BRACKET = re.compile(rb"""=\s*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
-_QUOTED_BRACKETS = 32
+_OPEN_IN_TAG = re.compile(rb"<[a-z][^<>]*+<(?!/)", re.IGNORECASE)
+_BRACKETS_IN_TAGS = 32
 
 
 def _may_be_crowded(body: bytes) -> bool:
     """Return whether the page needs the full check, which takes eight times as long as this one."""
-    quoted = _QUOTED_BRACKET.finditer(body)
-    return (
-        _LONG.search(body) is not None or sum(1 for _ in itertools.islice(quoted, _QUOTED_BRACKETS)) >= _QUOTED_BRACKETS
-    )
+    return _LONG.search(body) is not None or any(map(_has_many, (_QUOTED_BRACKET, _OPEN_IN_TAG), (body, body)))
+
+
+def _has_many(brackets: re.Pattern[bytes], body: bytes) -> bool:
+    return next(itertools.islice(brackets.finditer(body), _BRACKETS_IN_TAGS - 1, None), None) is not None
 
 
 def _without_crowd(tag: re.Match[bytes]) -> bytes:
@@ -133,7 +148,7 @@ def _opened(name: bytes, open_: defaultdict[bytes, int]) -> int:
 # Nesting: like any parser that follows the standard, lexbor walks up the open elements at each tag, and reopens
 # formatting elements in each paragraph. 1 MB of <div> took it over a minute, 25 KB of <b x1><b x2>…<p>x<p>x… 1.6 GB.
 # This protects from broken pages. A page that deceives the counts on purpose, by end tags in quotes or by stray end
-# tags of other elements (<div></td>…), runs into the limits of the worker.
+# tags of other elements (<div></td>…), is stopped by `trees`.
 
 _MAX_DEPTH = 512  # the limit of Chrome, too
 _MAX_HTML5LIB_DEPTH = 100

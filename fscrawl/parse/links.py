@@ -6,8 +6,8 @@ Vocabulary:
   link        the normal form of a reference: absolute, http(s), not the page itself
 
 Promise: `extract` returns a ParsedPage for any bytes, and the same one with either parser. A page with broken
-nesting takes no more time than any other (see `html_limits`). Scripting is off, so `<noscript>` is markup. The
-content of `<template>` is not part of the page. Links are in document order, whichever element they come from.
+nesting takes hardly more time than any other (see `trees`). Scripting is off, so `<noscript>` is markup. The content
+of `<template>` is not part of the page. Links are in document order, whichever element they come from.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import webencodings
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
+from fscrawl.parse.trees import tree
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 MAX_LINKS = 100_000
@@ -75,9 +76,9 @@ def extract(
     ('A b', ('http://a.example/c',))
     """
     encoding = sniff_encoding(body, content_type)
-    body = readable(body, encoding)
+    body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
-    title, elements = _read_html5lib(body) if parser == "html5lib" and suits_html5lib(body) else _read_lexbor(body)
+    title, elements = (_read_html5lib if parser == "html5lib" else _read_lexbor)(body)
     found = _collect(elements)
     base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is not http(s) is ignored
     robots = _directives(found.robots, robots_tag)
@@ -103,11 +104,13 @@ def readable(body: bytes, encoding: str) -> bytes:
     >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
     '<p>é'
     """
+    return limit_html(_in_utf8(body, encoding))
+
+
+def _in_utf8(body: bytes, encoding: str) -> bytes:
     if encoding != "utf-8":
-        body = decode(body, encoding).encode()
-    elif body.startswith(_UTF8_BOM):  # lexbor would take it for the first text of the body
-        body = body[len(_UTF8_BOM) :]
-    return limit_html(body)
+        return decode(body, encoding).encode()
+    return body.removeprefix(_UTF8_BOM)  # lexbor would take it for the first text of the body
 
 
 # Two parsers, one result
@@ -117,25 +120,23 @@ _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 
 
 def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
-    try:
-        tree = LexborHTMLParser(body)
-    except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
-        raise MemoryError(str(error)) from error
+    page = tree(body)
+    known: dict[int, bool] = {}
     elements = []
-    for node in tree.css(_ELEMENTS):
+    for node in page.css(_ELEMENTS):
         tag = node.tag or ""
-        if tag in {"base", "link"} and not _is_html(node):
+        if tag in {"base", "link"} and not _is_html(node, known):
             continue
         elements.append((tag, node.attributes))
-    return _title(tree), elements
+    return _title(page, known), elements
 
 
-def _title(tree: LexborHTMLParser) -> str | None:
+def _title(page: LexborHTMLParser, known: dict[int, bool]) -> str | None:
     """Return the text of the first HTML title. Titles of icons in SVG do not count."""
-    first = tree.css_first("title")
-    if first is None or _is_html(first):
+    first = page.css_first("title")
+    if first is None or _is_html(first, known):
         return first.text() if first is not None else None
-    return next((node.text() for node in tree.css("title") if _is_html(node)), None)
+    return next((node.text() for node in page.css("title") if _is_html(node, known)), None)
 
 
 _FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
@@ -145,22 +146,41 @@ _INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "title", "mi
 _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 
-def _is_html(node: LexborNode) -> bool:
-    """Return whether an element is HTML, not SVG or MathML. selectolax shows namespaces only by serialising."""
+def _is_html(node: LexborNode, known: dict[int, bool]) -> bool:
+    """Return whether an element is HTML, not SVG or MathML. selectolax shows namespaces only by serialising.
+
+    `known`: what was found for the content of other elements of the tree, so that none of them is climbed twice.
+    """
+    climbed = []
     ancestor = node.parent
-    while ancestor is not None:
-        tag = ancestor.tag
-        if tag in _FOREIGN:
-            return False
-        if tag in _INTEGRATION:
-            return True
-        if tag == "annotation-xml" and (ancestor.attributes.get("encoding") or "").lower() in _HTML_TYPES:
-            return True
+    found: bool | None = None
+    while found is None and ancestor is not None:
+        climbed.append(ancestor.mem_id)
+        found = known.get(ancestor.mem_id)
+        if found is None:
+            found = _contains_html(ancestor)
         ancestor = ancestor.parent
-    return True
+    is_html = found is not False
+    known.update(dict.fromkeys(climbed, is_html))
+    return is_html
+
+
+def _contains_html(element: LexborNode) -> bool | None:
+    """Return whether the content of an element is HTML; None if that depends on what the element is in."""
+    tag = element.tag
+    if tag in _FOREIGN:
+        return False
+    if tag in _INTEGRATION:
+        return True
+    if tag == "annotation-xml" and (element.attributes.get("encoding") or "").lower() in _HTML_TYPES:
+        return True
+    return None
 
 
 def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
+    body = limit_html(body)
+    if not suits_html5lib(body):
+        return _read_lexbor(body)
     from bs4 import BeautifulSoup  # noqa: PLC0415 - importing takes a tenth of a second, only for those who use html5lib
 
     # The newline has no meaning in HTML, but without it Beautiful Soup warns about input that looks like XML or a path.

@@ -20,6 +20,8 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from fscrawl.parse.trees import tree
+
 
 def fold(text: str) -> str:
     return " ".join(text.split())
@@ -40,7 +42,7 @@ class Page:
 
     @cached_property
     def lexbor(self) -> LexborHTMLParser:
-        return LexborHTMLParser(self._html)
+        return tree(self._html)
 
     @cached_property
     def lxml(self) -> Any:

@@ -23,6 +23,8 @@ from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fscrawl.parse.trees import tree
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -43,8 +45,8 @@ def read(html: bytes, *, main: bool = False) -> Text:
     Text(text='A\\nbc', language='en')
     """
     # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
-    tree = LexborHTMLParser(html if main else _with_breaks(html), scripting=True)
-    return Text(main_content(html) if main else _visible(tree), _language(tree))
+    page = tree(html if main else _with_breaks(html), scripting=True)
+    return Text(main_content(html) if main else _visible(page), _language(page))
 
 
 def visible(html: bytes) -> str:
@@ -61,8 +63,8 @@ def visible(html: bytes) -> str:
 _LANGUAGE = re.compile(r"[a-z0-9_-]{1,35}")  # RFC 5646, 4.4.1: the longest tag that programs should be able to store
 
 
-def _language(tree: LexborHTMLParser) -> str | None:
-    root = tree.root
+def _language(page: LexborHTMLParser) -> str | None:
+    root = page.root
     declared = ((root.attributes.get("lang") if root is not None else None) or "").strip().lower()
     return declared if _LANGUAGE.fullmatch(declared) else None
 
@@ -113,9 +115,9 @@ _CONTROL = re.compile("[\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _OTHER_SPACE = re.compile("[\v\f\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
 
-def _visible(tree: LexborHTMLParser) -> str:
+def _visible(page: LexborHTMLParser) -> str:
     """Return the text of a tree that was parsed with breaks. This removes hidden elements from the tree."""
-    body = tree.body
+    body = page.body
     if body is None:  # a frameset
         return ""
     _prepare(body)
@@ -168,6 +170,7 @@ def _trimmed(text: str) -> str:
 # Main content
 
 _MAX_TABLES = 1000  # trafilatura's time grows with their square: 13 s for 16,000
+_TABLE = re.compile(rb"<table", re.IGNORECASE)
 _NOT_IN_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")  # lxml may return these
 
 
@@ -177,7 +180,7 @@ def main_content(html: bytes) -> str:
     Its paragraphs are lines. Raises ImportError if trafilatura is not installed, and nothing else.
     """
     extract = _extractor()
-    if html.count(b"<table") > _MAX_TABLES:
+    if len(_TABLE.findall(html)) > _MAX_TABLES:
         return ""
     try:
         # As a string, because trafilatura would try to decompress bytes, and guess their encoding.

@@ -134,9 +134,9 @@ def test_time_grows_with_the_page(whole):
 def test_a_page_is_parsed_once(monkeypatch):
     """However many rules there are, each engine parses a page once, and only if it is asked."""
     parsed = []
-    lexbor = selectors.LexborHTMLParser
+    lexbor = selectors.tree
     found = rules(*(f'x{n} = {{ css = "p" }}' for n in range(5)))
-    monkeypatch.setattr(selectors, "LexborHTMLParser", lambda html: parsed.append(html) or lexbor(html))
+    monkeypatch.setattr(selectors, "tree", lambda html: parsed.append(html) or lexbor(html))
     found.extract(URL, b"<p>x")
     assert parsed == [b"<p>x"]
     rules('x = { xpath = "//p" }', hosts="other.example").extract(URL, b"<p>y")

@@ -166,7 +166,7 @@ def test_a_parser_that_fails(monkeypatch):
         raise MemoryError("no\nmore")
 
     found = rules('x = { css = "p" }')
-    monkeypatch.setattr(selectors, "LexborHTMLParser", refuse)
+    monkeypatch.setattr(selectors, "tree", refuse)
     assert found.extract(URL, b"<p>").bad == {"x": "MemoryError: no more"}
 
 

@@ -230,7 +230,7 @@ def test_language(html, expected):
 
 def test_language_without_root(monkeypatch):
     """A document without an element, should the parser ever give one, declares no language."""
-    monkeypatch.setattr("fscrawl.parse.text.LexborHTMLParser", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
+    monkeypatch.setattr("fscrawl.parse.text.tree", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
     assert read(b"x") == Text("", None)
 
 

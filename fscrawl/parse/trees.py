@@ -1,0 +1,158 @@
+"""HTML bytes → the tree of lexbor, in a bounded time whatever the bytes. Pure but for a clock that it reads.
+
+Vocabulary:
+  piece     what the parser is given at a time. Between two pieces it can be stopped
+  pace      seconds of processor time for a byte. Honest pages stay near 10 ns, in all their pieces
+  tail      the last node of the tree so far: last child of the last child, and so on
+
+A parser that follows the HTML standard takes quadratic time, and memory, for pages that nest too deeply or leave too
+many elements open. To count that beforehand costs a fifth of the parsing and more, with any pass over the bytes that
+Python has. So the parser itself is the count: it is fed in pieces, and as long as their pace is ordinary nothing is
+wrong. Where it is not, `html_limits` looks exactly, and what it returns is parsed.
+
+Promise: `tree` gives for any page that the parser reads at an ordinary pace the same tree as LexborHTMLParser. Other
+pages are limited by `limit_html`, if that does not help by `flatten`, which keep links and words; and if even that
+does not help, the tree ends where the parser was stopped. Each of the three attempts ends within about a second of
+processor time more than an honest page of that size takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import selectolax
+import selectolax.lexbor
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from fscrawl.parse.html_limits import flatten, limit_html, uncrowded
+
+_HARMLESS_BYTES = 4096  # nothing that fits in here takes more than 20 ms
+# How long the next piece is, by the pace of the last one. Honest pages take 6 to 10 ns a byte. Of a page that gets
+# slower the pieces are so short that none of them takes much longer than the one before.
+_PIECE_BYTES = 24_576
+_SHORT_BYTES, _SHORT_S = 4096, 20e-9
+_SHORTEST_BYTES, _SLOW_S = 512, 60e-9
+_PATIENCE_S = 0.25  # of processor time, beyond `_SLOW_S` for each byte
+_TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have tens of thousands of attributes
+_MAX_TAIL = 4096  # nodes above the tail: honest pages have some dozens, and some broken ones hundreds
+
+
+def tree(html: bytes, *, scripting: bool = False) -> LexborHTMLParser:
+    """Parse a page in UTF-8. `scripting`: whether `<noscript>` is text. MemoryError if memory is short.
+
+    >>> tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split()
+    ['a', 'b']
+    """
+    try:
+        if len(html) <= _HARMLESS_BYTES:
+            return LexborHTMLParser(html, scripting=scripting)
+        library = _library()
+        if library is None:
+            return LexborHTMLParser(limit_html(html), scripting=scripting)
+        return _limited(library, html, scripting=scripting)
+    except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
+        raise MemoryError(str(error)) from error
+
+
+def _limited(library: _Library, html: bytes, *, scripting: bool) -> LexborHTMLParser:
+    found, whole = _fed(library, html, scripting=scripting)
+    for limit in (limit_html, flatten):
+        if not whole:
+            del found  # before the next one needs as much memory
+            html = limit(html)
+            found, whole = _fed(library, html, scripting=scripting)
+    return found
+
+
+# Feeding: selectolax parses whole pages only, but its extension module is lexbor's library, too, whose interface for
+# C has a parser that is fed. https://lexbor.com/documentation/ says what the functions do.
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    begin: Callable[[int], int]
+    feed: Callable[[int, int, int], int]
+    end: Callable[[int], int]
+    parent: Callable[[int], int | None]
+    last_child: Callable[[int], int | None]
+
+
+@cache
+def _library() -> _Library | None:
+    """Return lexbor's functions; None where they cannot be called, as on Windows, or in an unknown selectolax."""
+    if not selectolax.__version__.startswith("1."):
+        return None
+    try:
+        library = ctypes.CDLL(selectolax.lexbor.__file__)
+        pointer, size, status = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint
+        return _Library(
+            _function(library, "lxb_html_document_parse_chunk_begin", status, pointer),
+            _function(library, "lxb_html_document_parse_chunk", status, pointer, pointer, size),
+            _function(library, "lxb_html_document_parse_chunk_end", status, pointer),
+            _function(library, "lxb_dom_node_parent_noi", pointer, pointer),
+            _function(library, "lxb_dom_node_last_child_noi", pointer, pointer),
+        )
+    except (OSError, AttributeError):
+        return None
+
+
+def _function(library: ctypes.CDLL, name: str, result: type, *arguments: type) -> Callable[..., int]:
+    function = getattr(library, name)
+    function.restype, function.argtypes = result, arguments
+    found: Callable[..., int] = function
+    return found
+
+
+def _fed(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:
+    """Parse a page piece by piece. Return the tree, and False if it ends where the parser was stopped."""
+    found = LexborHTMLParser(b"", scripting=scripting)
+    assert found.root is not None
+    document = library.parent(found.root.mem_id)
+    assert document is not None
+    _check(library.begin(document))  # removes what is in the document
+    whole = _feed(library, document, html)
+    _check(library.end(document))
+    return found, whole
+
+
+def _feed(library: _Library, document: int, html: bytes) -> bool:
+    """Feed a page to a document. False if it was stopped before its end."""
+    address = ctypes.cast(ctypes.c_char_p(html), ctypes.c_void_p).value or 0
+    began, before = time.thread_time(), time.perf_counter()
+    position, length, tail, tail_due = 0, _PIECE_BYTES, document, _TAIL_BYTES
+    while position < len(html):
+        # To the next tag: a text in many pieces would be copied with each of them.
+        end = html.find(b"<", position + length)
+        length = (len(html) if end < 0 else end) - position
+        if position >= tail_due or length > _TAIL_BYTES:
+            last, depth = _tail(library, document)
+            if depth > _MAX_TAIL or ((last == tail or length > _TAIL_BYTES) and uncrowded(html) is not html):
+                return False
+            tail, tail_due = last, position + _TAIL_BYTES
+        _check(library.feed(document, address + position, length))
+        position += length
+        now = time.perf_counter()
+        pace, before, length = (now - before) / length, now, _PIECE_BYTES
+        if pace > _SHORT_S:
+            length = _SHORTEST_BYTES if pace > _SLOW_S else _SHORT_BYTES
+            # The wall clock is read in no time; but only the thread's clock knows whether others had the processor.
+            if time.thread_time() - began > _PATIENCE_S + _SLOW_S * position:
+                return False
+    return True
+
+
+def _check(status: int) -> None:
+    if status:
+        raise SelectolaxError(f"lexbor's status is {status}")
+
+
+def _tail(library: _Library, document: int) -> tuple[int, int]:
+    """Return the last node of a document, and how many are above it."""
+    last, depth = document, 0
+    while (node := library.last_child(last)) is not None:
+        last, depth = node, depth + 1
+    return last, depth

@@ -1,0 +1,66 @@
+"""Fed in pieces, the parser gives the tree that it gives for the whole page."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from fscrawl.parse import trees
+
+TAGS = [b"<%s%s>" % (slash, name) for slash in (b"", b"/") for name in b"div p b a table td tr svg g select".split()]
+PARTS = [
+    *TAGS,
+    b"<option>",
+    b"x",
+    b"&amp;",
+    b"<!--",
+    b"-->",
+    b"<script>",
+    b"</script>",
+    b"<p a='",
+    b"'>",
+    b"<noscript>",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=30).map(b"".join), st.booleans(), st.integers(1, 200))
+def test_same_tree(soup, scripting, piece):
+    """Whatever the pieces are, the tree is that of the parser."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "_HARMLESS_BYTES", -1)
+        patch.setattr(trees, "_PIECE_BYTES", piece)
+        patch.setattr(trees, "_TAIL_BYTES", 100)
+        patch.setattr(trees, "_PATIENCE_S", 60)
+        found = trees.tree(soup * 20, scripting=scripting)
+    assert found.html == LexborHTMLParser(soup * 20, scripting=scripting).html
+
+
+def test_a_long_text_is_one_piece():
+    """Ten megabytes of text are not copied again with each piece."""
+    page = b"<div>" + b"x" * 10_000_000
+    began = time.thread_time()
+    trees.tree(page)
+    assert time.thread_time() - began < 0.4  # a second and more if it were
+    assert len(trees.tree(page).body.text()) == 10_000_000
+
+
+def test_without_the_library(monkeypatch):
+    """Where the parser cannot be fed, pages are limited before it."""
+    monkeypatch.setattr(trees, "_library", lambda: None)
+    assert trees.tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split() == ["a", "b"]
+
+
+@pytest.mark.parametrize("version", ["1.0.2", "2.0"])
+def test_library(monkeypatch, version):
+    """The functions are looked for in versions of selectolax that are known, and may be missing."""
+    monkeypatch.setattr(trees.selectolax, "__version__", version)
+    monkeypatch.setattr(trees.selectolax.lexbor, "__file__", "/nowhere.so")
+    assert trees._library.__wrapped__() is None
+
+
+def test_memory():
+    """What the parser cannot store is an error that says so."""
+    with pytest.raises(SelectolaxError, match="status is 2"):
+        trees._check(2)
