@@ -22,10 +22,17 @@ from functools import cache, lru_cache
 import ada_url
 from publicsuffixlist import PublicSuffixList
 
+from fscrawl.util.recent import Recent
+
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
 MAX_HOST_BYTES = 190  # with `PAUSE.` or `.json` it must stay within `layout.LONGEST_NAME_BYTES`
 
 _KEY_DIGITS = 24
+# Names in the DNS have at most 253 characters, and `https://` and a port stand around them. Pages may link to longer
+# ones. They cannot be fetched, and the caches do not keep them: 16,384 of 2,000 characters would be 70 MB.
+_CACHED_CHARS = 270
+_JOINED_BYTES = 16 * 1024 * 1024  # each generation of joined references: some 40,000 of usual length
+_PAIR_BYTES = 280  # measured: a joined reference without its three strings' characters
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
 _PORTS = """
@@ -91,30 +98,42 @@ def _without_credentials(href: str) -> str:
 class Joiner:
     """Resolves the links of pages, with a cache: pages of one directory share their navigation.
 
-    A relative reference with a path depends only on the directory of the base, so the cache is by directory.
+    A relative reference with a path depends only on the directory of the base, so the cache is by directory. It is
+    bounded by bytes, since pages decide how long references are.
     """
 
-    def __init__(self, *, drop_query: bool = False, memory: int = 65536) -> None:
-        """`memory`: how many pairs (directory, reference) the cache keeps."""
-
-        @lru_cache(maxsize=memory)
-        def join(directory: str, reference: str) -> str | None:
-            return normalise(reference, directory, drop_query=drop_query)
-
-        self._join = join
+    def __init__(self, *, drop_query: bool = False, memory_bytes: int = _JOINED_BYTES) -> None:
+        """`memory_bytes`: the size of one of the two generations of the cache."""
+        self._drop_query = drop_query
+        self._joined: Recent[tuple[str, str], str] = Recent(memory_bytes)  # "": it is no URL that can be fetched
 
     def join(self, base: str, reference: str) -> str | None:
         """Return the normal form of a reference on a page. `base`: the base URL of the page, a normal form.
+
+        None if it is no http(s) URL that can be fetched, or if the reference is longer than MAX_URL_CHARS.
 
         >>> Joiner().join("http://a.example/x/y.html?q", "z.html")
         'http://a.example/x/z.html'
         >>> Joiner().join("http://a.example/x/y.html?q", "?r")
         'http://a.example/x/y.html?r'
         """
-        if _NO_PATH.match(reference):
-            return self._join(base, reference)
-        directory = base.partition("?")[0]
-        return self._join(directory[: directory.rfind("/") + 1], reference)
+        if not _NO_PATH.match(reference):
+            base = base.partition("?")[0]
+            base = base[: base.rfind("/") + 1]
+        pair = base, reference
+        known = self._joined.young.get(pair)
+        return (self._join(pair) if known is None else known) or None
+
+    def _join(self, pair: tuple[str, str]) -> str:
+        joined = self._joined.get(pair)
+        if joined is None:
+            base, reference = pair
+            if len(reference) > MAX_URL_CHARS:  # a reference of megabytes is not even looked at
+                return ""
+            joined = normalise(reference, base, drop_query=self._drop_query) or ""
+            reference_bytes = len(reference) * (1 if reference.isascii() else 4)
+            self._joined.put(pair, joined, _PAIR_BYTES + len(base) + reference_bytes + len(joined))
+        return joined
 
 
 def digest(url: str) -> bytes:
@@ -167,12 +186,14 @@ def origin(url: str) -> str:
     return url[: url.find("/", 8)]
 
 
-@lru_cache(maxsize=16384)
 def _host_of_origin(url_origin: str) -> str:
     name = url_origin.partition("://")[2].replace(":", "_")
     if len(name) <= MAX_HOST_BYTES and _SAFE_HOST.match(name):
         return name
     return "h-" + hashlib.sha224(name.encode()).hexdigest()[:32]
+
+
+_cached_host_of_origin = lru_cache(maxsize=16384)(_host_of_origin)
 
 
 def host(url: str) -> str:
@@ -185,7 +206,8 @@ def host(url: str) -> str:
     >>> host("http://[::1]/x")[:2]
     'h-'
     """
-    return _host_of_origin(origin(url))
+    url_origin = origin(url)
+    return (_cached_host_of_origin if len(url_origin) <= _CACHED_CHARS else _host_of_origin)(url_origin)
 
 
 def without_port(directory: str) -> str:
@@ -222,13 +244,19 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-@lru_cache(maxsize=4096)
 def site(name: str) -> str:
     """Return the registrable domain of a host name, or the name itself if it has none (an address, a public suffix).
 
     >>> site("www.news.example.co.uk"), site("127.0.0.1"), site("localhost")
     ('example.co.uk', '127.0.0.1', 'localhost')
     """
+    return (_cached_site if len(name) <= _CACHED_CHARS else _site)(name)
+
+
+def _site(name: str) -> str:
     if name.endswith("]") or name.rpartition(".")[2].isdigit():
         return name
     return _suffixes().privatesuffix(name.rstrip(".")) or name
+
+
+_cached_site = lru_cache(maxsize=4096)(_site)

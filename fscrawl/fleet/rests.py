@@ -6,7 +6,6 @@ moment when it takes the shard, so a rest may be too long and is never too short
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 
 from fscrawl import urls
@@ -14,7 +13,9 @@ from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.storage.records import TreeRecord
 
 _LONG_REST_S = 5.0  # shorter rests are over before another machine could begin
-_TOLD_RESTS = 200
+# Of all host names that a beat tells: 200 of usual length. A log gets a beat every few seconds for weeks, and servers
+# decide how long names are, and how many hosts rest.
+_TOLD_CHARS = 4000
 
 
 class Rests:
@@ -26,8 +27,15 @@ class Rests:
 
     def to_tell(self, now: float) -> dict[str, float]:
         """Give the hosts with a long rest, for their next holder; another thread may call this."""
-        rests = {host: round(s, 1) for host, s in self._frontier.rests(now).items() if s > _LONG_REST_S}
-        return dict(itertools.islice(rests.items(), _TOLD_RESTS))
+        told: dict[str, float] = {}
+        room = _TOLD_CHARS
+        for host, seconds in self._frontier.rests(now).items():
+            if seconds > _LONG_REST_S:
+                room -= len(host)
+                if room < 0:
+                    break
+                told[host] = round(seconds, 1)
+        return told
 
     def were_told(self, shard: int, told: Mapping[str, float], now: float) -> bool:
         """Tell whether a beat with the rests `told` has named those of a shard."""

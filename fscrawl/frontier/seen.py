@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable
 from typing import Generic, TypeVar
+
+from fscrawl.util.recent import Recent
 
 T = TypeVar("T", bound=Hashable)
 
 
 class RecentDepths(Generic[T]):
-    """A bounded memory of what was seen lately, each item with its least depth. Threads may share it.
-
-    It has two generations of at most `size` items. When the young one is full, it replaces the old one.
-    """
+    """A bounded memory of what was seen lately, each item with its least depth. Threads may share it."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._young: dict[T, int] = {}
-        self._old: dict[T, int] = {}
-        self._lock = threading.Lock()
+        """`size`: the weight of what is remembered at least; it may be twice as much."""
+        self._recent: Recent[T, int] = Recent(size)
 
-    def add(self, item: T, depth: int) -> bool:
+    def add(self, item: T, depth: int, weight: int = 1) -> bool:
         """Add `item`; tell whether it was new, or had only been added with greater depths."""
-        before = self._young.get(item, self._old.get(item))
+        before = self._recent.get(item)
         if before is not None and before <= depth:
             return False
-        with self._lock:
-            self._young[item] = depth
-            if len(self._young) >= self._size:
-                self._old, self._young = self._young, {}
+        self._recent.put(item, depth, weight)
         return True

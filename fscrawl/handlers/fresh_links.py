@@ -18,7 +18,10 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.storage.records import SITEMAP, PageRecord
 
-_REPORTED_MEMORY = 20_000  # URLs a worker remembers having reported, per generation
+# URLs that a worker remembers having reported, per generation: some 20,000 of usual length. It is counted in bytes,
+# because pages decide how long URLs are.
+_REPORTED_BYTES = 4 * 1024 * 1024
+_URL_BYTES = 150  # measured: a remembered URL without its characters
 
 
 class FreshLinks:
@@ -28,7 +31,7 @@ class FreshLinks:
         self._follow_nofollow = settings.follow_nofollow
         self._deep = settings.max_depth is not None
         self._scope = scope
-        self._reported: RecentDepths[str] = RecentDepths(_REPORTED_MEMORY)
+        self._reported: RecentDepths[str] = RecentDepths(_REPORTED_BYTES)
 
     def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
         """Give the outlinks of a page to report, and how many were left out by which setting.
@@ -39,7 +42,7 @@ class FreshLinks:
         inside = []
         cut: Counter[str] = Counter()
         for url in record.links_to(nofollow=self._follow_nofollow):
-            if self._reported.add(url, depth_of_links):
+            if self._reported.add(url, depth_of_links, _URL_BYTES + len(url)):
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)

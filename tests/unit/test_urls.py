@@ -114,7 +114,7 @@ def test_joiner_remembers(monkeypatch):
 
 def test_joiner_forgets():
     """The memory is bounded, and a reference that was forgotten resolves as before."""
-    joiner = Joiner(memory=1)
+    joiner = Joiner(memory_bytes=1)
     answers = [joiner.join(BASE, reference) for reference in ("a", "b", "a")]
     assert answers == ["http://a.example/dir/a", "http://a.example/dir/b", "http://a.example/dir/a"]
 

@@ -14,7 +14,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.http import cookies, dates
 from tests.support.fuzz.target import Target, string, words
 
-_JOINER = urls.Joiner(memory=1000)
+_JOINER = urls.Joiner(memory_bytes=100_000)
 _DIRECTORY = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 
 

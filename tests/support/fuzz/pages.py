@@ -17,8 +17,7 @@ from fscrawl.politeness import robots
 from tests.support.fuzz.target import Target, words
 
 URL = "http://a.example/dir/page.html"
-_MEMORY = 1000
-_JOINER = urls.Joiner(memory=_MEMORY)
+_JOINER = urls.Joiner(memory_bytes=100_000)
 _CONTENT_TYPES = (
     "text/html; charset=utf-8", None, "text/html", "text/html; charset=shift_jis", "text/html;charset=utf-16",
     "text/html; charset=iso-2022-jp", "text/html; charset=gb18030", 'text/html; charset="x-user-defined',

@@ -229,7 +229,7 @@ def test_rests_that_are_told(world, monkeypatch):
     for host, seconds in (("short", 4), ("past", -9), ("long", 60.04), ("longer", 3600)):
         a.frontier.rest(host, a.now + seconds)
     assert a.membership.snapshot().rests == {"long": 60.0, "longer": 3600.0}
-    monkeypatch.setattr(module, "_TOLD_RESTS", 1)
+    monkeypatch.setattr(module, "_TOLD_CHARS", 6)
     assert a.membership.snapshot().rests == {"long": 60.0}
     world.clock.now += 100
     a.tick()

@@ -1,0 +1,49 @@
+"""A memory of what was put in lately, of limited weight. Threads may share it.
+
+It costs less than `lru.Lru`: who reads takes no lock and moves nothing. For that, it may forget what is in use.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Two generations of items. When the young one has reached `limit`, it replaces the old one.
+
+    >>> recent = Recent[str, int](limit=2)
+    >>> for n, name in enumerate("abcde"):
+    ...     recent.put(name, n)
+    >>> [recent.get(name) for name in "abcde"]
+    [None, None, 2, 3, 4]
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: the weight of one generation. It is reached by the item that ends the generation."""
+        self.young: dict[K, V] = {}  # to be read only; a loop that cannot afford a call may look here before `get`
+        self._old: dict[K, V] = {}
+        self._limit = limit
+        self._weight = 0  # of the young items
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.young) + len(self._old)
+
+    def get(self, key: K) -> V | None:
+        """Give an item, None if it is not there."""
+        found = self.young.get(key)
+        return self._old.get(key) if found is None else found
+
+    def put(self, key: K, value: V, weight: int = 1) -> None:
+        """Add or replace an item."""
+        with self._lock:
+            if key not in self.young:
+                self._weight += weight
+            self.young[key] = value
+            if self._weight >= self._limit:
+                self._old, self.young, self._weight = self.young, {}, 0
