@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from http.client import HTTPResponse
+from http.client import HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,11 @@ class _Response(HTTPResponse):
             self.headers = self.msg = None  # type: ignore[assignment]
             super().begin()
         raise urllib3.exceptions.ProtocolError("the server sent too many informational (1xx) answers")
+
+    def _close_conn(self) -> None:
+        """The body has been read. The connection keeps this answer until its next one, but nobody needs the head."""
+        super()._close_conn()  # type: ignore[misc]
+        self.headers = self.msg = HTTPMessage()
 
 
 class _DirectConnection(HTTPConnection):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import socket
+import tracemalloc
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from fscrawl.http import connections
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
 from tests.support.web import Response, Web
@@ -78,3 +85,50 @@ def test_wants_is_asked_with_status_and_headers(make: Make) -> None:
         fetched(make().get(web.url(HOST), wants_body=lambda *facts: not asked.append(facts)))
     ((status, headers),) = asked
     assert (status, headers["content-type"]) == (404, "text/html")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n%s\r\nx",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n%s\r\n1\r\nx\r\n0\r\n\r\n",
+        b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n%s\r\n",
+        b"HTTP/1.1 304 Not Modified\r\n%s\r\n",
+    ],
+    ids=["length", "chunked", "empty", "no body"],
+)
+def test_heads_are_not_kept(make: Make, answer: bytes) -> None:
+    """Connections that wait for their next request do not hold the head of the last answer."""
+    heads = b"".join(b"x-%d: %s\r\n" % (n, b"v" * 60_000) for n in range(4))
+    with Raw(answering(answer % heads)) as server:
+        fetchers = [make() for _ in range(10)]
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for fetcher in fetchers:
+            fetched(fetcher.get(server.url()))
+        kept = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert server.accepted == len(fetchers)
+        for fetcher in fetchers:
+            fetched(fetcher.get(server.url()))
+        assert server.accepted == len(fetchers)
+    assert kept < 1_000_000
+
+
+def test_hosts_whose_connections_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fetcher keeps the connections of so many hosts open, those that were asked last."""
+    monkeypatch.setattr(connections, "_KEPT_HOSTS", 5)
+    hosts = [f"127.0.48.{n + 1}" for n in range(12)]
+    with Web(lambda request: Response(200, HTML, b"<p>"), hosts) as web:
+        fetcher = make()
+        for host in (*hosts, hosts[-1]):
+            fetched(fetcher.get(web.url(host)))
+        assert {host for host, port in peers() if port == web.port} == set(hosts[-5:])
+
+
+def peers() -> Iterator[tuple[str, int]]:
+    """Give where the sockets of all fetchers in this process lead to."""
+    for each in gc.get_objects():
+        if isinstance(each, connections._Socket):
+            with contextlib.suppress(OSError):  # it is closed
+                yield each.getpeername()
