@@ -29,7 +29,7 @@ class Counts:
     pending, in_flight, hosts   as in the frontier
     reseeding                   hosts whose link files are still to be read
     state                       what keeps this machine from fetching, "" if nothing does
-    cut                         URLs left out, by the setting that did it
+    cut                         URLs left out, by the setting that did it; by "length": they are too long
     """
 
     pages: int = 0

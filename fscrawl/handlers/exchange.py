@@ -5,30 +5,41 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from fscrawl import urls
 from fscrawl.handlers.outcome import Health
 from fscrawl.http.dates import retry_after_s
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness.redirects import REDIRECTS
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
 
 
 def is_redirect(answer: Fetched) -> bool:
-    return answer.status in REDIRECTS and "location" in answer.headers
+    """Tell whether an answer redirects to another URL. One that is too long for a URL is none."""
+    return answer.status in REDIRECTS and "location" in answer.headers and _target_chars(answer) <= urls.MAX_URL_CHARS
+
+
+def _target_chars(answer: Fetched) -> int:
+    return len(answer.headers.get("location", ""))
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Give the type that the server names, "" if it names none.
+    """Give the type that the server names, "" if it names none, or something that is too long for a type.
 
     >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
     """
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
+    named = headers.get("content-type", "").partition(";")[0].strip()
+    return named.lower() if len(named) <= _MAX_TYPE_CHARS else ""
 
 
 def bad_status(answer: Fetched) -> Failed:
-    """Give the failure that a status other than 2xx means."""
+    """Give the failure that a status other than 2xx means, if it is no redirect."""
+    if answer.status in REDIRECTS and _target_chars(answer) > urls.MAX_URL_CHARS:
+        message = f"the target of the redirect has {_target_chars(answer)} characters, more than {urls.MAX_URL_CHARS}"
+        return Failed("too-large", message, False, answer.status, answer.headers)
     class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
     retry = answer.status in _PASSING_STATUSES
     return Failed(class_, f"the server answered {answer.status}", retry, answer.status, answer.headers)

@@ -38,7 +38,7 @@ class Stored(NamedTuple):
     bytes      of the stored body
     links      outlinks inside the scope that this worker has not reported before
     sitemaps   of a sitemap: the sitemaps that it names; of a redirect: where it has moved
-    cut        number of outlinks left out, by the setting that did it
+    cut        number of outlinks left out, by the setting that did it; by "length": they are too long for URLs
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     """
 

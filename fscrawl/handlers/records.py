@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.http.fetch import Failed, Fetched
-from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.storage.records import WITHHELD, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Tree
 
+# A head may have 256 KiB, and a server could send one with every page. What is longer than this is not kept: hardly any
+# server sends as much, since many proxies refuse it.
+MAX_HEADER_CHARS = 8192  # of one value
+MAX_HEADERS_CHARS = 16_384  # of all names and values
 
-def page_record(task: PageTask, answer: Fetched, machine: str, outlinks: tuple[str, ...], **more: object) -> PageRecord:
-    """Give the record of an answer. `more`: further fields; without them it has no body."""
+
+def page_record(
+    task: PageTask, answer: Fetched, machine: str, outlinks: tuple[str, ...], *, too_long: int = 0, **more: object
+) -> PageRecord:
+    """Give the record of an answer. `more`: further fields; without them it has no body.
+
+    `too_long`: how many references of the page were too long to be kept.
+    """
+    headers, dropped = kept_headers(answer.headers)
     fields: dict[str, object] = {"bytes": 0, "sha256": "", **more}
     return PageRecord(
         url=task.url,
@@ -22,15 +34,17 @@ def page_record(task: PageTask, answer: Fetched, machine: str, outlinks: tuple[s
         fetched_at=timestamp(time.time() - answer.elapsed_s),
         machine=machine,
         status=answer.status,
-        headers=answer.headers,
+        headers=headers,
         elapsed=round(answer.elapsed_s, 6),
         links=outlinks,
+        too_long=too_long + dropped or None,
         **fields,  # type: ignore[arg-type]
     )
 
 
 def error_record(task: PageTask, failure: Failed, machine: str) -> ErrorRecord:
     """Give the record of a page that failed for good."""
+    headers, dropped = (None, 0) if failure.headers is None else kept_headers(failure.headers)
     return ErrorRecord(
         url=task.url,
         key=task.key,
@@ -42,9 +56,26 @@ def error_record(task: PageTask, failure: Failed, machine: str) -> ErrorRecord:
         message=failure.message,
         attempts=task.attempt,
         status=failure.status,
-        headers=failure.headers,
+        headers=headers,
         sitemap=task.flags.sitemap or None,
+        too_long=dropped or None,
     )
+
+
+def kept_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Give the headers that a record may have, in their order, and how many are too long for it.
+
+    >>> kept_headers({"server": "a", "x": "b" * 9000})
+    ({'server': 'a'}, 1)
+    """
+    kept: dict[str, str] = {}
+    room = MAX_HEADERS_CHARS
+    for name, value in headers.items():
+        chars = 0 if name in WITHHELD else len(value)  # a record has only the names of these
+        if chars <= MAX_HEADER_CHARS and len(name) + chars <= room:
+            room -= len(name) + chars
+            kept[name] = value
+    return kept, len(headers) - len(kept)
 
 
 def stored_record(tree: Tree, task: PageTask) -> PageRecord | None:

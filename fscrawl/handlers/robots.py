@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from fscrawl import urls
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import is_silence, rest_s
@@ -44,5 +45,6 @@ class RobotsHandler:
             return failed(task, exchange, found.class_, found.message, found.status or 0)
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
-            named = self._context.fresh_links.sitemaps(found.sitemaps, task.url)
+            # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
+            named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + "/robots.txt")
         return RobotsKnown(task, Exchange(asked_at, "answered") if asked else None, found.delay_s, named)

@@ -54,8 +54,9 @@ class SitemapHandler:
             skipped=SITEMAP,
             sitemaps=parts or None,
             truncated=found.truncated or None,
+            too_long=found.too_long,
         )
-        return self._writer.put(task, "skipped", answer, record, None)._replace(sitemaps=parts)
+        return self._writer.put(task, "skipped", answer, record, None, found.too_long)._replace(sitemaps=parts)
 
     def _follow(self, task: PageTask) -> Answer:
         context = self._context

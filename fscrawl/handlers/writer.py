@@ -72,8 +72,9 @@ class Writer:
             canonical=page.canonical,
             robots=page.robots or None,
             truncated=page.truncated or None,
+            too_long=page.too_long,
         )
-        return self.put(task, "stored", answer, record, body)
+        return self.put(task, "stored", answer, record, body, page.too_long)
 
     def _redirect(self, task: PageTask, answer: Fetched) -> Stored:
         """Store a redirect: a page whose only link is its target."""
@@ -87,12 +88,25 @@ class Writer:
         record = page_record(task, answer, self._tree.machine, (), skipped=why)
         return self.put(task, "skipped", answer, record, None)
 
-    def put(self, task: PageTask, kind: StoredKind, answer: Fetched, record: PageRecord, body: bytes | None) -> Stored:
-        """Store a page's record and body; an error record of an earlier attempt is removed."""
+    def put(
+        self,
+        task: PageTask,
+        kind: StoredKind,
+        answer: Fetched,
+        record: PageRecord,
+        body: bytes | None,
+        too_long: int = 0,
+    ) -> Stored:
+        """Store a page's record and body; an error record of an earlier attempt is removed.
+
+        `too_long`: how many references of the page were too long to be kept.
+        """
         self._tree.put_page(task.host, record, body)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
+        if too_long:
+            cut = {**(cut or {}), "length": too_long}
         exchange = Exchange(answer.began, "answered", answer.elapsed_s)
         return Stored(task, exchange, kind, answer.status, record.bytes, fresh, cut, term=self._context.term)
 

@@ -5,7 +5,8 @@ Vocabulary:
   Failed    no usable answer: its class (see CLASSES), one line of text, and whether another try may help
   causes    the errors behind an error: requests and urllib3 wrap those of the operating system and of OpenSSL
 
-Promise: `failure` finds a class for every error, and its message is one line of at most 500 characters.
+Promise: `failure` finds a class for every error. A message is one line of at most MAX_MESSAGE_CHARS characters: it goes
+into an error record, and a part of it may come from a server.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import urllib3
 from fscrawl.http.bodies import CodingError, TooLargeError
 from fscrawl.http.heads import BadHeadError
 
+MAX_MESSAGE_CHARS = 500
+
 CLASSES = {
     "dns": "the host name cannot be resolved",
     "connect": "the connection was refused, reset or cut off",
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
     "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
-    "too-large": "the body is larger than fetch.max_bytes, or the head of the answer is too large",
+    "too-large": "the body is larger than fetch.max_bytes, or the head or the target of a redirect is too large",
     "decode": "the body cannot be decoded as its Content-Encoding says",
     "blocked-address": "the address is private or local (see fetch.allow_addresses), or the port is no port of HTTP",
     "proxy": "no proxy can be used now: all of them fail, rest or are used up",
@@ -63,6 +66,10 @@ class Failed:
     retry: bool
     status: int | None = None
     headers: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE_CHARS:
+            object.__setattr__(self, "message", self.message[: MAX_MESSAGE_CHARS - 1] + "…")
 
 
 class BlockedAddressError(OSError):
@@ -110,4 +117,4 @@ _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    return " ".join(f"{type(error).__name__}: {error}".split())

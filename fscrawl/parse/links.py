@@ -28,7 +28,10 @@ from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 MAX_LINKS = 100_000
 MAX_TITLE_CHARS = 1000
-_MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
+MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
+# Directives are words such as "noindex" and "max-image-preview:large". No page needs more or longer ones.
+MAX_DIRECTIVES = 100
+MAX_DIRECTIVE_CHARS = 100
 
 _SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -47,7 +50,8 @@ class ParsedPage:
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
     canonical   the normal form of <link rel=canonical>, which may be the page itself
     robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
-    truncated   the page has more than `max_links` links, and the rest was cut off
+    truncated   the page has more than `max_links` links, or MAX_CHARS of them, and the rest was cut off
+    too_long    how many references, the base included, were left out since they are longer than MAX_URL_CHARS
     """
 
     encoding: str
@@ -57,6 +61,7 @@ class ParsedPage:
     canonical: str | None
     robots: tuple[str, ...]
     truncated: bool
+    too_long: int = 0
 
 
 def extract(
@@ -80,11 +85,12 @@ def extract(
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     title, elements = (_read_html5lib if parser == "html5lib" else _read_lexbor)(body)
     found = _collect(elements)
-    base = (found.base is not None and joiner.join(url, found.base)) or url  # a base that is not http(s) is ignored
+    room = _Room()
     robots = _directives(found.robots, robots_tag)
-    links, cut = _resolve(found.follow, joiner, base, url=url, encoding=encoding, limit=max_links)
-    nofollow, cut_too = _resolve(found.nofollow, joiner, base, url=url, encoding=encoding, limit=max_links)
-    canonical, _ = _resolve(found.canonical, joiner, base, url="", encoding=encoding, limit=1)
+    base = _base(found.base, joiner, url, room)
+    links, cut = _resolve(found.follow, joiner, base, room, url=url, encoding=encoding, limit=max_links)
+    nofollow, cut_too = _resolve(found.nofollow, joiner, base, room, url=url, encoding=encoding, limit=max_links)
+    canonical, _ = _resolve(found.canonical, joiner, base, _Room(), url="", encoding=encoding, limit=1)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -95,6 +101,7 @@ def extract(
         canonical=next(iter(canonical), None),
         robots=robots,
         truncated=cut or cut_too,
+        too_long=room.too_long,
     )
 
 
@@ -276,8 +283,24 @@ def _refresh_target(content: str) -> str:
     return (found[1] or found[2] or found[3] or "").strip(_SPACE) if found else ""
 
 
+@dataclass(slots=True)
+class _Room:
+    """How many characters of links may still be kept of a page, and how many references were too long so far."""
+
+    chars: int = MAX_CHARS
+    too_long: int = 0
+
+
+def _base(reference: str | None, joiner: Joiner, url: str, room: _Room) -> str:
+    """Return what the references of a page are relative to. A base that is too long or not http(s) is ignored."""
+    base = None if reference is None else joiner.join(url, reference)
+    if reference is not None and base is None:
+        room.too_long += len(reference) > MAX_URL_CHARS
+    return base or url
+
+
 def _resolve(
-    hrefs: list[str], joiner: Joiner, base: str, *, url: str, encoding: str, limit: int
+    hrefs: list[str], joiner: Joiner, base: str, room: _Room, *, url: str, encoding: str, limit: int
 ) -> tuple[dict[str, None], bool]:
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
@@ -287,17 +310,17 @@ def _resolve(
     if base == url:
         references.pop("", None)
     links: dict[str, None] = {}
-    chars = 0
     join = joiner.join
     for reference in references:
-        if len(reference) > MAX_URL_CHARS:  # for example an image in a data: URL, which the joiner should not remember
+        if len(reference) > MAX_URL_CHARS:
+            room.too_long += 1
             continue
         link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
         if link is None or link == url or link in links:
             continue
-        chars += len(link)
-        if len(links) == limit or chars > _MAX_CHARS:
+        if len(links) == limit or len(link) > room.chars:
             return links, True
+        room.chars -= len(link)
         links[link] = None
     return links, False
 
@@ -348,5 +371,7 @@ def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
             if _AGENT.match(part.strip()):
                 break
             words = part.split()
-            directives.update([" ".join(words)] if ":" in part else words)
+            for directive in [" ".join(words)] if ":" in part else words:
+                if len(directives) < MAX_DIRECTIVES and len(directive) <= MAX_DIRECTIVE_CHARS:
+                    directives.add(directive)
     return tuple(sorted(directives))

@@ -27,10 +27,13 @@ from xml.parsers import expat  # safe here: declarations of entities, which make
 import webencodings
 
 from fscrawl.parse.encoding import sniff_encoding
-from fscrawl.urls import normalise
+from fscrawl.urls import MAX_URL_CHARS, normalise
 
 MAX_URLS = 50_000  # in one sitemap, by the protocol
 MAX_BYTES = 52_428_800  # likewise, inflated
+# Of all URLs together, so 320 for each of 50,000. Without it, short references below an xml:base of 2,000 characters
+# would make a hundred megabytes of a hundred kilobytes.
+MAX_CHARS = 16_000_000
 
 _PIECE_BYTES = 65_536
 _COMPRESSED_BYTES = 16_384  # zlib copies the input that it has not used
@@ -39,7 +42,8 @@ _MAX_MEMBERS = 10_000  # gzip files may be joined; each takes time, even an empt
 _MAX_DEPTH = 256  # expat keeps every open element
 _MAX_TOKEN_BYTES = 1 << 20  # expat reads an unfinished comment or tag again with every piece
 _MAX_NAMES = 10_000  # expat keeps every name
-_MAX_CHARS = 10_000  # of a URL as written
+_MAX_NAME_CHARS = 1_000_000  # of all names together
+_MAX_REFERENCE_CHARS = 10_000  # of a URL as written, with white space and dot segments
 _GZIP = b"\x1f\x8b"
 _BLANK = "\ufeff \t\r\n\0"
 _BOM = re.compile(rb"(\xef\xbb\xbf|\xfe\xff|\xff\xfe)")
@@ -57,11 +61,13 @@ class Sitemap:
     pages       from <url>, from the entries of a feed, or from a text sitemap
     sitemaps    from a sitemapindex
     truncated   there may be more: a limit was reached, or the XML or gzip is broken
+    too_long    how many references were left out since they, or the URLs that they mean, are longer than MAX_URL_CHARS
     """
 
     pages: tuple[str, ...]
     sitemaps: tuple[str, ...]
     truncated: bool
+    too_long: int = 0
 
 
 def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Sitemap:
@@ -70,9 +76,9 @@ def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
     Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
     >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
-    Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False)
+    Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False, too_long=0)
     >>> read(b"http://a.example/1\\nhttp://a.example/2\\n", "http://a.example/sitemap.txt", max_urls=1)
-    Sitemap(pages=('http://a.example/1',), sitemaps=(), truncated=True)
+    Sitemap(pages=('http://a.example/1',), sitemaps=(), truncated=True, too_long=0)
     """
     found = _Found(base, max_urls)
     source = _Source(body, max_bytes)
@@ -84,7 +90,7 @@ def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
         truncated = not source.whole
     except (_Stop, expat.ExpatError):
         truncated = True
-    return Sitemap(tuple(found.pages), tuple(found.sitemaps), truncated)
+    return Sitemap(tuple(found.pages), tuple(found.sitemaps), truncated, found.too_long)
 
 
 class _Stop(Exception):  # noqa: N818 - not an error
@@ -98,16 +104,24 @@ class _Found:
         self.base = base
         self.pages: dict[str, None] = {}
         self.sitemaps: dict[str, None] = {}
+        self.too_long = 0
         self._max_urls = max_urls
+        self._chars = 0
 
     def add(self, into: dict[str, None], reference: str, base: str) -> None:
-        reference = reference.strip()
-        url = normalise(reference, base) if 0 < len(reference) <= _MAX_CHARS else None
+        url = self.join(reference.strip(), base)
         if url is None or url in into:
             return
-        if len(self.pages) + len(self.sitemaps) >= self._max_urls:
+        self._chars += len(url)
+        if len(self.pages) + len(self.sitemaps) >= self._max_urls or self._chars > MAX_CHARS:
             raise _Stop
         into[url] = None
+
+    def join(self, reference: str, base: str) -> str | None:
+        """Return the normal form of a reference; None if it has none, or if it is too long."""
+        url = normalise(reference, base) if 0 < len(reference) <= _MAX_REFERENCE_CHARS else None
+        self.too_long += url is None and len(reference) > MAX_URL_CHARS
+        return url
 
 
 # Bytes
@@ -209,7 +223,7 @@ def _read_text(texts: Iterator[str], source: _Source, found: _Found) -> None:
     rest = ""
     for text in texts:
         *lines, rest = _LINE_ENDS.split(rest + text)
-        rest = rest[: _MAX_CHARS + 1]  # one character too long for a URL, which is then refused
+        rest = rest[: _MAX_REFERENCE_CHARS + 1]  # one character too long for a URL, which is then refused
         for line in lines:
             _add_line(line, found)
     if source.whole:  # otherwise the last line may be cut off
@@ -228,13 +242,17 @@ def _add_line(line: str, found: _Found) -> None:
 
 def _read_xml(texts: Iterator[str], source: _Source, found: _Found) -> None:
     parser = _parser(_Elements(found))
-    fed_bytes = 0
+    fed_bytes = names = 0
     for text in texts:
         data = text.encode("utf-8", "replace")
         fed_bytes += len(data)
         parser.Parse(data)
-        if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES or len(parser.intern) > _MAX_NAMES:
+        if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
             raise _Stop
+        if len(parser.intern) > names:
+            names = len(parser.intern)
+            if names > _MAX_NAMES or sum(len(name or "") for name in parser.intern) > _MAX_NAME_CHARS:
+                raise _Stop
     if source.whole:
         parser.Parse(b"", True)
 
@@ -273,7 +291,7 @@ class _Elements:
         parent, base = self._open[-1]
         local = _local(name)
         if "xml:base" in attributes:
-            base = normalise(attributes["xml:base"], base) or base
+            base = self._found.join(attributes["xml:base"], base) or base
         self._open.append((local, base))
         self._parts, self._chars, self._into = [], 0, None
         if (parent, local) in _PAGES:
@@ -284,7 +302,7 @@ class _Elements:
             self._found.add(self._found.pages, attributes.get("href", ""), base)
 
     def text(self, text: str) -> None:
-        if self._into is not None and self._chars <= _MAX_CHARS:
+        if self._into is not None and self._chars <= _MAX_REFERENCE_CHARS:
             self._parts.append(text)
             self._chars += len(text)
 

@@ -19,15 +19,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from sys import getsizeof
 from typing import NamedTuple
 from urllib.parse import quote
 
 from protego import Protego
 
+from fscrawl.urls import MAX_URL_CHARS
+
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB must be read; the rest is ignored
 VALID_S = 24 * 3600.0  # RFC 9309 2.4: then it must be asked for again
 
-_RULE_BYTES = 240  # measured: a rule without its text, which is there twice
+_MAX_LINE_CHARS = 200  # of a line as messages show it; its rule counts whole
+_RULE_BYTES = 120  # measured: a rule without its strings
 _SITEMAP_BYTES = 60
 _LONG_S = 10**9  # a hostile file may ask for more seconds than a float can hold
 _TOKEN = re.compile(r"[a-zA-Z_-]*")
@@ -66,6 +70,8 @@ class Rules:
     def forbidding_line(self, url: str) -> str | None:
         """Return the line that forbids a normal form, without comment and surrounding spaces; None if it is allowed.
 
+        A line of more than 200 characters is cut, and ends with "…".
+
         >>> rules = Rules("User-agent: *\\nDisallow: /private # ours\\nAllow: /private/press", "fscrawl/1.0")
         >>> rules.forbidding_line("http://a.example/private/x")
         'Disallow: /private'
@@ -95,13 +101,13 @@ class Rules:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The `Sitemap:` lines, as written."""
+        """What the `Sitemap:` lines name, as written. What is too long for a URL is left out."""
         return self._sitemaps
 
     @property
     def size_bytes(self) -> int:
         """About how much memory the lines take; 0 for a file without rules and sitemaps."""
-        rules = sum(_RULE_BYTES + 2 * len(rule.line) for rule in self._rules)
+        rules = sum(_RULE_BYTES + rule.strings_bytes for rule in self._rules)
         return rules + sum(_SITEMAP_BYTES + len(line) for line in self._sitemaps)
 
 
@@ -160,7 +166,7 @@ def _read(text: str, token: str) -> tuple[_Group, tuple[str, ...]]:
             delay_run.add(_token(value))
             groups.update({name: _Group() for name in rule_run.names - groups.keys()})
         elif kind == "sitemap":
-            sitemaps += [value] if value else []
+            sitemaps += [value] if 0 < len(value) <= MAX_URL_CHARS else []
         elif kind == "request":
             for name in delay_run.close():
                 groups[name].requests.append(line)
@@ -208,6 +214,12 @@ class _Rule(NamedTuple):
     anchored: bool
 
     @property
+    def strings_bytes(self) -> int:
+        """The memory that its strings take. Python has those of no or one character only once."""
+        strings = (self.line, self.first, *self.middle, self.last or "")
+        return sum([getsizeof(each) for each in strings if len(each) > 1]) + getsizeof(self.middle)
+
+    @property
     def is_prefix(self) -> bool:
         return self.last is None and not self.anchored
 
@@ -232,6 +244,7 @@ def _rules(line: str, pattern: str, *, allow: bool) -> Iterator[_Rule]:
     """Return the rules of a line: none, one, or one for each spelling of its pattern."""
     if not pattern.startswith(("/", "*")):  # it cannot match any path
         return
+    line = line if len(line) <= _MAX_LINE_CHARS else line[: _MAX_LINE_CHARS - 1] + "…"
     anchored = pattern.endswith("$")
     folded = _IN_RULE.sub(_fold, pattern.removesuffix("$"))
     for spelling in _spellings(folded):

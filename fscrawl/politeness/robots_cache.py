@@ -110,8 +110,21 @@ class RobotsCache:
             class_ = "http-5xx" if answer.status >= 500 else "http-4xx"
             message = f"robots.txt could not be fetched: the server answered {answer.status}"
             return Failed(class_, message, retry=True, status=answer.status, headers=answer.headers)
-        text = (answer.body or b"")[:MAX_BYTES].decode("utf-8", "replace")
-        return RobotsRecord(url, now, answer.status, text)
+        return RobotsRecord(url, now, answer.status, _text_of(answer.body or b""))
+
+
+# JSON takes six bytes for a control character, so they are replaced. Four of them end a line for `Rules`.
+_IN_RECORD = dict.fromkeys({*range(32)} - {*b"\t\n\f\r"}, "\ufffd") | dict.fromkeys(b"\x0b\x1c\x1d\x1e", "\n")
+
+
+def _text_of(body: bytes) -> str:
+    """Return the text that is kept, at most MAX_BYTES in UTF-8: what is no UTF-8 takes three bytes for one.
+
+    >>> _text_of(b"a\\0\\x1c\\xff\\tb")
+    'a\ufffd\\n\ufffd\\tb'
+    """
+    text = body[:MAX_BYTES].decode("utf-8", "replace").translate(_IN_RECORD)
+    return text.encode()[:MAX_BYTES].decode("utf-8", "ignore")
 
 
 def _age_s(moment: str) -> float:

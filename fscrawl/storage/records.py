@@ -102,6 +102,7 @@ class PageRecord(_Record):
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
     truncated         the page has more links than are kept
+    too_long          how many references and headers were too long to be kept
     sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs;
                       with `redirect`, the one to which it has moved
     checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
@@ -131,6 +132,7 @@ class PageRecord(_Record):
     sitemaps: tuple[str, ...] | None = None
     checked_at: str | None = None
     checked_status: int | None = None
+    too_long: int | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
@@ -162,7 +164,8 @@ class PageRecord(_Record):
 class ErrorRecord(_Record):
     """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes.
 
-    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `frontier/flags.py`), else None.
+    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `frontier/flags.py`), else None. `too_long`: how many
+    headers were too long to be kept.
     """
 
     url: str
@@ -177,6 +180,7 @@ class ErrorRecord(_Record):
     status: int | None = None
     headers: dict[str, str] | None = None
     sitemap: str | None = None
+    too_long: int | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
@@ -220,7 +224,7 @@ class TreeRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class RobotsRecord(_Record):
-    """A robots.txt as fetched from `url`. `status` 0: the host could not be reached. `text`: at most 500 KiB."""
+    """A robots.txt as fetched from `url`; `status` 0: the host could not be reached; `text`: at most 500 KiB."""
 
     url: str
     fetched_at: str

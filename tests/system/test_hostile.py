@@ -6,10 +6,8 @@ import csv
 import os
 import re
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import pytest
 import webencodings
@@ -24,6 +22,7 @@ from tests.support.hostile.contents import LABELS, encoded_title
 from tests.support.hostile.expected import EXPECTED
 from tests.support.hostile.sites import TARGETS
 from tests.support.hostile.web import Hostile
+from tests.support.memory_use import Memory
 
 MAX_BYTES = 1_048_576
 RECORD_BYTES = 4_000_000  # 50,000 addresses of a sitemap and the largest head stay below
@@ -45,42 +44,7 @@ SETTINGS = {
 
 # Known defects, each with a test of its own below.
 APART = ("/page/far-base", "/behind-robots/10-mb")
-CUT_BY = ("deny", "max_depth", "max_hosts_per_domain", "max_pages_per_host", "max_path_depth", "max_repeats")
-
-
-class Memory:
-    """What all processes of a session hold together, looked at again and again: proportional set size, in bytes."""
-
-    def __init__(self, session: int) -> None:
-        self.peak = 0
-        self.at_the_peak: list[int] = []
-        self._session = session
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.05):
-            sizes = [self._size(each) for each in Path("/proc").iterdir() if each.name.isdigit()]
-            if sum(sizes) > self.peak:
-                self.peak, self.at_the_peak = sum(sizes), [size for size in sizes if size]
-
-    def _size(self, process: Path) -> int:
-        try:
-            if int((process / "stat").read_text().rpartition(")")[2].split()[3]) != self._session:
-                return 0
-            rollup = (process / "smaps_rollup").read_text()
-        except OSError:  # it is over
-            return 0
-        found = re.search(r"^Pss: +(\d+) kB", rollup, re.MULTILINE)
-        return int(found[1]) * 1024 if found else 0
+CUT_BY = ("deny", "length", "max_depth", "max_hosts_per_domain", "max_pages_per_host", "max_path_depth", "max_repeats")
 
 
 @dataclass(frozen=True, slots=True)

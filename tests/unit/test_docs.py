@@ -270,3 +270,11 @@ def test_the_package_map_has_every_package_in_its_layer() -> None:
     assert {name for row in mapped for name in row} == set(floor) - {"__main__"}
     floors = [[floor[name] for name in row] for row in mapped]
     assert [(above, below) for above, below in pairwise(floors) if min(above) > min(below)] == []
+
+
+def test_every_test_that_the_security_page_names_is_there() -> None:
+    """Each row of docs/security.md names a test that can be run."""
+    named = set(re.findall(r"`((?:tests/)?[\w/.]*\btest_\w+(?:\.py)?)`", (CHECKOUT / "docs/security.md").read_text()))
+    sources = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "tests").rglob("test_*.py"))
+    functions = {f"test_{name}" for name in re.findall(r"\bdef test_(\w+)\(", sources)}
+    assert {each for each in named if not (CHECKOUT / each).is_file()} <= functions

@@ -326,7 +326,14 @@ def test_giant_rules_cannot_fill_the_memory(tree, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", ["Disallow: /private/dir/", "Disallow: /*?x=1/a*b", "Allow: /*/1/*/b$", "Sitemap: http://a.example/1"]
+    "line",
+    [
+        "Disallow: /private/dir/",
+        "Disallow: /*?x=1/a*b",
+        "Allow: /*/1/*/b$",
+        "Sitemap: http://a.example/1",
+        "Disallow: /?" + "*ab" * 300,
+    ],
 )
 def test_size_of_rules(line):
     """The size that rules say is right within a third, whatever their lines are like."""

@@ -21,8 +21,8 @@ def urlset(*names):
     return "<urlset>" + "".join(f"<url><loc>{url(name)}</loc></url>" for name in names) + "</urlset>"
 
 
-def pages(*names, truncated=False):
-    return Sitemap(tuple(url(name) for name in names), (), truncated)
+def pages(*names, truncated=False, too_long=0):
+    return Sitemap(tuple(url(name) for name in names), (), truncated, too_long)
 
 
 def given(text, **limits):
@@ -190,7 +190,7 @@ def test_hostile_xml(more):
 def test_long_text():
     """A text longer than any URL is none, and the next is read."""
     body = urlset("x" * 200_000, "1").replace("<loc>", "<loc><![CDATA[").replace("</loc>", "]]></loc>")
-    assert given(body) == pages("1")
+    assert given(body) == pages("1", too_long=1)
 
 
 # Feeds
@@ -242,7 +242,7 @@ def test_text_lines():
     """Lines of any length, across any pieces, are read as lines."""
     long = "http://a.example/" + "x" * 200_000
     names = [str(n) for n in range(20_000)]
-    assert given("\n".join([long, *map(url, names), long])) == pages(*names)
+    assert given("\n".join([long, *map(url, names), long])) == pages(*names, too_long=2)
 
 
 @pytest.mark.parametrize("body", [b"", b" \n", b"\xef\xbb\xbf", b"\0", gzip.compress(b"", mtime=0)])
