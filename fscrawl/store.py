@@ -42,6 +42,7 @@ from fscrawl.storage.layout import (
     STOP,
     TREE_RECORD,
     is_fan_out,
+    is_host,
     key_of,
     page_directory,
     page_path,
@@ -178,7 +179,7 @@ class Tree:
 
     def hosts(self, room: str) -> list[str]:
         """List the hosts that have a directory in `room`."""
-        return [name for name in self.files.names(room) if not name.startswith(".")]
+        return [name for name in self.files.names(room) if is_host(name)]
 
     def keys(self, room: str, host: str) -> list[str]:
         """List the keys of a host's files in `room`; none if the host has no directory."""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from fscrawl.dataset.dataset_dir import STATE, DatasetDir
 from fscrawl.dataset.options import Filters
 from fscrawl.errors import UsageError
-from fscrawl.storage.layout import LINKS
+from fscrawl.storage.layout import LINKS, is_host
 from fscrawl.store import Tree
 
 BATCH_PAGES = 500
@@ -94,7 +94,7 @@ def _plan_name(run: int) -> str:
 
 def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
     """Return the host directories of a room that the filters may want, sorted. Files beside them are ignored."""
-    names = (name for name, kind in tree.files.entries(room) if kind == "directory" and not name.startswith("."))
+    names = (name for name, kind in tree.files.entries(room) if kind == "directory" and is_host(name))
     return sorted(filter(filters.may_take_host, names))
 
 

@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from fscrawl.fleet.log_writer import Place
-from fscrawl.storage.layout import AGAIN, again_of, again_path
+from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
 
 
 class Files(Protocol):
@@ -149,6 +149,6 @@ def cut_of(reason: Mapping[str, Any]) -> tuple[str, Place] | None:
     log, expected = reason.get("log"), reason.get("expected")
     if reason.get("reason") != "cut" or not isinstance(log, str) or not isinstance(expected, list):
         return None
-    if len(expected) != 2 or not all(type(number) is int for number in expected):
+    if not is_machine(log) or len(expected) != 2 or not all(type(n) is int and 0 <= n < 1 << 62 for n in expected):
         return None
     return log, Place(*expected)

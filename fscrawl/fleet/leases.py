@@ -15,7 +15,7 @@ import os
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
-from fscrawl.storage.layout import LEASES, lease_of, lease_path
+from fscrawl.storage.layout import LEASES, is_machine, lease_of, lease_path
 from fscrawl.store import Tree
 
 
@@ -41,7 +41,8 @@ class Leases:
         """Read who holds an epoch; the holder is "" if the lease is torn, or cannot be found though it is listed."""
         data = self._files.read_or_torn(lease_path(shard, epoch)) or b""
         try:
-            return Lease(shard, epoch, str(json.loads(data)["holder"]))
+            holder = str(json.loads(data)["holder"])
+            return Lease(shard, epoch, holder if is_machine(holder) else "")
         except (ValueError, KeyError, TypeError, RecursionError):
             return Lease(shard, epoch, "")
 

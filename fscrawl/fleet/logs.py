@@ -17,6 +17,7 @@ from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
+    is_machine,
     log_directory,
     log_path,
     log_segment_of,
@@ -84,7 +85,7 @@ class TreeLogs:
 
     def log_machines(self) -> list[str]:
         entries = self._files.entries(LOG)  # somebody may have put a file of his own there
-        return [name for name, kind in entries if kind == "directory" and not name.startswith(".")]
+        return [name for name, kind in entries if kind == "directory" and is_machine(name)]
 
     def log_segments(self, machine: str) -> list[int]:
         segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))

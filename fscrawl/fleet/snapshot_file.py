@@ -36,7 +36,7 @@ from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.url_state import FAILED, KIND_AT, WAITING, founds_of
-from fscrawl.storage.layout import SNAP, snapshot_of, snapshot_path
+from fscrawl.storage.layout import SNAP, is_machine, snapshot_of, snapshot_path
 
 GROUP = 65_536
 NO_DEPTH = 0xFFFF
@@ -120,6 +120,8 @@ class SnapshotHead:
             if values.pop("snapshot") != 1:
                 raise RecordError("a snapshot of another format")
             at = {machine: Place(*_numbers(place, 2)) for machine, place in values.pop("at").items()}
+            if not all(map(is_machine, at)):
+                raise RecordError("a log of the head has no machine's name")
             term, deep, surveyed = (values.pop(name) for name in ("term", "deep", "surveyed"))
             _numbers(list(values.values()), len(_COUNTS))
             if type(term) is not str or type(deep) is not bool or type(surveyed) is not int:

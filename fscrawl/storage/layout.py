@@ -51,19 +51,23 @@ PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it 
 TORN = ".torn"  # the last suffix of a record that a repair has set aside
 KEY_PATTERN = "[0-9a-f]{24}"
 PLANTED = ".planted"  # the last suffix of a directory that stood in a file's place
+_MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
+_HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(r"[^.].*\.log\Z"),
+    MACHINES: re.compile(rf"{_MACHINE}\.log\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
-    FEED: re.compile(r"[^.].*\.log\Z"),
+    FEED: re.compile(rf"{_MACHINE}\.log\Z"),
     SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
     AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
     TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
-    ROBOTS: re.compile(r"[^.].*\.json\Z"),
+    ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
+_A_MACHINE = re.compile(rf"{_MACHINE}\Z")
+_A_HOST = re.compile(rf"{_HOST}\Z")
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
@@ -76,6 +80,15 @@ def is_key(text: str) -> bool:
     (True, False)
     """
     return _KEY.match(text) is not None
+
+
+def is_host(name: str) -> bool:
+    """Tell whether a directory in one of the page rooms may be that of a host.
+
+    >>> is_host("a.example_8080"), is_host(".x"), is_host("a\\nb")
+    (True, False, False)
+    """
+    return _A_HOST.match(name) is not None
 
 
 def is_fan_out(name: str) -> bool:
@@ -138,7 +151,16 @@ def heartbeat_path(machine: str) -> str:
 
 def machine_of(name: str) -> str | None:
     """Give the machine of a heartbeat log; None if the file is none."""
-    return name.removesuffix(_LOG_SUFFIX) if name.endswith(_LOG_SUFFIX) and not name.startswith(".") else None
+    return name.removesuffix(_LOG_SUFFIX) if FILE_PATTERNS[MACHINES].match(name) else None
+
+
+def is_machine(name: str) -> bool:
+    """Tell whether a directory of a log may be that of a machine.
+
+    >>> is_machine("host-7-ab12"), is_machine(".x"), is_machine("\\udcff")
+    (True, False, False)
+    """
+    return _A_MACHINE.match(name) is not None
 
 
 def feed_path(machine: str, segment: int) -> str:
@@ -152,7 +174,7 @@ def feed_of(name: str) -> tuple[str, int] | None:
     (('host-7-ab12', 0), ('host-7-ab12', 3), None)
     """
     machine, _, number = name.removesuffix(_LOG_SUFFIX).partition(".")
-    if not name.endswith(_LOG_SUFFIX) or not machine or (number and not number.isdecimal()):
+    if not FILE_PATTERNS[FEED].match(name) or (number and not _is_number(number)):
         return None
     return machine, int(number or 0)
 

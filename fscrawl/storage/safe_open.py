@@ -57,7 +57,11 @@ AnyPath = str | Path | Place
 
 
 def name_of(path: AnyPath) -> str:
-    return os.path.basename(os.fspath(path))
+    """Give a path's last name; UnfitFileError for one that no file has."""
+    above, name = os.path.split(os.fspath(path))
+    if name == ".." or "\0" in name:
+        raise UnfitFileError(errno.EINVAL, "no name of a file in a crawl", f"{above}/{name!a}")
+    return name
 
 
 def parent_of(path: AnyPath) -> AnyPath:
@@ -96,7 +100,9 @@ def open_parent(path: AnyPath) -> open_directory:
 
 
 def _walk(root: str, path: str) -> int:
-    """Open a directory below a root, one name after the other."""
+    """Open a directory below a root, one name after the other. No name leads out of it."""
+    if ".." in path.split("/") or "\0" in path:
+        raise UnfitFileError(errno.EINVAL, "no name of a file in a crawl", f"{root}/{path!a}")
     descriptor = os.open(root, _DIRECTORY)
     names = path.split("/") if path else []
     for depth, name in enumerate(names, 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import PlantedError, RecordError, TreeError
+from fscrawl.fleet.leases import Machinery
 from fscrawl.storage import kinds
 from fscrawl.storage.atomic import publish, temporary_owner
 from fscrawl.storage.layout import ROOMS
@@ -188,6 +190,21 @@ def test_every_room_has_a_limit() -> None:
     """There is no kind of file without a limit but what is read by its end alone, and what nobody reads."""
     assert {room for room in ROOMS if kinds.most_bytes(f"{room}/x") is None} == {".fscrawl/machines"}
     assert kinds.most_bytes("notes") is None
+
+
+@pytest.mark.parametrize("path", ["links/../../private/secret", "../private/secret", "links/..", "links/a\0b", "a\0/b"])
+def test_names_that_lead_elsewhere(tree: Tree, path: str) -> None:
+    """A path that was put together of what somebody wrote leads nowhere else."""
+    plant(tree.root, Planted(FILE, "fifo"))
+    with pytest.raises(PlantedError, match="no name of a file in a crawl"):
+        tree.files.read(path)
+
+
+@pytest.mark.parametrize("holder", ["../../private/x", "a\0b", "\ud800", "", ".x"])
+def test_holders_that_are_no_machines(tree: Tree, holder: str) -> None:
+    """A lease that names no machine is one that cannot be read."""
+    (tree.root / ".fscrawl/leases/3.1").write_text(json.dumps({"holder": holder}))
+    assert Machinery(tree).lease(3, 1).holder == ""
 
 
 def test_files_elsewhere(tmp_path: Path) -> None:

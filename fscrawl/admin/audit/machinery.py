@@ -22,6 +22,7 @@ from fscrawl.storage.layout import (
     NEXT_TREE_RECORD,
     ROBOTS,
     TERMS,
+    is_machine,
     log_directory,
     log_segment_of,
 )
@@ -66,7 +67,7 @@ class MachineryScan:
 
     def _checks_of_logs(self) -> Iterator[Callable[[], Checked]]:
         for machine, kind in self._files.entries(LOG):
-            if kind != "directory" or machine.startswith("."):
+            if kind != "directory" or not is_machine(machine):
                 self._note_odd(LOG, machine, kind)
                 continue
             for name, of_segment in self._files.entries(log_directory(machine)):

@@ -39,6 +39,7 @@ from fscrawl.storage.layout import (
     PROBE,
     TORN,
     is_fan_out,
+    is_host,
     key_before,
     key_of,
     log_directory,
@@ -108,7 +109,7 @@ class Scanner:
 
     def run(self) -> None:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
-            hosts = {host for room in PAGE_ROOMS for host in self._sort(room)[1]}
+            hosts = {host for room in PAGE_ROOMS for host in self._hosts_in(room)}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
             self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
@@ -189,6 +190,13 @@ class Scanner:
             else:
                 self._note_odd(path, name, kind)
         return keys, directories
+
+    def _hosts_in(self, room: str) -> Iterator[str]:
+        for name in self._sort(room)[1]:
+            if is_host(name):
+                yield name
+            else:
+                self._note_odd(room, name, "directory")
 
     def _note_odd(self, path: str, name: str, kind: str) -> None:
         """Note a name that does not belong there. `kind`: as `TreeFiles.entries` gives it."""
