@@ -19,6 +19,8 @@ from fscrawl.storage.layout import LONGEST_NAME_BYTES, PLANTED
 from fscrawl.storage.permissions import Access, share_file
 from fscrawl.storage.safe_open import AnyPath, create, name_of, open_parent
 
+_NAMES = 8  # that are tried; a server whose every reply is lost is out of order
+
 
 class Temporary:
     """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one."""
@@ -33,20 +35,29 @@ class Temporary:
 
         `root`: whose group it gets.
         """
-        self.discard()
-        name = _name_for(name_of(self.path), self._machine)
-        self._names.append(name)
         with open_parent(self.path) as here:
-            descriptor = create(here, name)
+            descriptor = self._create(here)
             try:
                 if root is not None:
                     share_file(descriptor, root)
                 size = fill(descriptor)
             finally:
                 os.close(descriptor)  # a full disk may show only here
-            if os.stat(f"{here}/{name}", follow_symlinks=False).st_size != size:
+            if os.stat(f"{here}/{self._names[-1]}", follow_symlinks=False).st_size != size:
                 raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
         return size
+
+    def _create(self, here: str) -> int:
+        """Make a file of a new name. A call that was sent twice says EEXIST for its own success: then take another."""
+        for tries_left in reversed(range(_NAMES)):
+            self.discard()
+            self._names.append(_name_for(name_of(self.path), self._machine))
+            try:
+                return create(here, self._names[-1])
+            except FileExistsError:
+                if not tries_left:
+                    raise
+        raise AssertionError("not reached")  # pragma: no cover
 
     def rename(self) -> None:
         """Give it the name of its file. A directory that has that name is set aside."""

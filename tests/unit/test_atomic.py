@@ -121,6 +121,24 @@ def test_claim_of_a_file_that_cannot_be_found_yet(tmp_path, monkeypatch):
     assert len(looks) == 3
 
 
+@pytest.mark.parametrize("action", [publish, claim])
+def test_create_that_was_sent_twice(tmp_path, monkeypatch, action):
+    """A temporary that was made though its reply says EEXIST is left for one of another name, and removed."""
+    real, lost = os.open, []
+
+    def twice(path, flags, *mode, **options):
+        descriptor = real(path, flags, *mode, **options)
+        if flags & os.O_EXCL and len(lost) < 2:
+            lost.append(path)
+            os.close(descriptor)
+            raise FileExistsError(errno.EEXIST, "File exists")
+        return descriptor
+
+    monkeypatch.setattr(os, "open", twice)
+    action(tmp_path / "a", b"mine", "m")
+    assert (len(lost), names(tmp_path), (tmp_path / "a").read_bytes()) == (2, ["a"], b"mine")
+
+
 def test_no_directory(tmp_path):
     """Publishing makes no directory."""
     with pytest.raises(TreeError, match="it is not there"):
