@@ -31,7 +31,10 @@ def limit_html(body: bytes) -> bytes:
 
 def uncrowded(body: bytes) -> bytes:
     """Return a page without crowds of attributes; the page itself, the same object, if it has none."""
-    return _TAG.sub(_without_crowd, body) if len(body) > _CROWD_BYTES and _may_be_crowded(body) else body
+    if len(body) <= _CROWD_BYTES or not _may_be_crowded(body):
+        return body
+    changed = _TAG.sub(_without_crowd, body)
+    return body if changed == body else changed  # `sub` makes a new object even if all tags stay as they are
 
 
 def flatten(body: bytes) -> bytes:

@@ -64,3 +64,10 @@ def test_memory():
     """What the parser cannot store is an error that says so."""
     with pytest.raises(SelectolaxError, match="status is 2"):
         trees._check(2)
+
+
+@pytest.mark.parametrize("size", [70_000, 3_000_000])
+def test_a_long_attribute_is_no_crowd(size):
+    """A page with one very long attribute is whole."""
+    page = b"<p title='%s'><a href=c>x</a>" % (b"b" * size)
+    assert trees.tree(page).html == LexborHTMLParser(page).html
