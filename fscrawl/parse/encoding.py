@@ -26,7 +26,8 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "u
 
 # Pages without a declaration have one of these encodings: the codec of Python, and its encoding. Otherwise a hundred
 # code pages of mainframes would be guessed, few of which a browser can read. The encodings that are almost the same as
-# windows-1252 and -1250 (-1254, -1257, iso-8859-2) are left out: French was taken for Baltic.
+# windows-1252 and -1250 (-1254, -1257, iso-8859-2) are left out: French was taken for Baltic. gb18030 is guessed by its
+# part gbk: charset_normalizer remembers every character that it has met, and gb18030 has a million of them, 280 MB.
 _GUESSES = {
     "cp1252": "windows-1252",
     "cp1250": "windows-1250",
@@ -37,7 +38,7 @@ _GUESSES = {
     "koi8_r": "koi8-r",
     "cp932": "shift_jis",
     "euc_jp": "euc-jp",
-    "gb18030": "gb18030",
+    "gbk": "gb18030",
     "big5": "big5",
     "cp949": "euc-kr",
 }
