@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -126,16 +126,18 @@ def _in_utf8(body: bytes, encoding: str) -> bytes:
 _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 
 
-def _read_lexbor(body: bytes) -> tuple[str | None, list[_Element]]:
+def _read_lexbor(body: bytes) -> tuple[str | None, Iterable[_Element]]:
     page = tree(body)
     known: dict[int, bool] = {}
-    elements = []
+    return _title(page, known), _elements(page, known)
+
+
+def _elements(page: LexborHTMLParser, known: dict[int, bool]) -> Iterator[_Element]:
+    """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
     for node in page.css(_ELEMENTS):
         tag = node.tag or ""
-        if tag in {"base", "link"} and not _is_html(node, known):
-            continue
-        elements.append((tag, node.attributes))
-    return _title(page, known), elements
+        if tag not in {"base", "link"} or _is_html(node, known):
+            yield tag, node.attributes
 
 
 def _title(page: LexborHTMLParser, known: dict[int, bool]) -> str | None:
@@ -184,7 +186,7 @@ def _contains_html(element: LexborNode) -> bool | None:
     return None
 
 
-def _read_html5lib(body: bytes) -> tuple[str | None, list[_Element]]:
+def _read_html5lib(body: bytes) -> tuple[str | None, Iterable[_Element]]:
     body = limit_html(body)
     if not suits_html5lib(body):
         return _read_lexbor(body)

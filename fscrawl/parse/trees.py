@@ -30,13 +30,15 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.html_limits import flatten, limit_html, uncrowded
 
-_HARMLESS_BYTES = 4096  # nothing that fits in here takes more than 20 ms
+_STANDARD = b"<!DOCTYPE html>"  # a document that is not in quirks mode. A page without a doctype changes that itself
+_HARMLESS_BYTES = 4096  # nothing that fits in here takes more than 40 ms and 40 MB
 # How long the next piece is, by the pace of the last one. Honest pages take 6 to 10 ns a byte. Of a page that gets
-# slower the pieces are so short that none of them takes much longer than the one before.
-_PIECE_BYTES = 24_576
+# slower the pieces are so short that none of them takes much longer than the one before. What takes long takes memory,
+# too: 8 KB of formatting that is opened again with each paragraph make 160 MB in a tenth of a second.
+_PIECE_BYTES = 8192
 _SHORT_BYTES, _SHORT_S = 4096, 20e-9
 _SHORTEST_BYTES, _SLOW_S = 512, 60e-9
-_PATIENCE_S = 0.25  # of processor time, beyond `_SLOW_S` for each byte
+_PATIENCE_S = 0.1  # of processor time, beyond `_SLOW_S` for each byte
 _TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have tens of thousands of attributes
 _MAX_TAIL = 4096  # nodes above the tail: honest pages have some dozens, and some broken ones hundreds
 
@@ -87,17 +89,28 @@ def _library() -> _Library | None:
     if not selectolax.__version__.startswith("1."):
         return None
     try:
-        library = ctypes.CDLL(selectolax.lexbor.__file__)
         pointer, size, status = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint
-        return _Library(
-            _function(library, "lxb_html_document_parse_chunk_begin", status, pointer),
-            _function(library, "lxb_html_document_parse_chunk", status, pointer, pointer, size),
-            _function(library, "lxb_html_document_parse_chunk_end", status, pointer),
-            _function(library, "lxb_dom_node_parent_noi", pointer, pointer),
-            _function(library, "lxb_dom_node_last_child_noi", pointer, pointer),
+        free = ctypes.CDLL(selectolax.lexbor.__file__)  # other threads of Python run meanwhile
+        held = ctypes.PyDLL(selectolax.lexbor.__file__)  # they wait, since what is called takes no time
+        found = _Library(
+            _function(held, "lxb_html_document_parse_chunk_begin", status, pointer),
+            _function(free, "lxb_html_document_parse_chunk", status, pointer, pointer, size),
+            _function(held, "lxb_html_document_parse_chunk_end", status, pointer),
+            _function(held, "lxb_dom_node_parent_noi", pointer, pointer),
+            _function(held, "lxb_dom_node_last_child_noi", pointer, pointer),
         )
     except (OSError, AttributeError):
         return None
+    return found if all(_same(found, page) for page in _SAMPLES) else None
+
+
+# A page with and without a doctype: what stands in paragraphs depends on it.
+_SAMPLES = (b"<!DOCTYPE html><title>a</title><p>b<table><td>c<noscript><b>", b"<p>b<table><td>c<template><p>d")
+
+
+def _same(library: _Library, page: bytes) -> bool:
+    found, whole = _fed(library, page, scripting=False)
+    return whole and found.html == LexborHTMLParser(page).html
 
 
 def _function(library: ctypes.CDLL, name: str, result: type, *arguments: type) -> Callable[..., int]:
@@ -109,11 +122,11 @@ def _function(library: ctypes.CDLL, name: str, result: type, *arguments: type) -
 
 def _fed(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:
     """Parse a page piece by piece. Return the tree, and False if it ends where the parser was stopped."""
-    found = LexborHTMLParser(b"", scripting=scripting)
+    found = LexborHTMLParser(_STANDARD, scripting=scripting)
     assert found.root is not None
     document = library.parent(found.root.mem_id)
     assert document is not None
-    _check(library.begin(document))  # removes what is in the document
+    _check(library.begin(document))  # removes what is in the document, but does not forget its mode
     whole = _feed(library, document, html)
     _check(library.end(document))
     return found, whole
@@ -122,26 +135,33 @@ def _fed(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTML
 def _feed(library: _Library, document: int, html: bytes) -> bool:
     """Feed a page to a document. False if it was stopped before its end."""
     address = ctypes.cast(ctypes.c_char_p(html), ctypes.c_void_p).value or 0
-    began, before = time.thread_time(), time.perf_counter()
+    began, before, spent = time.thread_time(), time.perf_counter(), 0.0
     position, length, tail, tail_due = 0, _PIECE_BYTES, document, _TAIL_BYTES
+    crowded: bool | None = None
     while position < len(html):
         # To the next tag: a text in many pieces would be copied with each of them.
         end = html.find(b"<", position + length)
         length = (len(html) if end < 0 else end) - position
         if position >= tail_due or length > _TAIL_BYTES:
             last, depth = _tail(library, document)
-            if depth > _MAX_TAIL or ((last == tail or length > _TAIL_BYTES) and uncrowded(html) is not html):
+            if crowded is None and (last == tail or length > _TAIL_BYTES):
+                looked = time.thread_time()
+                crowded = uncrowded(html) is not html
+                began, before = began + time.thread_time() - looked, time.perf_counter()
+            if crowded or depth > _MAX_TAIL:
                 return False
             tail, tail_due = last, position + _TAIL_BYTES
         _check(library.feed(document, address + position, length))
         position += length
         now = time.perf_counter()
-        pace, before, length = (now - before) / length, now, _PIECE_BYTES
+        pace, before, spent_before, spent = (now - before) / length, now, spent, 0.0
         if pace > _SHORT_S:
-            length = _SHORTEST_BYTES if pace > _SLOW_S else _SHORT_BYTES
-            # The wall clock is read in no time; but only the thread's clock knows whether others had the processor.
-            if time.thread_time() - began > _PATIENCE_S + _SLOW_S * position:
+            # The wall's clock is read in no time; but only the thread's knows whether others had the processor.
+            spent = time.thread_time() - began
+            if spent > _PATIENCE_S + _SLOW_S * position:
                 return False
+            pace = (spent - spent_before) / length if spent_before else pace
+        length = _PIECE_BYTES if pace <= _SHORT_S else _SHORT_BYTES if pace <= _SLOW_S else _SHORTEST_BYTES
     return True
 
 

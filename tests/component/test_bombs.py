@@ -1,6 +1,8 @@
 """Pages that would hang a parser do not, whichever way they come in. Processor time is measured, not the wall's."""
 
 import gzip
+import subprocess
+import sys
 import time
 
 import pytest
@@ -80,3 +82,29 @@ def test_ancestors_are_climbed_once():
     """The namespaces of ten thousand elements that are thousands deep take no product of both."""
     page = b"<svg>" + b"<g>" * 3000 + b"<link href=x>" * 10_000
     assert spent(WAYS["links"], page) < 1
+
+
+# Formatting that is opened again with each paragraph or row: a gigabyte and more for 25 KB, if they are parsed at once.
+MEMORY_BOMBS = {
+    "paragraphs": numbered(b"<p><b %d>", 2_000),
+    "rows": b"<table>" + numbered(b"<b %d>", 1_600) + b"x<tr>" * 2_400,
+    "rows at the end": b"<table>" + numbered(b"<b %d>", 4_000) + b"x<tr>" * 1_200,
+}
+MEMORY_BYTES = 300_000_000
+PARSE = """
+import resource, sys
+from fscrawl.parse.trees import tree
+page = sys.stdin.buffer.read()
+tree(b"<p>" * 5000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tree(page)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+@pytest.mark.parametrize("bomb", MEMORY_BOMBS)
+def test_memory_of_a_bomb(bomb):
+    """A small page does not fill the memory before it is stopped."""
+    words = [sys.executable, "-c", PARSE]
+    done = subprocess.run(words, input=MEMORY_BOMBS[bomb], capture_output=True, check=True, timeout=60)
+    assert int(done.stdout) < MEMORY_BYTES

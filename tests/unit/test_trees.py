@@ -22,19 +22,47 @@ PARTS = [
     b"<p a='",
     b"'>",
     b"<noscript>",
+    b"<template>",
+    b"<title>",
+    b"<textarea>",
+    b"<plaintext>",
+    b"<frameset>",
+    b"<math><mi>",
+    b"<foreignObject>",
+    b"<![CDATA[",
+    b"]]>",
+    b"<",
+    b"\0",
+    b"\r",
+    b"\xef\xbb\xbf",
+    b"\xe2\x82",
 ]
+BEGINNINGS = [b"", b"<!DOCTYPE html>", b"<!doctype html public 'x' 'y'>", b"\xef\xbb\xbf<!DOCTYPE html>"]
 
 
-@given(st.lists(st.sampled_from(PARTS), max_size=30).map(b"".join), st.booleans(), st.integers(1, 200))
-def test_same_tree(soup, scripting, piece):
+@given(
+    st.sampled_from(BEGINNINGS),
+    st.lists(st.sampled_from(PARTS), max_size=30).map(b"".join),
+    st.booleans(),
+    st.integers(1, 200),
+)
+def test_same_tree(beginning, soup, scripting, piece):
     """Whatever the pieces are, the tree is that of the parser."""
+    page = beginning + soup * 20
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "_HARMLESS_BYTES", -1)
         patch.setattr(trees, "_PIECE_BYTES", piece)
         patch.setattr(trees, "_TAIL_BYTES", 100)
         patch.setattr(trees, "_PATIENCE_S", 60)
-        found = trees.tree(soup * 20, scripting=scripting)
-    assert found.html == LexborHTMLParser(soup * 20, scripting=scripting).html
+        found = trees.tree(page, scripting=scripting)
+    assert found.html == LexborHTMLParser(page, scripting=scripting).html
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_quirks_mode(beginning):
+    """A table ends a paragraph in a page with a doctype only."""
+    page = beginning + b"<p>" + b"x" * 5000 + b"<table><td>y"
+    assert trees.tree(page).html == LexborHTMLParser(page).html
 
 
 def test_a_long_text_is_one_piece():
@@ -58,6 +86,21 @@ def test_library(monkeypatch, version):
     monkeypatch.setattr(trees.selectolax, "__version__", version)
     monkeypatch.setattr(trees.selectolax.lexbor, "__file__", "/nowhere.so")
     assert trees._library.__wrapped__() is None
+
+
+def test_library_of_another_kind(monkeypatch):
+    """A library whose trees are not those of the parser is not used."""
+    monkeypatch.setattr(trees, "_STANDARD", b"")  # so that all pages are in quirks mode
+    assert trees._library.__wrapped__() is None
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_many_long_attributes(monkeypatch, crowded):
+    """A page is looked at once for crowds of attributes, however many of its tags are long; and so it is whole."""
+    looks = []
+    monkeypatch.setattr(trees, "uncrowded", lambda html: looks.append(html) or (html + b" " if crowded else html))
+    page = b"<img src='data:,%s'>" % (b"a" * 70_000) * 20 + b"<a href=b>"
+    assert (len(trees.tree(page).css("img")), len(looks)) == ((0, 2) if crowded else (20, 1))
 
 
 def test_memory():
