@@ -13,6 +13,8 @@ from typing import IO
 
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
+_BLANK = " \t\r\n"
+
 
 class BadHeadError(ValueError):
     """The head of an answer does not say clearly where the answer ends."""
@@ -46,9 +48,25 @@ def check_framing(headers: HTTPMessage) -> None:
         return
     if "transfer-encoding" in headers:
         raise BadHeadError("the head of the answer has both Content-Length and Transfer-Encoding")
-    different = {length.strip() for line in lengths for length in line.split(",")}
+    different = {length.strip(_BLANK) for line in lengths for length in line.split(",")}
     if len(different) > 1:
         raise BadHeadError("the head of the answer has different values of Content-Length")
+    if any(map(_is_number_for_python_only, different)):
+        raise BadHeadError("the head of the answer has a Content-Length that is no number")
+
+
+def _is_number_for_python_only(length: str) -> bool:
+    """Tell whether `http.client` takes for a length what the standard does not.
+
+    >>> [_is_number_for_python_only(each) for each in ("3", "", "-1", "x", "+3", "3_0", "3\x0b")]
+    [False, False, False, False, True, True, True]
+    """
+    if length.isascii() and length.isdecimal():
+        return False
+    try:
+        return int(length) >= 0
+    except ValueError:
+        return False
 
 
 def _hidden(headers: HTTPMessage) -> str:

@@ -63,6 +63,22 @@ def test_two_lengths(make: Make, lines: tuple[str, ...]) -> None:
     assert "Content-Length" in outcome.message
 
 
+@pytest.mark.parametrize("length", ["+3", "0_3", "3\x0b"])
+def test_length_that_only_python_reads(make: Make, length: str) -> None:
+    """A length that `http.client` reads, and others do not, is refused."""
+    with Raw(answering(answer_of(f"Content-Length: {length}"))) as server:
+        outcome = failed(make().get(server.url()))
+    assert (outcome.class_, outcome.retry) == ("protocol", False)
+    assert "no number" in outcome.message
+
+
+@pytest.mark.parametrize("length", ["", "-1", "x"])
+def test_length_that_nobody_reads(make: Make, length: str) -> None:
+    """A length that is none for anybody counts as missing: the answer ends with its connection."""
+    with Raw(answering(answer_of(f"Content-Length: {length}"), times=1)) as server:
+        assert fetched(make().get(server.url())).body == b"<p>"
+
+
 def test_length_twice(make: Make) -> None:
     """The same length twice is no contradiction."""
     with Raw(answering(answer_of("Content-Length: 3", "Content-Length: 3"))) as server:
