@@ -10,20 +10,22 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import is_silence, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.fetch import Failed
+from fscrawl.politeness.redirects import ROBOTS_PATH
 
 
 def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """Give the reason why a page may not be fetched now; None if it may.
 
     Failed     robots.txt forbids the page, or, if `retry` is set, could not be fetched a moment ago
-    Returned   robots.txt was fetched a moment ago, so the page has to wait for the delay of its host
+    Returned   robots.txt was fetched a moment ago, so the page has to wait for the delay of its host; or meanwhile
+               this machine has lost its permit
     """
     if not context.settings.politeness.robots:
         return None
     rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
-    if isinstance(rules, Failed):
+    if isinstance(rules, Failed) and context.permitted():
         return rules
-    if was_asked:
+    if was_asked or isinstance(rules, Failed):
         return Returned(task, time.monotonic())
     if rules.allows(task.url):
         return None
@@ -46,5 +48,5 @@ class RobotsHandler:
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
-            named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + "/robots.txt")
+            named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         return RobotsKnown(task, Exchange(asked_at, "answered") if asked else None, found.delay_s, named)

@@ -18,7 +18,7 @@ from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse import sitemaps
-from fscrawl.politeness.redirects import Answer, follow
+from fscrawl.politeness.redirects import ROBOTS_PATH, Answer, follow
 from fscrawl.storage.records import SITEMAP
 
 
@@ -29,10 +29,12 @@ class SitemapHandler:
 
     def fetch(self, task: PageTask, begun_at: float) -> Outcome:
         """Read a sitemap."""
-        refusal = refusal_of(self._context, task) if task.referrer else None  # the others stand in a robots.txt
-        if refusal is not None:
+        refusal = refusal_of(self._context, task)
+        if isinstance(refusal, Returned):
+            return refusal
+        if refusal is not None and not (refusal.class_ == "robots" and self._is_named(task)):
             return self._writer.failed(task, refusal, time.monotonic() if refusal.retry else None, begun_at)
-        answer, target = self._follow(task)
+        answer, target, _ = self._follow(task)
         self._context.on_answer()
         reached_at = asked_at(answer)
         if not self._context.permitted():
@@ -57,6 +59,12 @@ class SitemapHandler:
             too_long=found.too_long,
         )
         return self._writer.put(task, "skipped", answer, record, None, found.too_long)._replace(sitemaps=parts)
+
+    def _is_named(self, task: PageTask) -> bool:
+        """Tell whether the host's own robots.txt names this sitemap. Then it is meant to be read."""
+        rules, _ = self._context.robots_cache.rules_for(task.host, task.url)
+        base = urls.origin(task.url) + ROBOTS_PATH
+        return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
 
     def _follow(self, task: PageTask) -> Answer:
         context = self._context

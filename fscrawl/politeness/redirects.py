@@ -5,8 +5,9 @@ Vocabulary:
   at home   a target on the host that was asked. Only there may a worker go by itself: of another host it knows neither
             the rules nor when it was last asked
 
-Promise: a hop stays at home, inside the scope and in what its host's robots.txt allows. It waits for the delay first.
-Each request has the login and the cookies of its own origin only (`http.fetch`).
+Promise: a hop stays at home, inside the scope and in what its host's robots.txt allows; the host's own robots.txt may
+always be asked for. It waits for the delay first. Each request has the login and the cookies of its own origin only
+(`http.fetch`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fscrawl.http.fetch import Failed, Fetched, Fetcher
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_HOPS = 5  # RFC 9309 2.3.1.2
+ROBOTS_PATH = "/robots.txt"
 _LONGEST_WAIT_S = 48.0  # so that a worker with five hops is not taken for one that hangs
 
 
@@ -50,10 +52,15 @@ class Hops(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The last answer, and the URL that it redirects to: a normal form that was not asked, None if there is none."""
+    """The last answer.
+
+    target   the URL that it redirects to: a normal form that was not asked; None if there is none
+    hops     how many were made
+    """
 
     answer: Fetched | Failed
     target: str | None = None
+    hops: int = 0
 
 
 def follow(
@@ -64,22 +71,27 @@ def follow(
     *,
     delay_s: float = 0.0,
     max_prefix_bytes: int | None = None,
+    most_hops: int = MOST_HOPS,
 ) -> Answer:
     """Fetch a robots.txt or a sitemap, and follow its redirects at home.
 
     `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
     """
     home = urls.host(url)
-    for hop in range(MOST_HOPS + 1):
+    for hop in range(most_hops + 1):
         answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
-            return Answer(answer)
+            return Answer(answer, hops=hop)
         target = urls.normalise(answer.headers.get("location", ""), url)
-        may_go = target is not None and urls.host(target) == home and hops.in_scope(target) and allows(target)
-        if target is None or not may_go or hop == MOST_HOPS or not hops.wait(delay_s):
+        may_go = target is not None and urls.host(target) == home and _may_ask(target, hops, allows)
+        if target is None or not may_go or hop == most_hops or not hops.wait(delay_s):
             break
         url = target
-    return Answer(answer, target)
+    return Answer(answer, target, hop)
+
+
+def _may_ask(url: str, hops: Hops, allows: Callable[[str], bool]) -> bool:
+    return url == urls.origin(url) + ROBOTS_PATH or (hops.in_scope(url) and allows(url))
 
 
 def _is_good(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - the signature of WantsBody

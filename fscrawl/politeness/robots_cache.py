@@ -15,15 +15,19 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
-from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
+from fscrawl.politeness.redirects import MOST_HOPS, ROBOTS_PATH, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.lru import Lru
 
-_PATH = "/robots.txt"
 _KEPT_BYTES = 48 * 1024 * 1024  # of rules in memory: 80,000 hosts that forbid nothing, 3,000 of 50 lines, or 4 giants
 _ENTRY_BYTES = 600  # of a host without rules
+# A host to whose robots.txt others redirect is asked for it so often at most, whatever it answers. Thousands of names
+# of one domain could redirect to a host that fails.
+_ASKED_FOR_OTHERS_S = 30.0
+_ASKED_FOR_OTHERS_HOSTS = 1000
+_STOOD_STILL = Failed("timeout", "robots.txt could not be fetched: the machine stood still", retry=True)
 
 
 class RobotsLookup(NamedTuple):
@@ -42,6 +46,7 @@ class RobotsCache:
         self._fetcher = fetcher
         self._user_agent = user_agent
         self._known: Lru[str, tuple[Rules, float]] = Lru(_KEPT_BYTES)  # what is forgotten can be read from the tree
+        self._asked_for_others: Lru[str, float] = Lru(_ASKED_FOR_OTHERS_HOSTS)  # host → when it may be asked again
 
     def rules_for(self, host: str, url: str) -> RobotsLookup:
         """Return the rules of `host`, a host directory. `url`: any URL of this host."""
@@ -77,11 +82,13 @@ class RobotsCache:
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
 
-    def _fetch(self, host: str, origin: str, most_hosts: int = MOST_HOPS) -> RobotsRecord | Failed:
-        """Fetch the robots.txt of a host, and store it. `most_hosts`: so many may redirect to each other."""
-        url, now = origin + _PATH, timestamp(time.time())
-        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES)
-        other = self._of_other_host(host, found.target, most_hosts) if found.target else None
+    def _fetch(self, host: str, origin: str, most_hops: int = MOST_HOPS) -> RobotsRecord | Failed:
+        """Fetch the robots.txt of a host, and store it. `most_hops`: of all hosts that redirect to each other."""
+        url, now = origin + ROBOTS_PATH, timestamp(time.time())
+        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, most_hops=most_hops)
+        if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
+            return _STOOD_STILL
+        other = self._of_other_host(host, found.target, most_hops - found.hops) if found.target else None
         if isinstance(other, Failed):
             return other
         record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
@@ -89,17 +96,26 @@ class RobotsCache:
             self._tree.put_robots(host, record)
         return record
 
-    def _of_other_host(self, host: str, target: str, most_hosts: int) -> RobotsRecord | Failed | None:
+    def _of_other_host(self, host: str, target: str, most_hops: int) -> RobotsRecord | Failed | None:
         """Give the rules of another host, to which a robots.txt redirects; None if they do not count.
 
         That host is asked for them only if nobody knows them, as for a page of its own.
         """
         other, origin = urls.host(target), urls.origin(target)
-        if other == host or target != origin + _PATH or not self._hops.in_scope(target) or not most_hosts:
+        # A host is in the scope if its front page is: `deny` may forbid all text files, but not the rules of hosts.
+        if other == host or target != origin + ROBOTS_PATH or not self._hops.in_scope(origin + "/") or not most_hops:
             return None
         if not self._hops.wait():  # also so that the host's own machine can learn and store them first
-            return Failed("timeout", "robots.txt could not be fetched: the machine stood still", retry=True)
-        return self._fresh(other) or self._fetch(other, origin, most_hosts - 1)
+            return _STOOD_STILL
+        return self._fresh(other) or self._fetch_for_others(other, origin, most_hops - 1)
+
+    def _fetch_for_others(self, host: str, origin: str, most_hops: int) -> RobotsRecord | Failed:
+        now = time.monotonic()
+        if now < (self._asked_for_others.get(host) or 0.0):
+            message = f"robots.txt could not be fetched: it redirects to that of {host}, which was asked a moment ago"
+            return Failed("http-5xx", message, retry=True)
+        self._asked_for_others.put(host, now + _ASKED_FOR_OTHERS_S)
+        return self._fetch(host, origin, most_hops)
 
     def _meant(self, url: str, now: str, answer: Fetched | Failed) -> RobotsRecord | Failed:
         if isinstance(answer, Failed):

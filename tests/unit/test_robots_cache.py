@@ -179,11 +179,41 @@ def test_redirects_keep_to_the_scope(tree):
     """A target outside the scope is not asked, at home and elsewhere."""
     for to in (f"http://{HOST}/secret/robots.txt", "http://b.example/robots.txt"):
         host = Host(moved(to), fetched())
-        hops = Hops(lambda url, to=to: "deny" if url == to else None)
+        hops = Hops(lambda url: "deny" if "secret" in url or "b.example" in url else None)
         rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url)
         assert host.asked == [URL]
         assert rules.allows(TASK.url)
         tree.put_robots(HOST, RobotsRecord(URL, timestamp(0), 200, ""))  # an old one
+
+
+@pytest.mark.parametrize("to", [f"https://{HOST}/robots.txt", "https://www.a.example/robots.txt"])
+def test_scope_is_that_of_hosts(tree, to):
+    """Settings that keep all text files out do not keep out the rules of hosts."""
+    host = Host(moved(to), fetched())
+    hops = Hops(lambda url: "deny" if url.endswith(".txt") else None)
+    rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url)
+    assert host.asked == [URL, to]
+    assert not rules.allows(TASK.url)
+
+
+def test_host_to_which_others_redirect(tree, clock):
+    """A host that fails is not asked again for each of the hosts that redirect to its robots.txt."""
+    host = Host(moved("//b.example/robots.txt"), fetched(503), moved("//b.example/robots.txt"), fetched())
+    cache = RobotsCache(tree, host, "fscrawl/1")
+    first, second = (cache.rules_for(name, f"http://{name}/").rules for name in ("1.example", "2.example"))
+    assert (first.status, second.class_, second.retry) == (503, "http-5xx", True)
+    assert host.asked == ["http://1.example/robots.txt", "http://b.example/robots.txt", "http://2.example/robots.txt"]
+    clock.now = module._ASKED_FOR_OTHERS_S
+    host.answers.insert(0, moved("//b.example/robots.txt"))
+    assert not cache.rules_for("2.example", "http://2.example/").rules.allows(TASK.url)
+
+
+def test_machine_that_lost_its_permit(tree):
+    """While a hop waited, another machine may have taken the host: nothing is learned from the redirect."""
+    host = Host(moved("/1"), fetched())
+    hops = Hops(delay_s=7.0, sleep=lambda _: None, permitted=lambda: False)
+    rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url)
+    assert (rules.class_, rules.retry, tree.robots(HOST)) == ("timeout", True, None)
 
 
 def test_hops_wait_for_the_delay(tree):
@@ -194,15 +224,17 @@ def test_hops_wait_for_the_delay(tree):
     assert RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url).was_asked
     assert slept == [7.0, 7.0]
     lost = Host(moved("//c.example/robots.txt"), fetched())
-    hops = Hops(delay_s=1e6, sleep=slept.append, permitted=lambda: False)
+    hops = Hops(delay_s=1e6, sleep=slept.append, permitted=lambda: len(slept) < 3)
     rules, _ = RobotsCache(tree, lost, "fscrawl/1", hops).rules_for("d.example", "http://d.example/")
     assert (rules.class_, rules.retry, slept[2:]) == ("timeout", True, [48.0])
     assert lost.asked == ["http://d.example/robots.txt"]
 
 
-def test_hosts_that_redirect_to_each_other(learn):
-    """Hosts that redirect to each other for ever are asked at most six times."""
-    found = learn(*(moved(f"//h{n}.example/robots.txt") for n in range(20)))
+@pytest.mark.parametrize("at_home", [False, True])
+def test_hosts_that_redirect_to_each_other(learn, at_home):
+    """Hosts that redirect to each other for ever, and on themselves, are asked at most six times together."""
+    hops = [moved(to) for n in range(20) for to in [f"/{n}"] * at_home + [f"//h{n}.example/robots.txt"]]
+    found = learn(*hops)
     assert len(found.host.asked) == 6
     assert found.rules.allows(TASK.url)
 

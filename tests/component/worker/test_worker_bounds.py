@@ -15,10 +15,22 @@ from fscrawl.parse import sitemaps
 from fscrawl.parse.links import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.urls import MAX_URL_CHARS
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import CrawlConfig
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
-from tests.support.workers import HOST, HTML, SETTINGS, TERM, Work, opened, page, site, stored_record, task
+from tests.support.workers import (
+    HOST,
+    HTML,
+    SETTINGS,
+    TERM,
+    ObeyedWorker,
+    Work,
+    opened,
+    page,
+    site,
+    stored_record,
+    task,
+)
 
 LONG = "x" * (MAX_URL_CHARS + 1)
 XML = {"Content-Type": "application/xml", "Content-Encoding": "gzip"}
@@ -59,7 +71,7 @@ def test_page_that_now_redirects_to_a_long_url(tree: store.Tree) -> None:
         url = web.url(HOST)
         tree.put_page(urls.host(url), stored_record(url), b"old")
         config = CrawlConfig(SETTINGS, frozenset({url}), TERM, "2999-01-01T00:00:00.000Z")
-        outcome = Worker(tree, config, 1).do(task(url))
+        outcome = ObeyedWorker(tree, config, 1).do(task(url))
     assert isinstance(outcome, Unchanged)
     assert (outcome.class_, tree.body(urls.host(url), urls.key(url))) == ("too-large", b"old")
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import SITEMAP_PART, Flags
-from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned
 from fscrawl.storage.records import SITEMAP
+from fscrawl.worker import CrawlConfig, Worker
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, Work, opened, page, site, task, what
+from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, task, what
 
 
 def urlset(*locations: str) -> Response:
@@ -130,14 +132,28 @@ def test_redirects_of_sitemaps_keep_to_the_rules(work: Work, to: str) -> None:
         assert {path for _, path in web.counts()} == {"/robots.txt", "/s.xml"}
 
 
-def test_sitemap_named_elsewhere_keeps_to_the_rules(work: Work, root: Path) -> None:
-    """A sitemap that a robots.txt names is read whatever that forbids; one to which a sitemap leads is not."""
-    rules = Response(200, {}, b"User-agent: *\nDisallow: /private")
-    with Web(site({"/private/s.xml": urlset("/a")}, rules), [HOST]) as web:
-        there = task(web.url(HOST, "/private/s.xml"))._replace(flags=Flags(SITEMAP))
-        assert what(work().do(there._replace(referrer="f" * 24))) == FailedForGood
+@pytest.mark.parametrize("referrer", ["", "f" * 24])
+def test_sitemap_named_elsewhere_keeps_to_the_rules(work: Work, root: Path, referrer: str) -> None:
+    """A sitemap that its own host's robots.txt names is read whatever that forbids; one that others name is not."""
+    rules = Response(200, {}, b"User-agent: *\nDisallow: /private\nSitemap: /private/named.xml")
+    answers = {"/private/s.xml": urlset("/a"), "/private/named.xml": urlset("/b")}
+    with Web(site(answers, rules), [HOST]) as web:
+        there, named = (task(web.url(HOST, path))._replace(flags=Flags(SITEMAP), referrer=referrer) for path in answers)
+        assert what(work().do(there)) == FailedForGood
         assert errors(root)[there.url].class_ == "robots"
-        assert work().do(there._replace(referrer="", check=False)).links == (web.url(HOST, "/a"),)
+        assert work().do(named).links == (web.url(HOST, "/b"),)
+
+
+def test_sitemap_waits_after_robots(tree: store.Tree) -> None:
+    """If a sitemap finds no rules of its host, robots.txt is fetched, and the sitemap is given back, as a page is."""
+    with Web(site({"/s.xml": urlset("/a")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/s.xml"))._replace(flags=Flags(SITEMAP))
+        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1)
+        outcome = worker.do(asked)
+        assert isinstance(outcome, Returned)
+        assert outcome.asked_at is not None
+        assert [path for _, path in web.counts()] == ["/robots.txt"]
+        assert what(worker.do(asked)) == "skipped"
 
 
 def test_redirects_of_sitemaps_keep_the_pace(work: Work) -> None:
