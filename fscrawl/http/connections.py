@@ -13,10 +13,10 @@ guard refuses. Only the system's resolver may take longer.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import socket
 import ssl
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -213,10 +213,10 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 def _version_of(path: str) -> tuple[int, ...]:
-    with contextlib.suppress(OSError, ValueError):  # reading it will say what is wrong
-        status = Path(path).stat()
-        return status.st_ino, status.st_size, status.st_mtime_ns
-    return ()
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, and a device may have no end
+        raise ValueError("it is no regular file")
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=1)

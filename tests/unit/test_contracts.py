@@ -1,4 +1,4 @@
-"""Who touches files, opens sockets, starts processes and reads the environment: these modules, for these reasons.
+"""Who touches files, opens sockets, starts processes, reads the environment and runs code: these modules, and why.
 
 import-linter sees imports only (`[tool.importlinter]` in pyproject.toml). Here the calls are looked for in the source.
 An entry names a module, or a package with all its modules. An entry that is not needed any more must go.
@@ -31,7 +31,7 @@ FILES = {
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
-    "fscrawl.http.connections": "whether the file of certificate authorities has changed",
+    "fscrawl.http.connections": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.util.memory": "/proc: how much memory this process has",
 }
@@ -46,6 +46,7 @@ PROCESSES = {
     "fscrawl.dataset.crew": "starts the processes of a merge",
     "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
+    "fscrawl.util.parent": "ends a worker whose machine is gone",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
@@ -53,6 +54,10 @@ ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
+}
+CODE = {
+    "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
+    "fscrawl.util.memory": "calls the C library that Python runs on",
 }
 
 _OPEN_MODES = set("rwaxbt+")
@@ -67,6 +72,8 @@ _OS_FILES = {
     *("symlink", "readlink", "statvfs", "chmod", "chown", "fchown", "utime", "access"),
 }
 _OS_PROCESSES = {"_exit", "abort", "fork", "forkpty", "kill", "killpg", "popen", "system", "wait", "waitpid"}
+_ONLY_WHOLE = {"os", "socket", "subprocess", "shutil", "tempfile", "importlib", "runpy", "pickle", "marshal", "ctypes"}
+_RUNS_CODE = {"eval", "exec", "compile", "__import__"}
 _OWN = ("self.files", "self._files", "tree.files", "entry")  # `TreeFiles`, and what a listing has told already
 
 
@@ -79,7 +86,7 @@ def calls(source: str) -> Iterator[tuple[str, int, str]]:
                 yield kind, node.lineno, _dotted(node.func)
         elif isinstance(node, ast.Attribute) and _dotted(node) in {"os.environ", "os.environb"}:
             yield "environment", node.lineno, _dotted(node)
-        elif isinstance(node, ast.ImportFrom) and node.module in {"os", "socket", "subprocess", "shutil", "tempfile"}:
+        elif isinstance(node, ast.ImportFrom) and node.module in _ONLY_WHOLE:
             yield "hidden", node.lineno, f"from {node.module} import …"
 
 
@@ -92,15 +99,18 @@ def _dotted(node: ast.expr) -> str:
 
 def _kind_of_call(node: ast.Call) -> str:
     if isinstance(node.func, ast.Name):
-        return "files" if node.func.id == "open" else ""
+        return "files" if node.func.id == "open" else "code" if node.func.id in _RUNS_CODE else ""
     if not isinstance(node.func, ast.Attribute):
         return ""
     of, name = _dotted(node.func.value), node.func.attr
     kinds = {"shutil": "files", "tempfile": "files", "socket": "sockets", "subprocess": "processes"}
+    kinds |= dict.fromkeys(("importlib", "runpy", "pickle", "marshal", "shelve"), "code")
     if of == "os":
         return _kind_of_os(name)
     if of == "os.path":
         return {"expandvars": "environment", "join": "", "dirname": "", "split": ""}.get(name, "files")
+    if of == "ctypes" and name.endswith("DLL"):
+        return "code"
     if of in kinds or of == "multiprocessing":
         return kinds.get(of, "processes")
     if name in {"home", "expanduser"}:
@@ -120,6 +130,7 @@ def _kind_of_os(name: str) -> str:
 
 _WORTH_PARSING = re.compile(
     r"\b(?:open|home|expanduser)\(|\b(?:os|shutil|tempfile|socket|subprocess|multiprocessing)\b"
+    r"|\b(?:eval|exec|compile|__import__)\(|\b(?:importlib|runpy|pickle|marshal|shelve|ctypes)\b"
     rf"|\.(?:{'|'.join(sorted(_PATH_METHODS))})\("
 )
 
@@ -151,17 +162,20 @@ def _source_is_read():
 
 @pytest.mark.parametrize(
     ("kind", "allowed"),
-    [("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT), ("hidden", {})],
+    [
+        *[("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT)],
+        *[("code", CODE), ("hidden", {})],
+    ],
 )
 def test_only_listed_modules(kind, allowed):
-    """Each of the four is done by listed modules only, and through the module's name, so that a reader sees it."""
+    """Each of the five is done by listed modules only, and through the module's name, so that a reader sees it."""
     strangers = [where for module, where in found(kind) if entry_of(module, allowed) is None]
     assert not strangers, f"not listed under {kind} in {Path(__file__).name}, with a reason: {strangers}"
 
 
 @pytest.mark.parametrize(
     ("kind", "allowed"),
-    [("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT)],
+    [("files", FILES), ("sockets", SOCKETS), ("processes", PROCESSES), ("environment", ENVIRONMENT), ("code", CODE)],
 )
 def test_no_needless_entries(kind, allowed):
     """A module that stopped doing it is taken off the list."""
@@ -196,6 +210,10 @@ def test_tree_is_touched_by_storage_only():
         ("os.getenv('HOME')", "environment"),
         ("Path.home()", "environment"),
         ("from os import open", "hidden"),
+        ("eval(text)", "code"),
+        ("pickle.loads(data)", "code"),
+        ("ctypes.CDLL(path)", "code"),
+        ("re.compile(text)", None),
         ("os.getpid()", None),
     ],
 )

@@ -7,6 +7,7 @@ import os
 import shutil
 import ssl
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -210,3 +211,11 @@ def test_ca_file_that_is_edited(make: Make, tmp_path: Path) -> None:
     path.write_bytes(b"no certificate")
     with pytest.raises(SettingsError):
         make(ca_file=str(path))
+
+
+@pytest.mark.parametrize("place", [os.mkfifo, os.mkdir])
+def test_ca_file_that_is_none(make: Make, tmp_path: Path, place: Callable[[Path], None]) -> None:
+    """A pipe in the place of the ca_file is not waited for."""
+    place(tmp_path / "ca.pem")
+    with pytest.raises(SettingsError, match=r"ca[.]pem': it is no regular file$"):
+        make(ca_file=f"{tmp_path}/ca.pem")
