@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from fscrawl.fleet.log_writer import Place
-from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
+from fscrawl.storage.layout import AGAIN, again_of, again_path, believable, is_machine
 
 
 class Files(Protocol):
@@ -50,7 +50,8 @@ class Generations:
 
     def newest(self) -> int:
         """Look for the newest generation; 0 if there is none. A listing may be old, and so may be a look by name."""
-        self._there.update(number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None)
+        listed = (number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None)
+        self._there.update(believable([*self._there, *listed]))
         self._newest = max(self._newest, *self._there, 0)
         while self._files.exists(again_path(self._newest + 1)):
             self._newest += 1

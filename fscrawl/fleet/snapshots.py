@@ -23,6 +23,7 @@ from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, list_snap
 from fscrawl.fleet.snapshot_removal import Removal
 from fscrawl.fleet.terms import Files as TermFiles
 from fscrawl.fleet.terms import Term, Terms
+from fscrawl.storage.layout import believable
 
 _BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
@@ -117,7 +118,7 @@ class Snapshots:
                 self._lines(shard, previous.head.at if previous else {}, ends),
                 shard=shard,
                 epoch=epoch,
-                number=max(numbers, default=0) + 1,
+                number=max(believable(numbers), default=0) + 1,
                 terms=Terms(self._files, term),
                 at=at,
                 go_on=self._go_on,

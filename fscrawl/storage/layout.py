@@ -14,8 +14,11 @@ whatever hosts and machines are called. Most file systems take 255.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import pairwise, takewhile
 
 LONGEST_NAME_BYTES = 200
+LONGEST_STEP = 10**9  # from one number to the next: machines make them one by one, and seldom
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"
@@ -71,6 +74,20 @@ _A_HOST = re.compile(rf"{_HOST}\Z")
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
+
+
+def election_path(number: int) -> str:
+    return f"{CREATION}.{number}"
+
+
+def election_of(name: str) -> int | None:
+    """Give the number of an election; None if the file is none.
+
+    >>> election_of(".creation.2"), election_of(".creation.02"), election_of(".creation")
+    (2, None, None)
+    """
+    number = name.removeprefix(f"{CREATION}.")
+    return int(number) if number != name and _is_number(number) else None
 
 
 def is_key(text: str) -> bool:
@@ -249,6 +266,21 @@ def again_of(name: str) -> int | None:
 
 def term_path(digest: str) -> str:
     return f"{TERMS}/{digest}.json"
+
+
+def believable(numbers: Iterable[int]) -> list[int]:
+    """Give the numbers in names of files, in order, up to the first that is far above all before: it was made up.
+
+    Behind the highest number that a name can have, there would be none for the next file. Lower ones do no harm.
+
+    >>> believable([7, 999_999_999_999_999, 1, 30])
+    [1, 7, 30]
+    """
+    found = sorted(numbers)
+    if not found or found[-1] <= LONGEST_STEP:
+        return found
+    steps = pairwise([0, *found])
+    return [number for _, number in takewhile(lambda step: step[1] - step[0] <= LONGEST_STEP, steps)]
 
 
 def _is_number(text: str) -> bool:
