@@ -72,16 +72,18 @@ class PlantedError(TreeError, RecordError):
     """What has a file's name is no file that fscrawl writes. Who reads it, steps over it as over a torn file.
 
     It is a matter of this one name, and the rest of the tree can be used. `what`: what is there, and what to do.
+    `denied`: it may not be read, so it may be whole, and another user's.
     """
 
     stop = False
 
-    def __init__(self, path: str, what: str) -> None:
+    def __init__(self, path: str, what: str, denied: bool = False) -> None:
         super().__init__(f"{path}: {what}")
         self.what = what
+        self.denied = denied
 
-    def __reduce__(self) -> tuple[type[PlantedError], tuple[str, str]]:
-        return PlantedError, (str(self).removesuffix(f": {self.what}"), self.what)
+    def __reduce__(self) -> tuple[type[PlantedError], tuple[str, str, bool]]:
+        return PlantedError, (str(self).removesuffix(f": {self.what}"), self.what, self.denied)
 
 
 class UnfitFileError(OSError):
@@ -135,7 +137,8 @@ def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
     True
     """
     if isinstance(error, UnfitFileError):
-        return PlantedError(error.filename or os.fspath(path), str(error.strerror))
+        denied = error.errno == errno.EACCES
+        return PlantedError(error.filename or os.fspath(path), str(error.strerror), denied)
     if isinstance(error, UnfitRoomError):
         return TreeError(f"{error.filename}: {error.strerror}")
     code = error.errno or 0

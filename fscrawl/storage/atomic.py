@@ -28,9 +28,11 @@ from fscrawl.storage.safe_open import (
     no_directory,
     open_parent,
     open_to_read,
+    too_large,
 )
 from fscrawl.storage.temporary import Temporary, set_directory_aside
 
+_MORE_BYTES = 1 << 20  # of a file that grows while it is read
 _END_BYTES = 64  # by which a large file is known again: it ends with a digest
 
 
@@ -163,11 +165,10 @@ def make_directory(path: AnyPath) -> bool:
     """Make a directory if it is not there; tell whether this call did. Raises OSError.
 
     sshfs says EPERM if another machine has made it. On GlusterFS it may be there already and not be found yet; that is
-    an error that may pass.
+    an error that may pass. A path that is no place in a tree may be a link to a directory.
     """
     try:
-        with open_parent(path) as here:
-            os.mkdir(f"{here}/{name_of(path)}")
+        _mkdir(path)
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.EPERM):
             raise
@@ -182,10 +183,19 @@ def make_directory(path: AnyPath) -> bool:
     return True
 
 
+def _mkdir(path: AnyPath) -> None:
+    if not isinstance(path, Place):
+        os.mkdir(path)
+        return
+    with open_parent(path) as here:
+        os.mkdir(f"{here}/{name_of(path)}")
+
+
 def _is_directory(path: AnyPath) -> bool | None:
-    """Do what os.path.isdir does, but follow no link, and raise faults that may pass. None: there is nothing."""
+    """Do what os.path.isdir does, but follow no link in a tree, and raise faults that may pass. None: it is missing."""
     try:
-        return stat.S_ISDIR(look_at(path).st_mode)
+        found = look_at(path) if isinstance(path, Place) else os.stat(path)
+        return stat.S_ISDIR(found.st_mode)
     except FileNotFoundError:
         return None
 
@@ -268,8 +278,10 @@ def read_file(path: AnyPath, most: int | None = None) -> bytes:
     try:
         data = os.read(descriptor, size + 1)
         if len(data) != size:  # it has grown, or the size was an old one
-            while more := os.read(descriptor, 1 << 20):
+            while more := os.read(descriptor, _MORE_BYTES):
                 data += more
+                if most is not None and len(data) > most:
+                    raise too_large(path, len(data), most)
         return data
     finally:
         close_read(descriptor)

@@ -28,7 +28,6 @@ from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import (
-    CREATION,
     MACHINERY,
     MACHINERY_ROOMS,
     PAGE_ROOMS,
@@ -37,11 +36,13 @@ from fscrawl.storage.layout import (
     SEEDS,
     SETTINGS,
     TREE_RECORD,
+    election_of,
+    election_path,
 )
 from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_directory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
-from fscrawl.storage.safe_open import Place
+from fscrawl.storage.safe_open import Place, open_directory
 
 TEXT_OF_README = """\
 Internal files of a crawl by fscrawl. Deleting this directory loses no page and no link:
@@ -118,7 +119,7 @@ def create(
                 return
             for room in ROOMS:
                 if _make_directory(Place(str(root), room), made):
-                    share_directory(str(root / room), access)
+                    _share(Place(str(root), room), access)
             for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
                 _claim(root, name, text.encode(), machine, access, made)
             if record_for is not None:
@@ -132,7 +133,7 @@ def create(
         raise
     with contextlib.suppress(TreeError):  # the tree is whole, and what is left of elections does no harm
         for number in _elections(root):
-            remove(str(_election(root, number)), _WITH_OTHERS)
+            remove(_election(root, number), _WITH_OTHERS)
 
 
 def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
@@ -166,13 +167,13 @@ def _is_elected(root: Path, machine: str, access: Access, made: list[Path]) -> b
     number = max(_elections(root), default=0)
     while number == 0 or not _wait_for_tree(root):
         number += 1
-        if _wins(_election(root, number), machine, access):
-            made.append(_election(root, number))
+        if _wins(root, number, machine, access):
+            made.append(Path(_election(root, number)))
             return True
     return False
 
 
-def _wins(election: Path, machine: str, access: Access) -> bool:
+def _wins(root: Path, number: int, machine: str, access: Access) -> bool:
     """Claim an election; tell whether this machine has won it.
 
     The winner removes the file when its tree is whole. So a file that was there when it was claimed may be gone when it
@@ -180,9 +181,9 @@ def _wins(election: Path, machine: str, access: Access) -> bool:
     """
     mine = os.urandom(8).hex().encode()
     try:
-        return claim(election, mine, machine, retrying=_WITH_OTHERS, root=access)
+        return claim(_election(root, number), mine, machine, retrying=_WITH_OTHERS, root=access)
     except TreeError:
-        if not _may_be_a_tree(election.parent):
+        if not _may_be_a_tree(root):
             raise
         return False
 
@@ -190,12 +191,11 @@ def _wins(election: Path, machine: str, access: Access) -> bool:
 def _elections(root: Path) -> list[int]:
     """List the numbers of the elections so far."""
     names = BRIEF(root, lambda: os.listdir(root))
-    numbers = (name.removeprefix(f"{CREATION}.") for name in names if name.startswith(f"{CREATION}."))
-    return [int(number) for number in numbers if number.isdecimal()]
+    return [number for name in names if (number := election_of(name)) is not None]
 
 
-def _election(root: Path, number: int) -> Path:
-    return root / f"{CREATION}.{number}"
+def _election(root: Path, number: int) -> Place:
+    return Place(str(root), election_path(number))
 
 
 def _wait_for_tree(root: Path) -> bool:
@@ -218,6 +218,16 @@ def _make_directory(path: Path | Place, made: list[Path]) -> bool:
     if is_new:
         made.append(Path(path))
     return is_new
+
+
+def _share(room: Place, access: Access) -> None:
+    """Give a new room the group of the root; nothing else, if somebody has put a link in its place since."""
+
+    def share_once() -> None:
+        with open_directory(room) as here:
+            share_directory(here, access)
+
+    _WITH_OTHERS(room, share_once)
 
 
 def _remove(made: list[Path]) -> None:

@@ -258,10 +258,13 @@ class TreeFiles:
         return self.retrying(place, lambda: _take_name(place))
 
     def append_line(self, path: str, data: bytes) -> None:
-        """Append to a file that people edit, too, in one write. Not tried again: the lines must not come twice."""
+        """Append to a file that people edit, too, in one write. That is not tried again: no line must come twice.
+
+        On a file server, a file that a client has open may be given to others a moment later (EAGAIN).
+        """
         place = self._at(path)
+        descriptor, _ = self.retrying(place, lambda: open_to_append(place, os.O_CREAT))
         with translated(place):
-            descriptor, _ = open_to_append(place, os.O_CREAT)
             try:
                 write_all(descriptor, data)
                 sync(descriptor)

@@ -29,8 +29,13 @@ from fscrawl.storage.layout import ROOMS
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_DIRECTORY = "a part of the path is a file or a link, not a directory; remove it"
+_NO_ROOM = (
+    "it is a file or a symbolic link, and must be a directory; to keep what is in it on another disk, mount that there"
+    " (mount --bind)"
+)
+_SECOND_NAME = "the file has a second name (a hard link), and must not be changed by that; put a copy in its place"
 _WHAT = {
-    errno.ELOOP: "it is a symbolic link; remove it, none is followed inside a crawl",
+    errno.ELOOP: "it is a symbolic link, and none is followed inside a crawl; put a file in its place, or remove it",
     errno.ENXIO: "it is a FIFO, a socket or a device, not a file; remove it",
     errno.ENODEV: "it is a device, not a file; remove it",
     errno.EISDIR: "it is a directory, not a file; remove it",
@@ -125,8 +130,9 @@ def _close(descriptor: int) -> None:
 
 def no_directory(root: str, path: str) -> OSError:
     """Give the error for what is no directory. Without one of its rooms, the whole tree cannot be used."""
-    kind = UnfitRoomError if path in ROOMS else UnfitFileError
-    return kind(errno.ENOTDIR, _NO_DIRECTORY, f"{root}/{path}")
+    if path in ROOMS:
+        return UnfitRoomError(errno.ENOTDIR, _NO_ROOM, f"{root}/{path}")
+    return UnfitFileError(errno.ENOTDIR, _NO_DIRECTORY, f"{root}/{path}")
 
 
 def open_to_read(path: AnyPath, most: int | None = None) -> tuple[int, int]:
@@ -174,14 +180,19 @@ def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None =
             code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.ENXIO
             raise UnfitFileError(code, _WHAT[code], os.fspath(path))
         if most is not None and found.st_size > most:
-            how = f"it has {found.st_size} bytes, and no file of its kind has more than {most}; remove it"
-            raise UnfitFileError(errno.EFBIG, how, os.fspath(path))
+            raise too_large(path, found.st_size, most)
         if names is not None and found.st_nlink > names:
-            raise UnfitFileError(errno.EMLINK, "the file has a second name (a hard link); remove it", os.fspath(path))
+            raise UnfitFileError(errno.EMLINK, _SECOND_NAME, os.fspath(path))
     except OSError:
         os.close(descriptor)
         raise
     return found.st_size
+
+
+def too_large(path: AnyPath, size: int, most: int) -> UnfitFileError:
+    """Give the error for a file that is larger than it can be."""
+    how = f"it has {size} bytes, and no file of its kind has more than {most}; remove it"
+    return UnfitFileError(errno.EFBIG, how, os.fspath(path))
 
 
 def _unfit(error: OSError, path: AnyPath, but: int = 0) -> OSError:

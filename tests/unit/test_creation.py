@@ -152,12 +152,12 @@ def test_an_election_that_ends_while_it_is_claimed(root, monkeypatch):
     election, read_file, claim = root / ".creation.1", atomic.read_file, atomic.claim
 
     def claim_after_another(path, data, machine, **options):
-        if path == election and machine == "m-2-bb":
+        if os.fspath(path) == str(election) and machine == "m-2-bb":
             election.write_text("another machine")
         return claim(path, data, machine, **options)
 
     def winner_is_faster(path, most):
-        if path == election and election.exists():
+        if os.fspath(path) == str(election) and election.exists():
             election.unlink()
             create(root, RECORD, "# first\n", "", "m-1-aa")
         return read_file(path, most)
@@ -276,3 +276,51 @@ def test_wait_for_a_deletion(root, monkeypatch):
     monkeypatch.setattr(creation, "_DELETION_TAKES_S", -1)
     store.wait_for_deletion(root)
     assert len(waits) == 4
+
+
+@pytest.mark.parametrize("named", ["link", ".", "..", "below/..", "link/new", "new"])
+def test_names_of_a_root(root, named, monkeypatch):
+    """A root may be named by any path: also by a link to a directory, and relative to the one where the user is."""
+    (root / "here" / "below").mkdir(parents=True)
+    (root / "elsewhere").mkdir()
+    (root / "here" / "link").symlink_to(root / "elsewhere")
+    monkeypatch.chdir(root / "here")
+    create(Path(named), RECORD, "[crawl]\n", "")
+    assert store.state_of(Path(named)) == "tree"
+    assert Tree(Path(named), "m").record == RECORD
+
+
+def test_a_root_that_is_a_file(root):
+    """A file is no root, whoever has named it."""
+    (root / "file").write_text("mine")
+    with pytest.raises(TreeError, match=r"file exists|a part of the path is a file"):
+        create(root / "file", RECORD, "", "")
+    assert (root / "file").read_text() == "mine"
+
+
+def test_a_link_in_place_of_a_new_room(root, monkeypatch):
+    """A room that somebody replaces by a link at once: the directory behind the link keeps its group and its bits."""
+    private = root.parent / "private"
+    private.mkdir(mode=0o700)
+    root.chmod(0o770)
+    make = creation.make_directory
+
+    def make_and_replace(path):
+        is_new = make(path)
+        if os.fspath(path).endswith("/links"):
+            Path(path).rmdir()
+            Path(path).symlink_to(private)
+        return is_new
+
+    monkeypatch.setattr(creation, "make_directory", make_and_replace)
+    with pytest.raises(TreeError, match="links: it is a file or a symbolic link"):
+        create(root, RECORD, "", "")
+    assert private.stat().st_mode & 0o7777 == 0o700
+
+
+@pytest.mark.parametrize("number", ["9" * 240, "007", "\u0663", "-1", "1x", ""])
+def test_elections_that_are_made_up(root, number):
+    """A file that is called nearly like an election is none."""
+    (root / f".creation.{number}").touch()
+    create(root, RECORD, "", "")
+    assert Tree(root, "m").record == RECORD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pickle
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import PlantedError, RecordError, TreeError
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage import kinds
 from fscrawl.storage.atomic import publish, temporary_owner
@@ -67,8 +69,9 @@ def test_kept_over_a_pipe(tree: Tree) -> None:
     plant(tree.root, Planted(FILE, "fifo"))
     with pytest.raises(PlantedError) as caught:
         tree.page(HOST, KEY)
-    sent = pickle.loads(pickle.dumps(caught.value))
-    assert (str(sent), sent.what) == (str(caught.value), caught.value.what)
+    for error in (caught.value, PlantedError("/mnt/a", "permission denied", denied=True)):
+        sent = pickle.loads(pickle.dumps(error))
+        assert (str(sent), sent.what, sent.denied) == (str(error), error.what, error.denied)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "socket", "link-to-file", "loop", "dangling", "full-directory", "hard-link"])
@@ -127,7 +130,7 @@ def test_in_place_of_a_room(tree: Tree, kind: str) -> None:
     """Without one of its rooms the tree cannot be used: that is no matter of one file, and the machine stops."""
     plant(tree.root, Planted("links", kind))
     for call in (lambda: tree.hosts("links"), lambda: tree.put_record(HOST, PAGE)):
-        with pytest.raises(TreeError, match="/root/links: a part of the path is a file or a link") as caught:
+        with pytest.raises(TreeError, match=r"/root/links: it is a file or a symbolic link, .* mount") as caught:
             call()
         assert caught.value.stop
         assert not isinstance(caught.value, PlantedError)
@@ -187,6 +190,40 @@ def test_sizes(tree: Tree) -> None:
         tree.body(HOST, KEY, 3)
 
 
+def test_a_file_that_grows(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that somebody makes longer and longer while it is read is read up to the limit of its kind."""
+    path, read = tree.root / "crawl.toml", os.read
+    path.write_bytes(b"x")
+    written = []
+
+    def read_and_write(descriptor: int, count: int) -> bytes:
+        with path.open("ab") as file:
+            file.write(b"x" * (1 << 20))
+        written.append(count)
+        assert len(written) < 10
+        return read(descriptor, count)
+
+    monkeypatch.setattr(os, "read", read_and_write)
+    with pytest.raises(PlantedError, match="no file of its kind has more"):
+        tree.files.read("crawl.toml")
+
+
+def test_a_file_that_others_have_open(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file server that must first ask a client to give a file back says EAGAIN: the line is appended then, once."""
+    real, refused = os.open, []
+
+    def leased(path: str, flags: int, *more: int, **options: int) -> int:
+        if str(path).endswith("seeds.txt") and flags & os.O_APPEND and not refused:
+            refused.append(path)
+            raise BlockingIOError(errno.EAGAIN, "resource temporarily unavailable")
+        return real(path, flags, *more, **options)
+
+    monkeypatch.setattr(os, "open", leased)
+    tree.controls.add_seeds(["http://b.example/"])
+    assert refused
+    assert tree.controls.seeds() == "http://b.example/\n"
+
+
 def test_every_room_has_a_limit() -> None:
     """There is no kind of file without a limit but what is read by its end alone, and what nobody reads."""
     assert {room for room in ROOMS if kinds.most_bytes(f"{room}/x") is None} == {".fscrawl/machines"}
@@ -206,6 +243,21 @@ def test_holders_that_are_no_machines(tree: Tree, holder: str) -> None:
     """A lease that names no machine is one that cannot be read."""
     (tree.root / ".fscrawl/leases/3.1").write_text(json.dumps({"holder": holder}))
     assert Machinery(tree).lease(3, 1).holder == ""
+
+
+def test_numbers_that_nobody_counted_to(tree: Tree) -> None:
+    """The highest number that a name can have does not count: others could not go on behind it. A lower one does."""
+    machinery, last = Machinery(tree), 999_999_999_999_999
+    for name in (f"leases/3.{last}", "leases/3.1", "leases/3.2", f"leases/4.{last}", f"again/{last}", "again/2"):
+        (tree.root / ".fscrawl" / name).touch()
+    assert sorted(machinery.leases()) == [(3, 1), (3, 2)]
+    assert Generations(tree.files).newest() == 2
+    for number in range(900_000_000, 3_000_000_000, 900_000_000):
+        machinery.claim_lease(4, number, "m-1-aa")
+    assert max(machinery.leases()) == (4, 2_700_000_000)
+    machinery.drop_lease(4, 900_000_000)
+    machinery.drop_lease(3, 1)
+    assert sorted(machinery.leases()) == [(3, 2), *((4, number * 900_000_000) for number in (1, 2, 3))]
 
 
 def test_files_elsewhere(tmp_path: Path) -> None:
