@@ -10,7 +10,7 @@ A file system is refused if it has no hard links (machines take leases by link()
 accepts a name that is taken, if rename() does not replace a file, if a reader does not see an append, or if the
 operating system refuses a call (read-only, full, no permission).
 
-Promise: if all is well, it takes twenty-eight system calls and no fsync, so that it can run at every start. One machine
+Promise: if all is well, it takes some thirty system calls and no fsync, so that it can run at every start. One machine
 alone cannot find out what two machines see of each other; docs/design.md has the measurements.
 """
 

@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
 from collections.abc import Iterable
 
+from fscrawl.errors import PlantedError
 from fscrawl.storage.append_log import tail
-from fscrawl.storage.atomic import remove, write_all
+from fscrawl.storage.atomic import make_directory, write_all
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import probe_path
-
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+from fscrawl.storage.safe_open import Place, create, open_directory, open_parent, open_to_append
 
 
 class ProbeDirectory:
     """The directory of `machine`. Its calls are those that the store makes, one at a time."""
 
     def __init__(self, files: TreeFiles, machine: str) -> None:
-        self._root = str(files.root)
+        self._files = files
         self._retrying = files.retrying
-        self.path = files.absolute(probe_path(machine))
+        self._path = probe_path(machine)
+        self.path = files.absolute(self._path)
 
     def real_root(self) -> str:
         """Give the root's path without symbolic links, as a table of mounts has it."""
-        return os.path.realpath(self._root)
+        return os.path.realpath(self._files.root)
+
+    def _at(self, name: str) -> Place:
+        return Place(str(self._files.root), f"{self._path}/{name}")
+
+    def _here(self) -> open_directory:
+        return open_directory(Place(str(self._files.root), self._path))
 
     def make(self) -> None:
-        def make_once() -> None:
-            with contextlib.suppress(FileExistsError):  # an earlier try has made it
-                os.mkdir(self.path)
-
-        self._retrying(self.path, make_once)
+        """Make the directory; an earlier try may have made it."""
+        self._retrying(self.path, lambda: make_directory(Place(str(self._files.root), self._path)))
 
     def create(self, name: str, data: bytes) -> bool:
         """Create a file with O_EXCL; tell whether it was not there."""
 
         def create_once() -> bool:
             try:
-                descriptor = os.open(f"{self.path}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                with self._here() as here:
+                    descriptor = create(here, name)
             except FileExistsError:
                 return False
             _write_and_close(descriptor, data)
@@ -48,19 +53,19 @@ class ProbeDirectory:
 
     def append(self, name: str, data: bytes) -> None:
         """Append to a file. The data may come twice, if a call fails after it has written."""
-        path = f"{self.path}/{name}"
-        self._retrying(self.path, lambda: _write_and_close(os.open(path, _APPEND, 0o666), data))
+        self._retrying(self.path, lambda: _write_and_close(open_to_append(self._at(name), os.O_CREAT)[0], data))
 
     def read(self, name: str) -> bytes:
         """Read a file's whole lines through a new handle; b"" if it is not there."""
-        return tail(f"{self.path}/{name}", 0, retrying=self._retrying)
+        return tail(self._at(name), 0, retrying=self._retrying)
 
     def link(self, name: str, new: str) -> bool:
         """Give a file a second name; tell whether that name was free."""
 
         def link_once() -> bool:
             try:
-                os.link(f"{self.path}/{name}", f"{self.path}/{new}")
+                with self._here() as here:
+                    os.link(f"{here}/{name}", f"{here}/{new}")
             except FileExistsError:
                 return False
             return True
@@ -69,16 +74,40 @@ class ProbeDirectory:
 
     def rename(self, name: str, new: str) -> None:
         """Rename a file. A file that is missing is no error: a call that is sent twice does not find it."""
-        self._retrying.find(self.path, lambda: os.rename(f"{self.path}/{name}", f"{self.path}/{new}"), None)
+
+        def rename_once() -> None:
+            with self._here() as here:
+                os.rename(f"{here}/{name}", f"{here}/{new}")
+
+        self._retrying.find(self.path, rename_once, None)
 
     def names(self) -> list[str]:
-        return self._retrying.find(self.path, lambda: os.listdir(self.path), [])
+        return self._files.names(self._path)
 
-    def clear(self, names: Iterable[str]) -> None:
-        """Remove these files and the directory; some may be missing."""
-        for name in names:
-            remove(f"{self.path}/{name}", self._retrying)
-        self._retrying.find(self.path, lambda: os.rmdir(self.path), None)
+    def clear(self, names: Iterable[str] | None = None) -> bool:
+        """Remove these files (None: all that are there) and the directory; some may be missing.
+
+        Tell whether the directory is gone. One in which somebody has put a directory stays.
+        """
+        if names is None:
+            names = [name for name, kind in self._files.entries(self._path) if kind != "directory"]
+        try:
+            for name in names:
+                self._files.remove(f"{self._path}/{name}")
+            return self._retrying.find(self.path, self._remove_once, True)
+        except PlantedError:  # a link stands there; it is no directory of a probe
+            return False
+
+    def _remove_once(self) -> bool:
+        place = Place(str(self._files.root), self._path)
+        try:
+            with open_parent(place) as here:
+                os.rmdir(f"{here}/{os.path.basename(self._path)}")
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+            return False
+        return True
 
 
 def _write_and_close(descriptor: int, data: bytes) -> None:

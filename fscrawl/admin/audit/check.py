@@ -42,32 +42,39 @@ class Checker:
         try:
             data = self._read(path)
         except PlantedError as error:
-            return None, Finding("planted", path, error.what, host, key)
+            return None, _planted(path, error, host, key)
         if data is None:
             return None, None  # removed meanwhile
         try:
             record = PageRecord.from_json(data)
         except RecordError as error:
             return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
-        again = (host, key, *_to_fetch(record))
         if record.key != key or not belongs(record.url, host, key):
+            again = (host, key, *_to_fetch(record))
             return record, Finding("misplaced_records", path, f"its URL is {record.url}", *again)
-        html = self._tree.tree_path(HTMLS, host, key)
         if not record.sha256:
+            html = self._tree.tree_path(HTMLS, host, key)
             return record, Finding("unexpected_bodies", html, "", host, key) if has_body else None
+        return record, self._body(record, host, key)
+
+    def _body(self, record: PageRecord, host: str, key: str) -> Finding | None:
+        """Compare a body with its record. Of one that is longer nothing is read: it may be as long as a disk."""
+        html, again = self._tree.tree_path(HTMLS, host, key), (host, key, *_to_fetch(record))
         try:
-            body = self._read(html)
+            body = self._read(html, max(record.bytes, 0))
         except PlantedError as error:
-            return record, Finding("damaged_bodies", html, error.what, *again)
+            if error.denied:
+                return _planted(html, error)
+            size = self._tree.files.size_if_there(html)
+            how = error.what if size is None else f"{size} bytes, but the record says {record.bytes}"
+            return Finding("damaged_bodies", html, how, *again)
         if body is None:
-            return record, Finding("missing_bodies", path, record.url, *again)
+            return Finding("missing_bodies", self._tree.tree_path(LINKS, host, key), record.url, *again)
         if len(body) != record.bytes:
-            return record, Finding(
-                "damaged_bodies", html, f"{len(body)} bytes, but the record says {record.bytes}", *again
-            )
+            return Finding("damaged_bodies", html, f"{len(body)} bytes, but the record says {record.bytes}", *again)
         if hashlib.sha256(body).hexdigest() != record.sha256:
-            return record, Finding("damaged_bodies", html, "its SHA-256 differs from the record", *again)
-        return record, None
+            return Finding("damaged_bodies", html, "its SHA-256 differs from the record", *again)
+        return None
 
     def record(self, host: str, key: str) -> PageRecord | None:
         """Read a record without its body; None if it cannot be read."""
@@ -82,7 +89,7 @@ class Checker:
         try:
             data = self._read(path)
         except PlantedError as error:
-            return None, Finding("planted", path, error.what, host, key)
+            return None, _planted(path, error, host, key)
         if data is None:
             return None, None  # stored meanwhile
         try:
@@ -112,14 +119,22 @@ class Checker:
         host, key = urls.host(url), urls.key(url)
         return self._tree.is_done(host, key) or self._tree.files.is_file(self._tree.tree_path(ERRS, host, key))
 
-    def _read(self, path: str) -> bytes | None:
-        """Read a file; try again after a fault that passes, as on NFS while a file is being replaced."""
+    def _read(self, path: str, most: int | None = None) -> bytes | None:
+        """Read a file; try again after a fault that passes, as on NFS while a file is being replaced.
+
+        `most`: bytes that it may have.
+        """
         for _ in range(1, _TRIES):
             try:
-                return self._tree.files.read(path)
+                return self._tree.files.read(path, most)
             except TreeBusyError:
                 self._sleep(_BUSY_S)
-        return self._tree.files.read(path)
+        return self._tree.files.read(path, most)
+
+
+def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> Finding:
+    """Give the finding for what is no file. A repair leaves what may not be read: so it is told without its page."""
+    return Finding("planted", path, error.what, *(("", "") if error.denied else (host, key)))
 
 
 def belongs(url: str, host: str, key: str) -> bool:

@@ -16,7 +16,7 @@ from fscrawl.admin.audit.fold import fingerprint
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
-from fscrawl.errors import RecordError
+from fscrawl.errors import PlantedError, RecordError
 from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.generations import Generations
@@ -291,15 +291,20 @@ class Repair:
             dead += 1
             if dead > report.found["dead_temporaries"]:  # only the watch has shown that its machine is dead
                 report.add("dead_temporaries", f"{path}: written by {owner}")
-            report.mended["dead_temporaries"] += 1
-            if path == probe_path(owner):
-                directory = ProbeDirectory(self._tree.files, owner)
-                directory.clear(directory.names())
-            else:
-                self._tree.files.remove(path)
+            report.mended["dead_temporaries"] += self._remove_temporary(path, owner)
         report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporary files of live machines, not removed: {left}")
+
+    def _remove_temporary(self, path: str, owner: str) -> bool:
+        """Tell whether it is gone."""
+        if path == probe_path(owner):
+            return ProbeDirectory(self._tree.files, owner).clear()
+        try:
+            self._tree.files.remove(path)
+        except PlantedError:  # somebody has replaced the directory meanwhile
+            return False
+        return True
 
 
 def _is_left(finding: Finding) -> bool:

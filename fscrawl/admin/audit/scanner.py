@@ -37,6 +37,8 @@ from fscrawl.storage.layout import (
     PAGE_ROOMS,
     PLANTED,
     PROBE,
+    SEEDS,
+    SETTINGS,
     TORN,
     is_fan_out,
     is_host,
@@ -49,6 +51,7 @@ from fscrawl.storage.records import FORMAT, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 
+_OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_ROOMS})  # in the root, beside the hidden ones
 _OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
 _WHAT = {"link": "a symbolic link", "other": "a FIFO, a socket or a device", "directory": "a directory"}
 _CHECKED_MEMORY = 200_000  # so many links are remembered, and not looked up again: a site repeats its navigation
@@ -296,9 +299,12 @@ class Scanner:
         """Look for temporaries beside the settings and beside the rooms, and for what a probe has left."""
         for path in (".", MACHINERY):
             for name, kind in self._tree.files.entries(path):
-                if kind in ("link", "other") or (kind == "file" and temporary_owner(name) is not None):
+                if kind in ("link", "other"):
+                    if path == MACHINERY or name in _OWN_NAMES or name.startswith("."):  # others are the user's
+                        self._note_odd(path, name, kind)
+                elif kind == "file" and (temporary_owner(name) is not None or _is_probe(path, name)):
                     self._note_odd(path, name, kind)
-                elif name.startswith(PROBE) and path == MACHINERY:
+                elif _is_probe(path, name):
                     self.temporaries.add((f"{path}/{name}", name.removeprefix(PROBE)))
 
     # -- what machines may just have been writing
@@ -357,6 +363,10 @@ class Scanner:
         self.cuts = lines.cuts
         for machine, cut in sorted(self.cuts.items()):
             self._find(Finding("damaged_logs", log_directory(machine), _text_of(cut), machine))
+
+
+def _is_probe(path: str, name: str) -> bool:
+    return path == MACHINERY and name.startswith(PROBE)
 
 
 def _is_planted(path: str, name: str, kind: str) -> bool:

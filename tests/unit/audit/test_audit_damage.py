@@ -1,11 +1,14 @@
 """What an audit finds in small trees, and what its repair does to them."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from fscrawl import urls
+from fscrawl.errors import PlantedError
+from fscrawl.storage.probe_directory import ProbeDirectory
 from tests.support.audits import (
     BAD,
     ELSEWHERE,
@@ -262,3 +265,82 @@ def test_planted_in_place_of_pages(made):
     assert not any(made.tree.files.exists(made.tree.tree_path("links", urls.host(u), urls.key(u))) for u in (ONE, TWO))
     assert [path.read_bytes() for path in (made.root / "links").rglob("inside")] == [b"mine"]
     assert made.audit().found["planted"] == 2  # the loop, and the directory that was set aside
+
+
+def test_planted_probes(made):
+    """What somebody calls like the directory of a probe does not end a repair, and nothing behind a link is touched."""
+    private = made.root.parent / "private"
+    private.mkdir()
+    (private / "page").write_bytes(b"mine")
+    machinery = made.root / ".fscrawl"
+    (machinery / "probe-a-1-aa").write_bytes(b"")
+    (machinery / "probe-b-1-bb/directory").mkdir(parents=True)
+    (machinery / "probe-c-1-cc").symlink_to(private)
+    (machinery / "probe-d-1-dd").mkdir()
+    (machinery / "probe-d-1-dd/page").symlink_to(private / "page")
+    report = made.audit(repair=True)
+    assert report.found == {"strays": 1, "planted": 1, "dead_temporaries": 2}
+    assert report.mended == {"dead_temporaries": 1}
+    assert (private / "page").read_bytes() == b"mine"
+    assert sorted(path.name for path in machinery.glob("probe-*")) == ["probe-a-1-aa", "probe-b-1-bb", "probe-c-1-cc"]
+
+
+def test_a_probe_that_becomes_a_link(made):
+    """Neither is it if the link appears between the look and the repair."""
+    private = made.root.parent / "private"
+    private.mkdir()
+    (private / "page").write_bytes(b"mine")
+    probe = made.root / ".fscrawl/probe-a-1-aa"
+    probe.symlink_to(private)
+    directory = ProbeDirectory(made.tree.files, "a-1-aa")
+    assert not directory.clear()
+    assert not directory.clear(["page"])
+    with pytest.raises(PlantedError):
+        directory.append("log", b"x\n")
+    assert {path.name: path.read_bytes() for path in private.iterdir()} == {"page": b"mine"}
+
+
+def test_links_of_the_user(made, tmp_path):
+    """A link that a user has put into the root for himself is none of the crawl's business; others are."""
+    (made.root / "dataset").symlink_to(tmp_path)
+    assert made.audit().ok
+    (made.root / ".hidden.tmp").symlink_to(tmp_path)
+    (made.root / ".fscrawl/notes").symlink_to(tmp_path)
+    assert made.audit().found == {"planted": 2}
+
+
+@pytest.mark.parametrize("room", ["links", "htmls", "errs"])
+def test_what_may_not_be_read(made, room, monkeypatch):
+    """A file of another user may be whole: it is named, and a repair leaves it and what belongs to it."""
+    path = made.file(room, BAD if room == "errs" else ONE)
+    real = os.open
+
+    def denied(name, flags, *more, **options):
+        if str(name).endswith(f"/{path.name}") and not flags & (os.O_PATH | os.O_CREAT):
+            raise PermissionError(errno.EACCES, "permission denied")
+        return real(name, flags, *more, **options)
+
+    before = made.files()
+    monkeypatch.setattr(os, "open", denied)
+    report = made.audit(repair=True)
+    monkeypatch.undo()
+    assert report.found == {"planted": 1}
+    assert "permission denied" in "\n".join(report.lines())
+    assert report.mended.total() == report.put_back == 0
+    assert before.items() <= made.files().items()
+
+
+def test_a_body_that_is_much_too_long(made, monkeypatch):
+    """Of a body that is longer than its record says nothing is read: it may be as long as a disk."""
+    body, real, most = made.file("htmls", ONE), os.read, []
+
+    def read(descriptor, count):
+        most.append(count)
+        return real(descriptor, count)
+
+    os.truncate(body, 1 << 30)
+    monkeypatch.setattr(os, "read", read)
+    report = made.audit()
+    assert report.found == {"damaged_bodies": 1}
+    assert "1073741824 bytes, but the record says 7" in "\n".join(report.lines())
+    assert max(most) < 1 << 20
