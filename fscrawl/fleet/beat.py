@@ -20,6 +20,7 @@ from typing import Any
 from fscrawl.storage.records import timestamp
 
 _MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
+_MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class Beat:
     held          a hash of the leases that it holds, with their epochs
     term          names the rules by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
-    dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say
+    dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
+                  A line that says more than ten minutes is read as ten minutes
     pages, bytes  stored by this machine
     errors        failed URLs by error class
     pending, in_flight, hosts    of its frontier
@@ -167,7 +169,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         held=_text(get("held")),
         term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
-        dead_after=_seconds(get("dead_after")),
+        dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
         pages=_whole(get("pages")),
         bytes=_whole(get("bytes")),
         errors={name: int(number) for name, number in _table(get("errors")).items()},

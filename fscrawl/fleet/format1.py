@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fscrawl.fleet.lines import Found
+from fscrawl.fleet.lines import Found, is_url, number_of
 from fscrawl.frontier.flags import NO_FLAGS, parse_flags
 from fscrawl.storage.layout import FEED, feed_of, feed_path
 from fscrawl.store import TreeFiles
@@ -27,9 +27,9 @@ def parse_feed_line(line: bytes) -> Found:
     1
     """
     shard, depth, referrer, url, *word = line.decode("ascii").split(" ")
-    if len(word) > 1 or not url.startswith(("http://", "https://")):  # two lines in one, after a cut
+    if len(word) > 1 or not is_url(url):  # two lines in one, after a cut
         raise ValueError(line)
-    return Found(int(shard), int(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
+    return Found(number_of(shard), number_of(depth), referrer, url, parse_flags(word[0]) if word else NO_FLAGS)
 
 
 def feed_lines(files: TreeFiles) -> Iterator[tuple[str, Found]]:

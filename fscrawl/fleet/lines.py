@@ -15,12 +15,14 @@ Promise: what `format_line` writes, `parse_line` reads back equal. Anything else
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
 from fscrawl.storage.layout import is_key
 
-_SCHEMES = ("http://", "https://")
+_URL = re.compile(r"https?://[^/?#@\\]+/")  # programs read such letters before the first slash in different ways
+_LONGEST_NUMBER = 15  # digits, as in the names of files
 _NO_REFERRER = "-"
 _FAILED = "e"
 
@@ -72,7 +74,7 @@ def format_line(line: Line) -> bytes:
 def _text_of(line: Line) -> tuple[str, int]:
     """Give a line's text, and how many blanks should be in it."""
     if isinstance(line, Found):
-        if not line.url.startswith(_SCHEMES) or line.referrer == _NO_REFERRER:
+        if not is_url(line.url) or line.referrer == _NO_REFERRER:
             raise ValueError(f"a log cannot hold {line}")
         text = f"u {line.depth} {line.referrer or _NO_REFERRER} {line.url}"
         return (text, 3) if line.flags is NO_FLAGS else (f"{text} {format_flags(line.flags)}", 4)
@@ -90,7 +92,10 @@ def parse_line(shard: int, line: bytes) -> Line:
     >>> parse_line(7, b"s 2")
     Surveyed(shard=7, generation=2)
     """
-    return _value_of(shard, line.decode("ascii"))
+    text = line.decode("ascii")
+    if not text.isprintable():
+        raise ValueError(text)
+    return _value_of(shard, text)
 
 
 def parse_lines(shard: int, data: bytes) -> list[Line]:
@@ -99,25 +104,44 @@ def parse_lines(shard: int, data: bytes) -> list[Line]:
     >>> parse_lines(7, b"s 1\\ns 2\\n")
     [Surveyed(shard=7, generation=1), Surveyed(shard=7, generation=2)]
     """
-    lines = data.decode("ascii").split("\n")
+    text = data.decode("ascii")
+    if not text.replace("\n", " ").isprintable():
+        raise ValueError("a letter that no line has")
+    lines = text.split("\n")
     if lines.pop():
         raise ValueError("the last line is not whole")
     return [_value_of(shard, line) for line in lines]
+
+
+def is_url(text: str) -> bool:
+    """Tell whether a text may be a normal form, and leads where it seems to lead.
+
+    >>> is_url("http://a.example/"), is_url("http://a.example:x@b.example/"), is_url("http://b.example?.a.example/")
+    (True, False, False)
+    """
+    return _URL.match(text) is not None
+
+
+def number_of(text: str) -> int:
+    """Give a depth or a generation of a line; ValueError if it is none, or if it was made up."""
+    if len(text) > _LONGEST_NUMBER or not text.isdecimal():
+        raise ValueError(text)
+    return int(text)
 
 
 def _value_of(shard: int, text: str) -> Line:
     kind, *words = text.split(" ")
     if kind == "u":
         depth, referrer, url, *flags = words
-        if len(flags) > 1 or not url.startswith(_SCHEMES):
+        if len(flags) > 1 or not is_url(url):
             raise ValueError(text)
         found_from = "" if referrer == _NO_REFERRER else referrer
-        return Found(shard, int(depth), found_from, url, parse_flags(flags[0]) if flags else NO_FLAGS)
+        return Found(shard, number_of(depth), found_from, url, parse_flags(flags[0]) if flags else NO_FLAGS)
     if kind == "t":
         key, depth, term, *failed = words
         if len(failed) > 1 or not is_key(key) or not term or (failed and failed[0][:1] != _FAILED):
             raise ValueError(text)
-        return Told(shard, key, int(depth), term, failed[0][1:] if failed else "")
+        return Told(shard, key, number_of(depth), term, failed[0][1:] if failed else "")
     if kind == "s" and len(words) == 1:
-        return Surveyed(shard, int(words[0]))
+        return Surveyed(shard, number_of(words[0]))
     raise ValueError(text)

@@ -125,7 +125,7 @@ class Membership:
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
         self._housekeeping = Housekeeping(*kept, warn_of_file, caches_s=caches_s, clock=clock, aside=self._aside)
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
-        self._rests = Rests(self._frontier, tree.record)
+        self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
         self._claims = Claims(tree, self.fleet, caches_s, self._warn)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 

@@ -6,9 +6,10 @@ moment when it takes the shard, so a rest may be too long and is never too short
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fscrawl import urls
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.storage.records import TreeRecord
 
@@ -21,9 +22,11 @@ _TOLD_CHARS = 4000
 class Rests:
     """The long rests of this machine's hosts, in seconds: clocks are never compared."""
 
-    def __init__(self, frontier: ShardHolder, record: TreeRecord) -> None:
+    def __init__(self, frontier: ShardHolder, record: TreeRecord, politeness: Callable[[], PolitenessSettings]) -> None:
+        """`politeness`: gives the settings that are in force."""
         self._frontier = frontier
         self._record = record
+        self._politeness = politeness
 
     def to_tell(self, now: float) -> dict[str, float]:
         """Give the hosts with a long rest, for their next holder; another thread may call this."""
@@ -43,11 +46,16 @@ class Rests:
         return all(told.get(host, 0.0) >= s for host, s in rests.items() if self._may_be_of(host, {shard}))
 
     def heed(self, shards: set[int], told: Iterable[Mapping[str, float]], now: float) -> None:
-        """Let the hosts of newly taken shards rest as others said, counted from now: that is on the safe side."""
+        """Let the hosts of newly taken shards rest as others said, counted from now: that is on the safe side.
+
+        No host rests longer than the settings allow: what somebody else has written must not let one rest for ever.
+        """
+        politeness = self._politeness()
+        longest_s = max(politeness.max_rest, politeness.delay)
         for rests in told:
             for host, seconds in rests.items():
                 if self._may_be_of(host, shards):
-                    self._frontier.rest(host, now + seconds)
+                    self._frontier.rest(host, now + min(seconds, longest_s))
 
     def _may_be_of(self, host: str, shards: set[int]) -> bool:
         return self._record.partition == "url" or urls.shard(host, self._record.shards) in shards

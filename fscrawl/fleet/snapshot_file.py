@@ -239,6 +239,8 @@ class Snapshot:
             data = self._read(offset, min(left, CHUNK_BYTES))
             offset, left = offset + len(data), left - len(data)
             *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > CHUNK_BYTES:
+                raise self._damaged("a line of its text has no end")
             if lines:
                 yield lines
         if rest:

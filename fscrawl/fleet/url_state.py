@@ -33,14 +33,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fscrawl import urls
-from fscrawl.fleet.lines import Found, Told
+from fscrawl.fleet.lines import Found, Told, is_url, number_of
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 
 DIGITS = 16
 WAITING, FAILED, TOLD, UNTOLD = "u", "f", "t", "s"
 KIND_AT = DIGITS + 1  # where the kind stands in a fact
 
-_SCHEMES = ("http://", "https://")
 _NONE = "-"
 _STORED = "stored"
 
@@ -94,12 +93,12 @@ class UrlState:
     def take(self, fact: bytes) -> None:
         """Put a fact to what is known; ValueError if it is damaged."""
         _, kind, depth, *words = fact.decode("ascii").split(" ")
-        known = None if depth == _NONE else int(depth)
+        known = None if depth == _NONE else number_of(depth)
         if known is not None:
             self.known = known if self.known is None else min(known, self.known)
         if kind == WAITING:
             referrer, url, *words = words
-            if known is None or not url.startswith(_SCHEMES):
+            if known is None or not is_url(url):
                 raise ValueError(fact)
             way = (known, referrer, url)
             self.way = way if self.way is None else min(way, self.way)
@@ -108,7 +107,8 @@ class UrlState:
             self._take_words(words)
         elif kind == TOLD:
             self.stored = True
-            self.told = int(words[0]) if self.told is None else min(int(words[0]), self.told)
+            told = number_of(words[0])
+            self.told = told if self.told is None else min(told, self.told)
         elif kind == UNTOLD:
             self.stored = True
         else:

@@ -120,3 +120,9 @@ def test_a_hello_of_format_1() -> None:
     greeting = parse_line(b'{"hello":"m","pid":1}')
     assert isinstance(greeting, Hello)
     assert greeting.format == 1
+
+
+def test_a_machine_that_nobody_could_take_for_dead() -> None:
+    """A line cannot make others wait for ever for a machine that it names: more than ten minutes is ten."""
+    for told, taken in ((0, 0.0), (60, 60.0), (600, 600.0), (1e15, 600.0), (1e308, 0.0)):
+        assert parse_line(json.dumps({"beat": 1, "dead_after": told}).encode()) == Beat(number=1, dead_after=taken)

@@ -72,6 +72,17 @@ def test_missing_and_longer():
         open_snapshot(files, SHARD, 1, 1)
 
 
+def test_a_text_without_lines():
+    """A text of gigabytes without a newline, which costs nobody anything to make, is not read whole."""
+    head = SnapshotHead(SHARD, 1, 1, "f" * 16, deep=False, surveyed=-1, at={}, text_bytes=1 << 40)
+    files = FilesInMemory()
+    files.there[PATH] = head.to_json()
+    files.read_range = lambda path, offset, length: bytes(length)
+    snapshot = snapshot_file.Snapshot(files, head, len(files.there[PATH]))
+    with pytest.raises(RecordError, match="a line of its text has no end"):
+        list(snapshot.text())
+
+
 def test_damaged():
     """A byte that has changed anywhere is found when all of it is checked."""
     whole = made().there[PATH]

@@ -52,6 +52,15 @@ def test_anything(data):
         b"u 1 - ftp://a.example/",
         b"u 1 - http://a.example/ sitemap again",
         b"u 1 - http://a.example/\xff",
+        b"u -1 - http://a.example/",
+        b"u 1_0 - http://a.example/",
+        b"u 9999999999999999 - http://a.example/",
+        b"u 1 - http://a.example/\r",
+        b"u 1 - http://a.example",
+        b"u 1 - http://a.example:x@b.example/",
+        b"u 1 - http://b.example?.a.example/",
+        b"u 1 - http://b.example\\.a.example/",
+        b"t %b -1 0123456789abcdef" % KEY.encode(),
         b"t 599370 1 0123456789abcdef",
         b"t %b 1 " % KEY.encode(),
         b"t %b 1 0123456789abcdef %b" % (KEY.encode(), FAILED_AT.encode()),
@@ -65,6 +74,8 @@ def test_damaged(line):
     """What is no line is a ValueError."""
     with pytest.raises(ValueError):  # noqa: PT011 - it has the line as its text
         parse_line(7, line)
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse_lines(7, line + b"\n")
 
 
 def test_half_a_line():

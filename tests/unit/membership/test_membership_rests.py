@@ -1,5 +1,7 @@
 """What a machine knows of a host's delay and rest goes with the host's shard."""
 
+import json
+
 import pytest
 
 from fscrawl.fleet import rests as module
@@ -191,6 +193,20 @@ def test_rest_after_the_end_of_a_machine(world, end):
     assert a.take().url == url(MINE[0])
     assert a.take() is None
     assert a.frontier.rests(a.now)[HERS[0]] == pytest.approx(1000, abs=100)
+
+
+def test_rest_that_somebody_made_up(world):
+    """What stands in a log lets no host rest for longer than the settings allow."""
+    world.create(url(MINE[0]))
+    (world.root / ".fscrawl/machines/x.log").write_text(json.dumps({"beat": 1, "rests": {MINE[0]: 4e18}}) + "\n")
+    a = world.join("a")
+    world.pass_time(80, a)
+    assert a.held == {shard(MINE[0])}
+    assert a.take() is None
+    assert 3400 < a.frontier.rests(a.now)[MINE[0]] <= 3600
+    world.set("politeness.max_rest=100")
+    world.clock.now += 3600
+    assert a.take().url == url(MINE[0])
 
 
 def test_rest_of_a_host_not_met_yet(world):
