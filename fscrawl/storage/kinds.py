@@ -30,7 +30,7 @@ MOST_BYTES = {
     SETTINGS: 4 * _MIB,
     SEEDS: 256 * _MIB,
     HTMLS: 2 * _GIB,  # `fetch.max_bytes` is the user's choice; readers who know the record take its size
-    LINKS: 128 * _MIB,  # of a sitemap: 50,000 URLs of 2,000 characters
+    LINKS: 40 * _MIB,  # of a sitemap: URLs of 16 million characters, in which each one may be escaped
     ERRS: 4 * _MIB,
     ROBOTS: 4 * _MIB,  # 500 KiB of text, in which each character may be escaped
     LEASES: 64 * _KIB,

@@ -33,6 +33,9 @@ WITHHELD = frozenset(
         *("www-authenticate", "proxy-authenticate", "cookie", "set-cookie", "set-cookie2"),
     }
 )
+_SMALL_BYTES = 1 << 20  # beside its strings, a record has little more than a comma for each of 100,000 links
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_MAY_BE_HALF = (b"\\ud", b"\\uD", b"\xed", b"\0")  # escaped, encoded as if it were whole, or in UTF-16
 _MACHINERY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -65,9 +68,15 @@ class _Record:
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field."""
+        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field.
+
+        Half of a surrogate pair, which nobody could write again, is read as a question mark.
+        """
+        _check_values(data)
         try:
             values = json.loads(data, parse_constant=_no_number)
+            if any(each in data for each in _MAY_BE_HALF):
+                values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise RecordError(f"not JSON: {error}") from error
         if not isinstance(values, dict):
@@ -255,6 +264,15 @@ class _Field:
             return self.convert(values[self.json])
         except _WrongTypeError:
             raise RecordError(f"field {self.json!r} has the wrong type") from None
+
+
+def _check_values(data: bytes) -> None:
+    """Raise RecordError if a large file has more values than a record can have.
+
+    Somebody's file of small lists and numbers would take twenty times its size in memory. Strings take their own.
+    """
+    if len(data) > _SMALL_BYTES and len(_STRING.sub(b"", data)) > _SMALL_BYTES:
+        raise RecordError("it has more values than a record can have")
 
 
 def _no_number(text: str) -> None:

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from fscrawl.errors import RecordError
+from fscrawl.storage import records
 from fscrawl.storage.records import (
     WITHHELD,
     ErrorRecord,
@@ -162,6 +163,34 @@ def test_lone_surrogate():
     """What UTF-8 cannot hold is written as a question mark."""
     page = PageRecord.from_json(dataclasses.replace(PAGE, title="a\ud800b").to_json())
     assert page.title == "a?b"
+
+
+@pytest.mark.parametrize("values", [b"[],", b"{},", b"1.5,", b"\n1,", b'"",', b'"\\"",'])
+def test_more_values_than_a_record_has(values, monkeypatch):
+    """A large file of small values, which would take twenty times as much memory, is not parsed."""
+    monkeypatch.setattr(records, "_SMALL_BYTES", 100_000)
+    links = b'"links":[' + values * 200_000
+    with pytest.raises(RecordError, match="more values than a record can have"):
+        PageRecord.from_json(PAGE.to_json().replace(b'"links":[', links))
+    with pytest.raises(RecordError, match=r"more values|not JSON"):
+        PageRecord.from_json(b'"' + links)  # a string that does not end
+
+
+def test_large_record():
+    """A record with as many links as one can have, and with quotes and backslashes in them, is read."""
+    links = tuple(f'http://a.example/?{number}\\"{{[' for number in range(100_000))
+    page = dataclasses.replace(PAGE, links=links)
+    assert len(page.to_json()) > 2_000_000
+    assert PageRecord.from_json(page.to_json()) == page
+
+
+@pytest.mark.parametrize("title", [b"a\\ud800b", b"a\\uDFFFb", b"a\xed\xa0\x80b"])
+def test_halves_that_somebody_has_written(title):
+    """Half of a surrogate pair in a file is read as a question mark; whole pairs and Korean are kept."""
+    data = dataclasses.replace(PAGE, title="T1T").to_json()
+    assert PageRecord.from_json(data.replace(b"T1T", title)).title == "a?b"
+    assert PageRecord.from_json(data.replace(b"T1T", b"\\ud83d\\ude00")).title == "\U0001f600"
+    assert PageRecord.from_json(data.replace(b"T1T", "한".encode())).title == "한"
 
 
 def test_timestamp():

@@ -26,7 +26,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from fscrawl import urls
@@ -104,10 +104,10 @@ class Dashboard:
         return await to_thread.run_sync(job, abandon_on_cancel=True, limiter=self._threads)
 
     async def _state(self, request: Request) -> Response:
-        return JSONResponse(await self._in_thread(partial(self._look, _window(request))))
+        return _json_response(await self._in_thread(partial(self._look, _window(request))))
 
     async def _host_table(self, request: Request) -> Response:
-        return JSONResponse(await self._in_thread(partial(self._table, _query(request))))
+        return _json_response(await self._in_thread(partial(self._table, _query(request))))
 
     async def _state_events(self, request: Request) -> Response:
         return self._stream("state", partial(self._look, _window(request)))
@@ -164,7 +164,7 @@ class Dashboard:
             raise HTTPException(
                 404, "neither stored nor failed: it waits for its turn, is outside the scope, or no page links to it"
             )
-        return JSONResponse(found)
+        return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
         given = request.query_params
@@ -172,13 +172,13 @@ class Dashboard:
         if room is None:
             raise UsageError("room: must be pages or failures")
         self._latest.check()
-        return JSONResponse(
+        return _json_response(
             scan.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
         )
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
         self._latest.check()
-        return JSONResponse(scan.examples(self._latest.tree))
+        return _json_response(scan.examples(self._latest.tree))
 
     def _search(self, request: Request) -> Response:
         host, text = _host(request.query_params.get("host", "")), request.query_params.get("q", "").strip()
@@ -224,7 +224,7 @@ class Dashboard:
         if verb is None:
             raise HTTPException(404, f"must be one of {', '.join(self._verbs)}")
         given = await _object(request)
-        return JSONResponse({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
+        return _json_response({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Any]:
@@ -238,6 +238,11 @@ def _file(name: str, media_type: str) -> Callable[[Request], Any]:
 
 def _json(facts: dict[str, Any]) -> str:
     return json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+
+
+def _json_response(facts: dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer in ASCII: a name in the tree may be no Unicode."""
+    return Response(_json(facts), status, headers, "application/json")
 
 
 # -- what was asked for
@@ -299,13 +304,13 @@ async def _object(request: Request) -> dict[str, Any]:
 
 
 async def _told(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
-    return JSONResponse({"error": str(error)}, 400 if isinstance(error, UsageError) else 503)
+    return _json_response({"error": str(error)}, 400 if isinstance(error, UsageError) else 503)
 
 
 async def _http_error(request: Request, error: HTTPException) -> Response:  # noqa: ARG001
-    return JSONResponse({"error": error.detail}, error.status_code, headers=error.headers)
+    return _json_response({"error": error.detail}, error.status_code, error.headers)
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     say_error(f"fscrawl: dashboard: {request.url.path}: {type(error).__name__}: {error}")
-    return JSONResponse({"error": "internal error; see the terminal of the dashboard"}, 500)
+    return _json_response({"error": "internal error; see the terminal of the dashboard"}, 500)
