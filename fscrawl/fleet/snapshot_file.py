@@ -42,6 +42,7 @@ GROUP = 65_536
 NO_DEPTH = 0xFFFF
 END_BYTES = 65  # the digest and its newline
 CHUNK_BYTES = 1 << 20
+_MOST_LINE_BYTES = 1 << 20  # of the text: a URL, and when it failed
 _HEAD_BYTES = 1 << 16
 _MOST_HEAD_BYTES = 1 << 24
 _KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
@@ -239,7 +240,7 @@ class Snapshot:
             data = self._read(offset, min(left, CHUNK_BYTES))
             offset, left = offset + len(data), left - len(data)
             *lines, rest = (rest + data).split(b"\n")
-            if len(rest) > CHUNK_BYTES:
+            if len(rest) > _MOST_LINE_BYTES:
                 raise self._damaged("a line of its text has no end")
             if lines:
                 yield lines

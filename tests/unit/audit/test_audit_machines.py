@@ -200,8 +200,8 @@ def test_page_that_is_replaced_meanwhile(made, monkeypatch):
     """What is wrong at first and right on a second look was being replaced, and is nothing wrong."""
     real, seen = TreeFiles.read, []
 
-    def read(self, place):
-        data = real(self, place)
+    def read(self, place, most=None):
+        data = real(self, place, most)
         if place.endswith(f"{urls.key(ONE)}.html") and not seen:
             seen.append(place)
             return data[:3]
@@ -215,7 +215,9 @@ def test_page_that_is_replaced_meanwhile(made, monkeypatch):
 def test_files_that_vanish_meanwhile(made, monkeypatch):
     """A record, a failure or a robots.txt that is gone when it is read is nothing wrong."""
     real = TreeFiles.read
-    monkeypatch.setattr(TreeFiles, "read", lambda self, path: real(self, path) if path == TREE_RECORD else None)
+    monkeypatch.setattr(
+        TreeFiles, "read", lambda self, path, most=None: real(self, path, most) if path == TREE_RECORD else None
+    )
     assert made.audit().ok
 
 
@@ -247,11 +249,11 @@ def test_hiccups_of_the_file_system(made, monkeypatch):
     """A read that fails in passing is tried again; one that goes on failing ends the audit."""
     real, failures = TreeFiles.read, [2]
 
-    def read(self, place):
+    def read(self, place, most=None):
         if failures[0] and place != TREE_RECORD:
             failures[0] -= 1
             raise TreeBusyError("stale")
-        return real(self, place)
+        return real(self, place, most)
 
     monkeypatch.setattr(TreeFiles, "read", read)
     assert made.audit().ok
