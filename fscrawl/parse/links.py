@@ -190,15 +190,11 @@ def _read_html5lib(body: bytes) -> tuple[str | None, Iterable[_Element]]:
     body = limit_html(body)
     if not suits_html5lib(body):
         return _read_lexbor(body)
-    from bs4 import BeautifulSoup  # noqa: PLC0415 - importing takes a tenth of a second, only for those who use html5lib
+    from fscrawl.parse import soup as html5  # noqa: PLC0415 - a tenth of a second, only for those who use html5lib
 
-    # The newline has no meaning in HTML, but without it Beautiful Soup warns about input that looks like XML or a path.
-    # The warning cannot be silenced here, since its filters belong to all threads. With multi_valued_attributes=None,
-    # all attributes are strings, also `rel`.
-    text = "\n" + body.decode("utf-8", "replace")
     try:
-        soup = BeautifulSoup(text, "html5lib", multi_valued_attributes=None)
-    except RecursionError:  # hundreds of nested <rt>; the links of the other parser are better than none
+        soup = html5.parse(body.decode("utf-8", "replace"))
+    except (html5.TooSlowError, RecursionError):  # the links of the other parser are better than none
         return _read_lexbor(body)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from fscrawl.parse import links, sitemaps, text
+from fscrawl.parse import links, sitemaps, soup, text
 from fscrawl.parse.fields import parse
 from fscrawl.urls import Joiner
 
@@ -62,6 +62,17 @@ def spent(way, page):
 def test_links_of_a_bomb(bomb):
     """The crawl reads a page that would hang the parser in a bounded time."""
     assert spent(WAYS["links"], BOMBS[bomb]) < BOUND_S
+
+
+@pytest.mark.parametrize("bomb", ["foreign cells", "hidden end tags", "end tags in quotes", "attributes of the root"])
+def test_html5lib_is_stopped(bomb, monkeypatch):
+    """What looks harmless and is not, html5lib does not read to its end: the other parser finds the links."""
+    monkeypatch.setattr(soup, "_SLOW_S", 1e-6)
+    page = b"<a href=1>" + BOMBS[bomb] + b"<a href=2>x</a>"
+    began = time.thread_time()
+    found = links.extract(page, URL, Joiner(), parser="html5lib")
+    assert time.thread_time() - began < BOUND_S
+    assert found.links[:1] == (URL + "1",)
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "links"])
