@@ -104,11 +104,12 @@ class Rulebook:
         """
         self._generations.newest()
         there = self._generations.after(self._generation)
+        unread = {number for number in there if not self._generations.reason(number)}
+        for number in unread:  # somebody may have made many: they are waited for at the same time
+            self._unread_since.setdefault(number, now)
         for before, number in zip([self._generation, *there], there, strict=False):
-            if not self._generations.reason(number):
-                since = self._unread_since.setdefault(number, now)
-                if now - since <= self._caches_s:
-                    return before
+            if number in unread and now - self._unread_since[number] <= self._caches_s:
+                return before
         return there[-1] if there else self._generation
 
     def _use(self, generation: int) -> None:

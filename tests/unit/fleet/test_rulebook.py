@@ -82,3 +82,12 @@ def test_a_damaged_generation_is_not_waited_for_for_ever(files: Files, rulebook:
     assert rulebook.look(1060.0) is None
     assert rulebook.look(1060.5) is not None
     assert (rulebook.rules.generation, rulebook.waits) == (1, False)
+
+
+def test_many_damaged_generations_are_waited_for_together(files: Files, rulebook: Rulebook) -> None:
+    """Somebody who puts a hundred empty files there does not make every machine wait for a hundred minutes."""
+    files.data |= {again_path(number): b"" for number in range(1, 101)}
+    rulebook.begin(1000.0, reseed=False, others=True)
+    assert (rulebook.rules.generation, rulebook.waits) == (0, True)
+    assert rulebook.look(1060.5) is not None
+    assert (rulebook.rules.generation, rulebook.waits) == (100, False)
