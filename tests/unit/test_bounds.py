@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.config.settings import CrawlSettings, PolitenessSettings
 from fscrawl.fleet.rests import Rests
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers import fresh_links
@@ -126,7 +126,7 @@ def test_rests_in_a_beat(chars, told):
     """A beat tells the rests of some hundred hosts, and of fewer if their names are long."""
     record = TreeRecord(2, "c", "t", 4, 0, "host", "ab" * 16)
     names = [f"{n:0{chars}}" for n in range(1000)]
-    rests = Rests(Resting(names), record)
+    rests = Rests(Resting(names), record, PolitenessSettings)
     assert list(rests.to_tell(0.0)) == names[:told]
 
 

@@ -23,7 +23,7 @@ def _urls(data: bytes) -> None:
     base, _, reference = text.partition("\n")
     directory = urls.normalise(base) or "http://a.example/x/y?z"
     joined = _JOINER.join(directory, reference)
-    assert joined == urls.normalise(reference, directory)
+    assert joined == (None if len(reference) > urls.MAX_URL_CHARS else urls.normalise(reference, directory))
     for url in (urls.normalise(text), joined, urls.normalise(text, drop_query=True)):
         if url is not None:
             _is_normal(url)
