@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from fscrawl import __version__
 from fscrawl.commands import ALL
 from fscrawl.commands.common import Parser
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, FscrawlError
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, FscrawlError, UsageError
 from fscrawl.util.safe_path import protect_children
 from fscrawl.util.terminal import say_error
+
+_OPEN_FILES = "/proc/self/fd"  # see `storage.safe_open`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         protect_children()
+        if not os.access(_OPEN_FILES, os.X_OK):
+            raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
         options = parser().parse_args(arguments)
         return int(options.run(options))
     except FscrawlError as error:

@@ -191,7 +191,7 @@ def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None =
 
 def too_large(path: AnyPath, size: int, most: int) -> UnfitFileError:
     """Give the error for a file that is larger than it can be."""
-    how = f"it has {size} bytes, and no file of its kind has more than {most}; remove it"
+    how = f"it has {size} bytes, and no file of its kind has more than {most}"
     return UnfitFileError(errno.EFBIG, how, os.fspath(path))
 
 

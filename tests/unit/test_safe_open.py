@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
@@ -258,6 +259,13 @@ def test_numbers_that_nobody_counted_to(tree: Tree) -> None:
     machinery.drop_lease(4, 900_000_000)
     machinery.drop_lease(3, 1)
     assert sorted(machinery.leases()) == [(3, 2), *((4, number * 900_000_000) for number in (1, 2, 3))]
+
+
+def test_without_proc(tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where /proc is not mounted, that is said, and not that there is no crawl."""
+    monkeypatch.setattr(cli, "_OPEN_FILES", "/nonexistent")
+    assert cli.main(["status", "--root", str(tree.root)]) == 2
+    assert capsys.readouterr().err.endswith("/proc must be mounted\n")
 
 
 def test_files_elsewhere(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from fscrawl.store import Tree
 WAYS = ("page", "text", "source")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
 _LIKE_A_HOST = re.compile(r"[^\s/?#]+\.[^\s/?#]+|localhost|\[[0-9a-fA-F:.]+\]")
-_HREF = re.compile(r"(hr)(ef)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
+# `attributeName` in SVG can make any attribute a `href`.
+_HREF = re.compile(r"(hr|attributen)(ef|ame)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
 _FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
 _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:underline}</style>"
 
@@ -133,11 +134,13 @@ def inert(html: str) -> str:
     """Make sure that a page which is shown cannot connect to any server.
 
     Chromium connects before it checks a policy: for `<link rel=preconnect>`, for frames, for a link that is clicked. So
-    every `href=` gets a zero-width space, and frames get another name. The text is changed without parsing it. What is
-    shown looks the same, and links still look like links.
+    every `href=` gets a zero-width space, and what can make one (`<set attributeName=href>`), too; frames get another
+    name. The text is changed without parsing it. What is shown looks the same, and links still look like links.
 
     >>> inert("<a HREF =b>")[:12].encode("ascii", "namereplace").decode()
     '<a HR\\\\N{ZERO WIDTH SPACE}EF =b>'
+    >>> inert("<set attributeName=href>").partition("<style>")[0].replace("\\u200b", "_")
+    '<set attributeN_ame=href>'
     >>> inert("<IFRAME src=b></iframe>").partition("<style>")[0]
     '<x-IFRAME src=b></x-iframe>'
     """
