@@ -185,6 +185,7 @@ class Intake:
                 if shard not in wanted:
                     break
         except RecordError:  # it was removed meanwhile, since there is a newer one
+            self._snapshots.could_not_read(snapshot.head)
             return (yield from self._load_snapshot(shard, wanted))
         return snapshot.head.at
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ GROUP = 65_536
 NO_DEPTH = 0xFFFF
 END_BYTES = 65  # the digest and its newline
 CHUNK_BYTES = 1 << 20
+_LINE = re.compile(rb"[0-9a-f]{16} [%b%b] (?:-|[0-9]{1,15})(?: |\Z)" % (WAITING.encode(), FAILED.encode()))
 _MOST_LINE_BYTES = 1 << 20  # of the text: a URL, and when it failed
 _HEAD_BYTES = 1 << 16
 _MOST_HEAD_BYTES = 1 << 24
@@ -179,7 +181,7 @@ class Snapshot:
     def pending(self) -> Iterator[Found]:
         """Give the URLs that wait, set-aside ones too."""
         for line in self._lines(WAITING):
-            with self._readable():
+            with self.readable():
                 founds = list(founds_of(self.head.shard, line))
             yield from founds
 
@@ -187,7 +189,7 @@ class Snapshot:
         """Give the URLs that have failed, as URLs that are told at depth 0; with depths in any case."""
         columns = [array(kind) for kind in _DEEP]
         for line in self._lines(FAILED):
-            with self._readable():
+            with self.readable():
                 digits, _, depth, *_ = line.split(b" ", 3)
                 known = NO_DEPTH if depth == b"-" else min(int(depth), NO_DEPTH - 1)
                 for column, value in zip(columns, (int(digits, 16), known, 0), strict=True):
@@ -212,12 +214,12 @@ class Snapshot:
     def _lines(self, kind: str) -> Iterator[bytes]:
         """Give the lines of a kind."""
         for lines in self.text():
-            with self._readable():
+            with self.readable():
                 wanted = [line for line in lines if line[KIND_AT] == ord(kind)]
             yield from wanted
 
     @contextlib.contextmanager
-    def _readable(self) -> Iterator[None]:
+    def readable(self) -> Iterator[None]:
         """Make a RecordError of what cannot be read in a line."""
         try:
             yield
@@ -242,6 +244,8 @@ class Snapshot:
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > _MOST_LINE_BYTES:
                 raise self._damaged("a line of its text has no end")
+            if not all(map(_LINE.match, lines)):
+                raise self._damaged("a line of its text is none")
             if lines:
                 yield lines
         if rest:

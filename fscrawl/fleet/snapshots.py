@@ -10,6 +10,7 @@ logs gave all that they should.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
@@ -27,6 +28,7 @@ from fscrawl.storage.layout import believable
 
 _BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
+_TRIES = 2  # of reading a snapshot that is whole by its digest
 
 
 class SnapshotFiles(Files, TermFiles, Protocol):
@@ -57,6 +59,7 @@ class Snapshots:
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
         self._sizes: dict[int, int] = {}
         self._stopped = False
+        self._failures: Counter[tuple[int, int, int]] = Counter()  # snapshots that could not be read to their end
 
     # -- reading
 
@@ -80,7 +83,14 @@ class Snapshots:
         names = set(self._listed.get(shard, ()))
         if shard in self._made:
             names.add(self._made[shard])
-        return sorted(names, reverse=True)
+        return sorted((name for name in names if self._failures[shard, *name] < _TRIES), reverse=True)
+
+    def could_not_read(self, head: SnapshotHead) -> None:
+        """Take in that a snapshot was whole, and could not be read all the same.
+
+        It may have been removed meanwhile. If that happens again, somebody has made it up, and it is passed over.
+        """
+        self._failures[head.shard, head.epoch, head.number] += 1
 
     def size_of(self, shard: int) -> int:
         """Give how many URLs are in the snapshot of a shard that was read or made last; 0 if there was none."""
@@ -125,6 +135,10 @@ class Snapshots:
             )
         except (_CutError, _StoppedError):
             return None
+        except (RecordError, ValueError) as error:
+            if previous is not None:
+                self.could_not_read(previous.head)
+            raise RecordError(f"no snapshot of shard {shard} was made: {error}") from error
         self._made[shard] = (epoch, head.number)
         self._sizes[shard] = head.urls
         return head

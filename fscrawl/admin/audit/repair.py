@@ -175,9 +175,11 @@ class Repair:
             for line in lines:
                 if int(line[:DIGITS], 16) in self._failures:
                     state = UrlState()
-                    state.take(line)
+                    with snapshot.readable():
+                        state.take(line)
+                        founds = list(founds_of(snapshot.head.shard, line)) if state.way else ()
                     self._failures[int(line[:DIGITS], 16)] |= state.failures
-                    for found in founds_of(snapshot.head.shard, line) if state.way else ():
+                    for found in founds:
                         self._search_line(found)
 
     def _search_line(self, line: Line) -> None:

@@ -1,5 +1,11 @@
 """Snapshots of shards: when they are worth their cost, and what the next holder learns from them."""
 
+import hashlib
+
+import pytest
+
+from fscrawl.errors import RecordError
+from fscrawl.fleet.snapshot_file import SnapshotHead
 from tests.support.members import MINE, shard, url
 
 HOME = url(MINE[0])
@@ -61,3 +67,35 @@ def test_a_snapshot_after_an_edit(world):
     world.pass_time(80, b)
     b.crawl()
     assert world.fetched == {HOME: 1, url(MINE[0], "secret"): 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"garbage\n", b"\n", b"0" * 16 + b" x 1 -\n", b"0" * 16 + b" u 1 - http://a.example?\n", b"0" * 16 + b" f -1\n"],
+)
+def test_snapshot_that_somebody_made_up(world, text):
+    """A snapshot with a right digest, and lines that are none, is passed over, and costs no machine its life."""
+    world.create(url(MINE[0]))
+    b = world.join("b")
+    b.tick()
+    b.leave()
+    head = SnapshotHead(shard(MINE[0]), 1, 7, "f" * 16, deep=False, surveyed=-1, at={}, text_bytes=len(text), waiting=1)
+    data = head.to_json() + text
+    (world.root / head.path).write_bytes(data + hashlib.sha256(data).hexdigest().encode() + b"\n")
+    a = world.join("a")
+    world.pass_time(80, a)
+    assert a.held == {shard(MINE[0])}
+    assert a.take().url == url(MINE[0])
+    assert made_by(a).epoch == 2
+
+
+def made_by(member):
+    """Make a snapshot, again if the one before cannot be read."""
+    for _ in range(3):
+        try:
+            member.membership.ledger.flush()
+            ends, term = member.membership.ledger.ends(), member.membership.rules.term
+            return member.membership._snapshots.make(SHARD, 2, ends, term)
+        except RecordError:
+            pass
+    return None
