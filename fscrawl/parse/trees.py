@@ -11,14 +11,15 @@ Python has. So the parser itself is the count: it is fed in pieces, and as long 
 wrong. Where it is not, `html_limits` looks exactly, and what it returns is parsed.
 
 Promise: `tree` gives for any page that the parser reads at an ordinary pace the same tree as LexborHTMLParser. Other
-pages are limited by `limit_html`, if that does not help by `flatten`, which keep links and words; and if even that
-does not help, the tree ends where the parser was stopped. Each of the three attempts ends within about a second of
-processor time more than an honest page of that size takes.
+pages lose their options and are limited by `limit_html`; if that does not help, by `flatten`. Both keep links and
+words. If even that does not help, the tree ends where the parser was stopped. Each of the three attempts ends after
+20 ms of processor time, 60 ns for each byte, and one piece. While one page is fed, the other threads wait.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,18 +29,20 @@ import selectolax
 import selectolax.lexbor
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
-from fscrawl.parse.html_limits import flatten, limit_html, uncrowded
+from fscrawl.parse.html_limits import flatten, limit_html, uncrowded, without_options
 
 _STANDARD = b"<!DOCTYPE html>"  # a document that is not in quirks mode. A page without a doctype changes that itself
-_HARMLESS_BYTES = 4096  # nothing that fits in here takes more than 40 ms and 40 MB
+_HARMLESS_BYTES = 2048  # nothing that fits in here takes more than 10 ms and 10 MB
 # How long the next piece is, by the pace of the last one. Honest pages take 6 to 10 ns a byte. Of a page that gets
 # slower the pieces are so short that none of them takes much longer than the one before. What takes long takes memory,
 # too: 8 KB of formatting that is opened again with each paragraph make 160 MB in a tenth of a second.
 _PIECE_BYTES = 8192
 _SHORT_BYTES, _SHORT_S = 4096, 20e-9
 _SHORTEST_BYTES, _SLOW_S = 512, 60e-9
-_PATIENCE_S = 0.1  # of processor time, beyond `_SLOW_S` for each byte
+_PATIENCE_S = 0.02  # of processor time, beyond `_SLOW_S` for each byte
 _TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have tens of thousands of attributes
+# One page at a time: a single piece may make 160 MB, and as many pages as a worker has threads could do it together.
+_feeding = threading.Lock()
 _MAX_TAIL = 4096  # nodes above the tail: honest pages have some dozens, and some broken ones hundreds
 
 
@@ -65,7 +68,7 @@ def _limited(library: _Library, html: bytes, *, scripting: bool) -> LexborHTMLPa
     for limit in (limit_html, flatten):
         if not whole:
             del found  # before the next one needs as much memory
-            html = limit(html)
+            html = limit(without_options(html))
             found, whole = _fed(library, html, scripting=scripting)
     return found
 
@@ -127,7 +130,8 @@ def _fed(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTML
     document = library.parent(found.root.mem_id)
     assert document is not None
     _check(library.begin(document))  # removes what is in the document, but does not forget its mode
-    whole = _feed(library, document, html)
+    with _feeding:
+        whole = _feed(library, document, html)
     _check(library.end(document))
     return found, whole
 

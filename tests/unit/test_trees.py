@@ -103,6 +103,22 @@ def test_many_long_attributes(monkeypatch, crowded):
     assert (len(trees.tree(page).css("img")), len(looks)) == ((0, 2) if crowded else (20, 1))
 
 
+def test_many_options():
+    """A list of so many options that they make the parser slow costs the page only these."""
+    found = trees.tree(b"<div><p>a</p></div><select>" + b"<option>x" * 40_000 + b"</select><div><p>b</p></div>")
+    assert [node.tag for node in found.body.css("div,p,select,option")] == ["div", "p", "select", "div", "p"]
+
+
+def test_one_page_at_a_time(monkeypatch):
+    """While a page is fed, no other thread feeds one: what a piece makes of memory, it makes once."""
+    held = []
+    feed = trees._feed
+    monkeypatch.setattr(trees, "_feed", lambda *arguments: held.append(trees._feeding.locked()) or feed(*arguments))
+    trees.tree(b"<div>" * 20_000)
+    assert held == [True] * 2
+    assert not trees._feeding.locked()
+
+
 def test_memory():
     """What the parser cannot store is an error that says so."""
     with pytest.raises(SelectolaxError, match="status is 2"):
