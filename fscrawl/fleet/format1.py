@@ -18,6 +18,8 @@ from fscrawl.storage.layout import FEED, feed_of, feed_path
 from fscrawl.store import TreeFiles
 
 _RETRY = b" again="
+_PIECE_BYTES = 4 << 20
+_MOST_JUNK = 64  # pieces without a newline that are gone over in a feed: NULs of a crashed server, and not a whole disk
 
 
 def parse_feed_line(line: bytes) -> Found:
@@ -57,7 +59,13 @@ def _pieces(files: TreeFiles) -> Iterator[tuple[str, bytes]]:
     """Read all feeds in pieces of whole lines, each with its machine."""
     names = (feed for name in files.names(FEED) if (feed := feed_of(name)) is not None)
     for machine, segment in sorted(names):
-        offset = 0
-        while data := files.tail(feed_path(machine, segment), offset):
-            offset += len(data)
-            yield machine, data
+        path, offset, junk_left = feed_path(machine, segment), 0, _MOST_JUNK
+        while junk_left:
+            data = files.tail(path, offset, _PIECE_BYTES)
+            if data:
+                yield machine, data
+            elif files.size(path) < offset + _PIECE_BYTES:
+                break  # at most a line is there, which is not whole
+            else:
+                junk_left -= 1
+            offset += len(data) or _PIECE_BYTES

@@ -1,7 +1,10 @@
 """What is read of the feeds of format 1."""
 
+import os
+
 import pytest
 
+from fscrawl.fleet import format1
 from fscrawl.fleet.format1 import feed_lines, parse_feed_line, retries
 from fscrawl.fleet.lines import Found
 from fscrawl.frontier.flags import Flags
@@ -76,3 +79,15 @@ def test_no_feeds(old, files):
     """A tree without feeds has no lines."""
     (old.root / ".fscrawl/feed").rmdir()
     assert list(feed_lines(files)) == []
+
+
+def test_nulls_in_a_feed(old, files, monkeypatch):
+    """Megabytes of NULs hide nothing that stands behind them, and 50 GB of them are not read."""
+    old.feed("m-1-aa", "0  http://a.example/")
+    feed = old.root / ".fscrawl/feed/m-1-aa.log"
+    with feed.open("ab") as file:
+        file.write(bytes(9_000_000) + b"\n7 0  http://b.example/\n")
+    assert [found.url for _, found in feed_lines(files)] == ["http://a.example/", "http://b.example/"]
+    monkeypatch.setattr(format1, "_MOST_JUNK", 4, raising=False)
+    os.truncate(feed, 50 * 10**9)
+    assert [found.url for _, found in feed_lines(files)] == ["http://a.example/", "http://b.example/"]
