@@ -77,17 +77,16 @@ def follow(
 
     `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
     """
-    home = urls.host(url)
-    for hop in range(most_hops + 1):
+    home, hop = urls.host(url), 0
+    while True:
         answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return Answer(answer, hops=hop)
         target = urls.normalise(answer.headers.get("location", ""), url)
         may_go = target is not None and urls.host(target) == home and _may_ask(target, hops, allows)
         if target is None or not may_go or hop == most_hops or not hops.wait(delay_s):
-            break
-        url = target
-    return Answer(answer, target, hop)
+            return Answer(answer, target, hop)
+        url, hop = target, hop + 1
 
 
 def _may_ask(url: str, hops: Hops, allows: Callable[[str], bool]) -> bool:

@@ -125,6 +125,17 @@ def test_memory():
         trees._check(2)
 
 
+def test_memory_of_a_page(monkeypatch):
+    """A page that the parser cannot store is an error of memory."""
+
+    def fail(*_, **__):
+        raise SelectolaxError
+
+    monkeypatch.setattr(trees, "_limited", fail)
+    with pytest.raises(MemoryError):
+        trees.tree(b"<p>" * 5000)
+
+
 @pytest.mark.parametrize("size", [70_000, 3_000_000])
 def test_a_long_attribute_is_no_crowd(size):
     """A page with one very long attribute is whole."""
