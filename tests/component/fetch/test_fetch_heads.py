@@ -72,13 +72,6 @@ def test_length_that_only_python_reads(make: Make, length: str) -> None:
     assert "no number" in outcome.message
 
 
-@pytest.mark.parametrize("length", ["", "-1", "x"])
-def test_length_that_nobody_reads(make: Make, length: str) -> None:
-    """A length that is none for anybody counts as missing: the answer ends with its connection."""
-    with Raw(answering(answer_of(f"Content-Length: {length}"), times=1)) as server:
-        assert fetched(make().get(server.url())).body == b"<p>"
-
-
 def test_length_twice(make: Make) -> None:
     """The same length twice is no contradiction."""
     with Raw(answering(answer_of("Content-Length: 3", "Content-Length: 3"))) as server:
