@@ -46,7 +46,6 @@ PROCESSES = {
     "fscrawl.dataset.crew": "starts the processes of a merge",
     "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
-    "fscrawl.util.parent": "ends a worker whose machine is gone",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }

@@ -7,7 +7,6 @@ schedule meets them: segments, snapshots, slices of work.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time as real_time
 from collections.abc import Callable, Iterator
@@ -37,13 +36,13 @@ from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.handlers import context, exchange, pages, probes, records, refreshes, robots
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.storage import append_log, atomic, controls, files, permissions, retrying, segments
+from fscrawl.storage import append_log, atomic, controls, files, permissions, retrying, safe_open, segments, temporary
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
-_OF_FILES = (append_log, atomic, controls, files, permissions, segments)
+_OF_FILES = (append_log, atomic, controls, files, permissions, safe_open, segments, temporary)
 _OF_CLOCKS = (
     *(
         seeds,
@@ -162,7 +161,6 @@ def installed(world: World) -> Iterator[None]:
             put(module, "time", world.clock)
         for module in (leases, generations):
             put(module, "os", world.nonces)
-        put(atomic, "_counter", itertools.count())  # of temporaries' names, which schedules must not share
         put(heartbeat, "threading", Threading)
         put(watchdog, "threading", Threading)
         put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=2))

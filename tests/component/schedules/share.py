@@ -25,6 +25,7 @@ C = 60.0  # so old may an answer be
 BEATS_C = 15.0  # the same for heartbeats: what is claimed rests on them (see `ownership`)
 ROOT = "/share"
 _ROOM = f"{ROOT}/.fscrawl"
+_OPEN = "/proc/self/fd/"  # and a descriptor: what it leads to
 
 
 class Crash(BaseException):
@@ -36,16 +37,17 @@ class Stat(NamedTuple):
     st_mode: int
     st_uid: int = 0
     st_gid: int = 0
+    st_nlink: int = 1
 
 
 class Entry(NamedTuple):
     name: str
     directory: bool
 
-    def is_file(self) -> bool:
+    def is_file(self, **_: bool) -> bool:
         return not self.directory
 
-    def is_dir(self) -> bool:
+    def is_dir(self, **_: bool) -> bool:
         return self.directory
 
 
@@ -108,6 +110,7 @@ class Share:
         self._names: dict[str, dict[str, list[Version]]] = {ROOT: {}}
         self._is_there: set[str] = {ROOT}
         self._handles: dict[int, Handle] = {}
+        self._drawn = itertools.count()
 
     def __getattr__(self, name: str) -> Any:
         if name.isupper():  # O_RDONLY
@@ -145,6 +148,17 @@ class Share:
         self.view.asked["name", path] = self.view.asked["list", directory] = self.now()
 
     # -- names
+
+    def _real(self, path: str | os.PathLike[str]) -> str:
+        """Give a path's own names, where it begins at an open directory."""
+        path = os.fspath(path)
+        if not path.startswith(_OPEN):
+            return path
+        descriptor, slash, rest = path.removeprefix(_OPEN).partition("/")
+        return f"{self._handles[int(descriptor)].path}{slash}{rest}"
+
+    def urandom(self, size: int) -> bytes:
+        return b"".join(crc32(f"{self.seed} {next(self._drawn)}".encode()).to_bytes(4) for _ in range(size // 4))
 
     def _missing(self, path: str) -> FileNotFoundError:
         return FileNotFoundError(errno.ENOENT, "no such file", path)
@@ -187,8 +201,8 @@ class Share:
         if fails:
             raise OSError(errno.EIO, "it was made, and fails", path)
 
-    def stat(self, path: str | os.PathLike[str]) -> Stat:
-        path = os.fspath(path)
+    def stat(self, path: str | os.PathLike[str], **_: bool) -> Stat:
+        path = self._real(path)
         if path in self._is_there:
             return Stat(4096, stat_module.S_IFDIR | 0o755)
         node = self._look_up(path)
@@ -200,6 +214,7 @@ class Share:
         return True
 
     def mkdir(self, path: str) -> None:
+        path = self._real(path)
         with self._changing("mkdir", path):
             if path in self._is_there:
                 raise FileExistsError(errno.EEXIST, "it is there", path)
@@ -208,6 +223,7 @@ class Share:
             self._is_there.add(path)
 
     def rename(self, path: str, to: str) -> None:
+        path, to = self._real(path), self._real(to)
         with self._changing("rename", to):
             node = self.node(path)
             if node is None:
@@ -216,6 +232,7 @@ class Share:
             self._end(path)
 
     def link(self, path: str, to: str) -> None:
+        path, to = self._real(path), self._real(to)
         with self._changing("link", to):
             if self.node(to) is not None:
                 raise FileExistsError(errno.EEXIST, "it is there", to)
@@ -225,6 +242,7 @@ class Share:
             self._put(to, node)
 
     def unlink(self, path: str) -> None:
+        path = self._real(path)
         with self._changing("unlink", path):
             if self.node(path) is None:
                 raise self._missing(path)
@@ -232,11 +250,11 @@ class Share:
             self._seen(path)
 
     def listdir(self, path: str | os.PathLike[str]) -> list[str]:
-        return [entry.name for entry in self._list(os.fspath(path))]
+        return [entry.name for entry in self._list(self._real(path))]
 
     @contextlib.contextmanager
     def scandir(self, path: str) -> Iterator[list[Entry]]:
-        yield self._list(path)
+        yield self._list(self._real(path))
 
     def _list(self, path: str) -> list[Entry]:
         if path not in self._is_there:
@@ -267,7 +285,8 @@ class Share:
         self.view.asked[shown] = max(old, self.view.asked.get(shown, 0))
         return min(int(self.view.asked[shown]), len(node.data))
 
-    def open(self, path: str, flags: int, mode: int = 0o777) -> int:
+    def open(self, path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        path = self._real(path) if dir_fd is None else f"{self._handles[dir_fd].path}/{path}"
         if flags & os.O_DIRECTORY:
             if path not in self._is_there:
                 raise self._missing(path)
