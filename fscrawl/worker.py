@@ -20,6 +20,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Outcome, Returned
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
+from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sitemaps import SitemapHandler
@@ -56,14 +57,15 @@ class Worker:
         permit: Permit | None = None,
         on_answer: Callable[[], None] = lambda: None,
         allow_env: Collection[str] = (),
+        read: Reader = read_here,
     ) -> None:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
-        `allow_env`: as for `credentials.Variables`.
+        `allow_env`: as for `credentials.Variables`. `read`: gives the links of a page.
         """
         self._context = Context(
-            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env
+            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env, read
         )
         writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)

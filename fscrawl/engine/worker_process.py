@@ -24,6 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from fscrawl.engine.parsing import Parsing
 from fscrawl.errors import PlantedError, TreeError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, ProbeTask, Task
@@ -130,6 +131,7 @@ class _WorkerProcess:
     def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
         self._connection = connection
         self._setup = setup
+        self._parsing = Parsing(self._waits, self._host_has_answered)
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Answer] = deque()
@@ -155,15 +157,22 @@ class _WorkerProcess:
             self._inbox.put(None)
         for thread in self._threads:
             thread.join()
+        self._parsing.close()
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
-        setup = self._setup
-        return Worker(self._tree, config, setup.threads, setup.permit, self._host_has_answered, setup.allow_env)
+        setup, on_answer = self._setup, self._host_has_answered
+        return Worker(
+            self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, self._parsing.read
+        )
 
     def _host_has_answered(self) -> None:
         """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""
         self._stalled_from.pop(threading.get_ident(), None)
+
+    def _waits(self) -> None:
+        """From now on this thread waits for a page to be read: another thread may work beside it."""
+        self._stalled_from[threading.get_ident()] = time.monotonic() + _FIRST_CONTACT_STALLS_AFTER_S
 
     def _receive(self) -> Message:
         """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""

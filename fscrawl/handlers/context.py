@@ -11,6 +11,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.exchange import media_type
 from fscrawl.handlers.fresh_links import FreshLinks
+from fscrawl.handlers.reading import Reader
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.parse import media_types
 from fscrawl.politeness.redirects import Hops
@@ -30,9 +31,10 @@ class Context:
         threads: int,
         permit: Permit | None,
         on_answer: Callable[[], None],
-        allow_env: Collection[str] = (),
+        allow_env: Collection[str],
+        read: Reader,
     ) -> None:
-        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`: as for `Worker`."""
+        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`, `read`: as for `Worker`."""
         self.term = term
         self.tree = tree
         self.settings = settings
@@ -43,6 +45,7 @@ class Context:
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.accept = frozenset(settings.fetch.accept)
         self.on_answer = on_answer
+        self.read = read
         self._unnamed = media_types.NO_MEANING if "text/html" in self.accept else frozenset({""})
         self._permit = permit
 

@@ -54,7 +54,7 @@ def health_of(failure: Failed) -> Health:
     """Tell whether a failure concerns the whole host, and not only one page."""
     if failure.class_ in _SILENT:
         return "silent"
-    return "failing" if failure.status in _PASSING_STATUSES else "answered"
+    return "failing" if failure.status in _PASSING_STATUSES or failure.class_ == "parse" else "answered"
 
 
 def rest_s(headers: Mapping[str, str] | None) -> float:

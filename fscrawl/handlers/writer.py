@@ -5,20 +5,17 @@ Promise: when `Stored` or `FailedForGood` is returned for a page, its record is 
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from hashlib import sha256
 
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, media_type, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Stored, StoredKind
+from fscrawl.handlers.reading import Reading, UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.http.fetch import Failed, Fetched
-from fscrawl.parse import links, media_types
+from fscrawl.parse import media_types
 from fscrawl.storage.records import PageRecord
-
-_LARGE_BYTES = 1_000_000  # a page's tree may take a hundred times its size: larger ones are parsed one at a time
 
 
 class Writer:
@@ -28,7 +25,6 @@ class Writer:
         self._context = context
         self._tree = context.tree
         self._settings = context.settings
-        self._large = threading.Lock()
 
     def answered(
         self, task: PageTask, answer: Fetched | Failed, asked_at: float, begun_at: float
@@ -47,18 +43,23 @@ class Writer:
         shown = media_types.unwanted_type(answer.body, "text/html" if accepted else named)
         if shown is not None:
             return self._skip(task, answer, f"type {shown}")
-        return self._store(task, answer, answer.body)
+        try:
+            return self._store(task, answer, answer.body)
+        except UnreadableError as error:
+            return self.failed(task, error.failure, asked_at, begun_at, answer.elapsed_s)
 
     def _store(self, task: PageTask, answer: Fetched, body: bytes) -> Stored:
-        with self._large if len(body) > _LARGE_BYTES else contextlib.nullcontext():
-            page = links.extract(
+        page = self._context.read(
+            Reading(
                 body,
                 task.url,
-                self._context.joiner,
-                content_type=answer.headers.get("content-type"),
-                robots_tag=answer.headers.get("x-robots-tag"),
-                parser=self._settings.parse.parser,
-            )
+                answer.headers.get("content-type"),
+                answer.headers.get("x-robots-tag"),
+                self._settings.parse.parser,
+                self._settings.crawl.drop_query,
+            ),
+            self._context.joiner,
+        )
         record = page_record(
             task,
             answer,

@@ -35,6 +35,7 @@ CLASSES = {
     "proxy": "no proxy can be used now: all of them fail, rest or are used up",
     "http-4xx": "the server says that the request is wrong (status 400 to 499)",
     "http-5xx": "the server says that it failed (status 500 to 599)",
+    "parse": "reading the page takes too much processor time or memory",
     "robots": "robots.txt does not allow it",
     "internal": "a defect of fscrawl or of a library; the message names it",
     "planted": "a link, a directory or the like stands where its files should be; `fscrawl audit` names it",

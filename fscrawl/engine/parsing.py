@@ -1,0 +1,92 @@
+"""Who reads a page: this worker process itself, or one of two processes beside it.
+
+Vocabulary:
+  small     a page that cannot take long, however it is made: this process reads it
+  quick     a process that reads all other pages, as long as they take little more than the usual time
+  patient   a process that stands back for all others. It reads what was too much for the quick one, and all pages of
+            sites that have used up their processor time (see `parse_budget`)
+
+Promise: a page that takes too long costs its own site, and nobody else: the quick process is held up for a moment, once
+for each site. Only a page for which even the patient process has not enough time cannot be read.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+
+from fscrawl import urls
+from fscrawl.engine.parse_budget import ParseBudget, usual_s
+from fscrawl.engine.parse_process import ParseProcess
+from fscrawl.handlers.reading import Reading, UnreadableError, read_here
+from fscrawl.http.fetch import Failed
+from fscrawl.parse.links import ParsedPage
+from fscrawl.urls import Joiner
+
+_SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
+_QUICK_S = 0.2  # and the usual time
+_TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
+_PATIENT_S = 10.0  # and the usual time
+_MOST_WAITING = 4  # for the patient process
+
+
+@functools.lru_cache(4096)
+def _site(url_origin: str) -> str:
+    return urls.site(urls.hostname(url_origin + "/"))
+
+
+class Parsing:
+    """Reads the pages of one worker process; all its threads share it."""
+
+    def __init__(self, on_wait: Callable[[], None] = lambda: None, on_read: Callable[[], None] = lambda: None) -> None:
+        """`on_wait`, `on_read`: called in a thread before and after it waits for another process."""
+        self._on_wait = on_wait
+        self._on_read = on_read
+        self._budget = ParseBudget()
+        self._quick = ParseProcess(nice=0)
+        self._patient = ParseProcess(nice=19)
+
+    def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
+        """Read a page; UnreadableError if it takes too long."""
+        size = len(reading.body)
+        usual = usual_s(size, reading.parser)
+        is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
+        if is_known and size <= _SMALL_BYTES and reading.parser == "lexbor":
+            began_s = time.thread_time()
+            page = read_here(reading, joiner)
+            self._charge(reading.url, time.thread_time() - began_s - usual)
+            return page
+        self._on_wait()
+        try:
+            return (is_known and self._read_quickly(reading, usual)) or self._read_patiently(reading, usual)
+        finally:
+            self._on_read()
+
+    def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
+        read, took_s = self._quick.read(reading, _QUICK_S + usual)
+        self._charge(reading.url, took_s - usual if read is not None else _TOO_LONG_S)
+        return read
+
+    def _read_patiently(self, reading: Reading, usual: float) -> ParsedPage:
+        if self._patient.waiting >= _MOST_WAITING:
+            why = "its site has used up its processor time, and other pages wait for the rest"
+            raise UnreadableError(Failed("parse", why, retry=True))
+        read, took_s = self._patient.read(reading, _PATIENT_S + usual)
+        self._charge(reading.url, took_s - usual)
+        if read is None:
+            why = f"reading it takes more than {_PATIENT_S + usual:.0f} s of processor time, or 2 GB of memory"
+            raise UnreadableError(Failed("parse", why, retry=False))
+        return read
+
+    def _charge(self, url: str, excess_s: float) -> None:
+        if excess_s > 0:
+            self._budget.charge(_site(urls.origin(url)), excess_s, _now())
+
+    def close(self) -> None:
+        self._quick.end()
+        self._patient.end()
+
+
+def _now() -> float:
+    return time.monotonic()
