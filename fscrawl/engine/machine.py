@@ -24,7 +24,7 @@ from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.watchdog import Watchdog
-from fscrawl.engine.worker_process import WorkerSetup
+from fscrawl.engine.worker_process import WorkerSetup, most_stalled
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.log_writer import Place
@@ -195,6 +195,7 @@ class Machine:
         )
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
+        self._frontier.scheduler.places.slow_limit = self._options.workers * most_stalled(self._options.threads)
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:

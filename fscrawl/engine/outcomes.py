@@ -233,7 +233,7 @@ class Bookkeeper:
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":
-            self._frontier.scheduler.answered(task.host, exchange.latency_s)
+            self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address)
         elif not self._outage.is_on:
             self._frontier.scheduler.failed(task, class_, now)
         if exchange.health == "silent":

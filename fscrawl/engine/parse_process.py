@@ -11,24 +11,24 @@ the kernel looks after. Pages that need more memory than `_MEMORY_BYTES` end the
 from __future__ import annotations
 
 import contextlib
-import gc
-import multiprocessing
 import os
 import resource
 import signal
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 
+from fscrawl.engine.parse_server import ParseServer, Started
 from fscrawl.handlers.reading import Reading, read_here
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
-from fscrawl.util.memory import keep_freed_memory
 
 _MEMORY_BYTES = 2 * 1024**3  # a page's tree may take a hundred times its size
+_LONG_S = 1.0
 _LOOK_S = 0.05  # how often the worker looks at the time that was used
 _WAITS = 30.0  # times the processor time: on a busy machine it takes longer by the clock
+_starting = threading.Lock()  # the server starts one process at a time
 _Read = tuple[ParsedPage | None, float]
 
 
@@ -38,73 +38,70 @@ class ParseProcess:
     `waiting`: how many threads wait for their page, or for their turn.
     """
 
-    def __init__(self, nice: int) -> None:
+    def __init__(self, server: ParseServer, nice: int) -> None:
         """`nice`: how far it stands back when others want the processor, 0 to 19."""
         self.waiting = 0
+        self._server = server
         self._nice = nice
-        self._context = multiprocessing.get_context("forkserver")
-        self._process: BaseProcess | None = None
-        self._connection: Connection
+        self._started: Started | None = None
         self._lock = threading.Lock()
         self._count = threading.Lock()
 
-    def read(self, reading: Reading, limit_s: float) -> _Read:
-        """Read a page in at most `limit_s` of processor time; give it (None: it took longer), and the time it took."""
+    def read(self, reading: Reading, limit_s: float, on_wait: Callable[[], None] = lambda: None) -> _Read:
+        """Read a page in at most `limit_s` of processor time; give it (None: it took longer), and the time it took.
+
+        `on_wait`: called if this page must wait for others for more than `_LONG_S`.
+        """
         with self._count:
             self.waiting += 1
         try:
-            with self._lock:
+            if not self._lock.acquire(timeout=_LONG_S):
+                on_wait()
+                self._lock.acquire()
+            try:
                 return self._read(reading, limit_s)
+            finally:
+                self._lock.release()
         finally:
             with self._count:
                 self.waiting -= 1
 
     def _read(self, reading: Reading, limit_s: float) -> _Read:
-        if self._process is None or not self._process.is_alive():
-            self._start()
         try:
-            before_s = self._used_s()
-            self._connection.send((reading, limit_s))
+            if self._started is None:
+                with _starting:
+                    self._started = self._server.start(self._nice)
+            pid, connection = self._started
+            before_s = _used_s(pid)
+            connection.send((reading, limit_s))
             wait_until = time.monotonic() + _WAITS * limit_s
-            while not self._connection.poll(_LOOK_S):
-                if self._used_s() - before_s > limit_s or time.monotonic() > wait_until:
+            while not connection.poll(_LOOK_S):
+                if _used_s(pid) - before_s > limit_s or time.monotonic() > wait_until:
                     self.end()
                     return None, limit_s
-            answer: _Read = self._connection.recv()
+            answer: _Read = connection.recv()
             return answer
-        except (EOFError, OSError):  # it has died: of this page, or was ended by the kernel
+        except (EOFError, OSError):  # it has died: of this page, or the kernel has ended it
             self.end()
             return None, limit_s
 
-    def _start(self) -> None:
-        self._connection, theirs = self._context.Pipe()
-        self._process = self._context.Process(target=_serve, args=(theirs, self._nice), daemon=True)
-        self._process.start()
-        theirs.close()
-
-    def _used_s(self) -> float:
-        """Give the processor time that the process has used so far: the clock of another process (Linux)."""
-        assert self._process is not None
-        assert self._process.pid is not None
-        with contextlib.suppress(OSError):
-            return time.clock_gettime((~self._process.pid << 3) | 2)
-        return time.monotonic()
-
     def end(self) -> None:
         """End the process, whatever it does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._connection.close()
-            self._process = None
+        if self._started is not None:
+            os.kill(self._started.pid, signal.SIGKILL)
+            self._started.connection.close()
+            self._started = None
 
 
-def _serve(connection: Connection, nice: int) -> None:
+def _used_s(pid: int) -> float:
+    """Give the processor time that a process has used so far (Linux; elsewhere the time by the clock)."""
+    with contextlib.suppress(OSError):
+        return time.clock_gettime((~pid << 3) | 2)
+    return time.monotonic()
+
+
+def serve(connection: Connection, nice: int) -> None:
     """Read pages until the worker is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the machine decides
-    keep_freed_memory()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
     os.nice(nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))

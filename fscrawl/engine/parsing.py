@@ -19,16 +19,17 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
+from fscrawl.engine.parse_server import ParseServer
 from fscrawl.handlers.reading import Reading, UnreadableError, read_here
 from fscrawl.http.fetch import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 
 _SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
-_QUICK_S = 0.2  # and the usual time
+_QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
-_MOST_WAITING = 4  # for the patient process
+_MOST_WAITING = 16  # for the patient process
 
 
 @functools.lru_cache(4096)
@@ -39,13 +40,16 @@ def _site(url_origin: str) -> str:
 class Parsing:
     """Reads the pages of one worker process; all its threads share it."""
 
-    def __init__(self, on_wait: Callable[[], None] = lambda: None, on_read: Callable[[], None] = lambda: None) -> None:
-        """`on_wait`, `on_read`: called in a thread before and after it waits for another process."""
+    def __init__(self, server: ParseServer, on_wait: Callable[[], None], on_read: Callable[[], None]) -> None:
+        """`server`: starts processes that do `parse_process.serve`.
+
+        `on_wait`: called in a thread that is going to wait for long; `on_read`: and when its page is read.
+        """
         self._on_wait = on_wait
         self._on_read = on_read
         self._budget = ParseBudget()
-        self._quick = ParseProcess(nice=0)
-        self._patient = ParseProcess(nice=19)
+        self._quick = ParseProcess(server, nice=0)
+        self._patient = ParseProcess(server, nice=19)
 
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long."""
@@ -57,14 +61,13 @@ class Parsing:
             page = read_here(reading, joiner)
             self._charge(reading.url, time.thread_time() - began_s - usual)
             return page
-        self._on_wait()
         try:
             return (is_known and self._read_quickly(reading, usual)) or self._read_patiently(reading, usual)
         finally:
             self._on_read()
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
-        read, took_s = self._quick.read(reading, _QUICK_S + usual)
+        read, took_s = self._quick.read(reading, _QUICK_S + usual, self._on_wait)
         self._charge(reading.url, took_s - usual if read is not None else _TOO_LONG_S)
         return read
 
@@ -72,6 +75,7 @@ class Parsing:
         if self._patient.waiting >= _MOST_WAITING:
             why = "its site has used up its processor time, and other pages wait for the rest"
             raise UnreadableError(Failed("parse", why, retry=True))
+        self._on_wait()
         read, took_s = self._patient.read(reading, _PATIENT_S + usual)
         self._charge(reading.url, took_s - usual)
         if read is None:

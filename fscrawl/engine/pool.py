@@ -25,12 +25,14 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from fscrawl.engine.worker_process import (
-    MAX_THREADS_FACTOR,
     Answer,
     Drain,
     Message,
+    Parked,
+    Sent,
     Stop,
     WorkerSetup,
+    most_stalled,
     serve,
     stalls_after_s,
     start,
@@ -59,6 +61,7 @@ class _Slot:
         self.executor: ProcessPoolExecutor
         self.in_flight: dict[str, Task] = {}
         self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
+        self.parked: set[str] = set()  # tasks whose pages wait to be read: they are no load, either
         self.stalled = 0  # tasks that wait for slow hosts: they are no load
         self.unsent: list[Task] = []
         self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
@@ -70,7 +73,7 @@ class _Slot:
 
     @property
     def load(self) -> int:
-        return len(self.in_flight) - self.stalled
+        return len(self.in_flight) - self.stalled - len(self.parked)
 
     def count_stalled(self, now: float, most: int) -> None:
         stalled = sum(now > at for at in self.stalled_from.values())
@@ -117,7 +120,7 @@ class Pool:
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
-        self._most_stalled = (MAX_THREADS_FACTOR - 1) * setup.threads
+        self._most_stalled = most_stalled(setup.threads)
         self.replaced = 0
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
@@ -150,7 +153,7 @@ class Pool:
         slot = self._slot_of.get(task.host)
         if slot is None or not slot.open or slot.load >= self._setup.threads:
             open_slots = [each for each in self._slots if each.open]
-            idlest = min(open_slots, key=lambda each: each.load)
+            idlest = min(open_slots, key=lambda each: (each.load, len(each.in_flight)))
             if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._setup.threads:
                 slot = idlest
                 self._slot_of.put(task.host, slot)
@@ -187,7 +190,7 @@ class Pool:
         for chosen, _ in self._selector.select(timeout_s):
             slot = chosen.data
             try:
-                answers: list[Answer] = slot.connection.recv()
+                answers: list[Sent] = slot.connection.recv()
             except (EOFError, OSError):
                 yield from self._replace(slot)
                 continue
@@ -195,6 +198,11 @@ class Pool:
             slot.deaths_at_start = 0
             for answer in answers:
                 name = _name(answer.task)
+                if isinstance(answer, Parked):
+                    slot.stalled_from.pop(name, None)
+                    slot.parked.add(name)
+                    continue
+                slot.parked.discard(name)
                 slot.in_flight.pop(name, None)
                 slot.stalled_from.pop(name, None)
                 slot.alone = None
@@ -237,6 +245,7 @@ class Pool:
             slot.suspects.extendleft(suspects)
         slot.in_flight = {}
         slot.stalled_from = {}
+        slot.parked = set()
         slot.unsent = []
         self._start_process(slot)
         if guilty is not None:

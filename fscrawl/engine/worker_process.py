@@ -3,9 +3,11 @@
 Vocabulary:
   inbox      the tasks that wait here for a thread
   outbox     the answers that wait here to be sent
+  parked     a task whose page waits for long to be read (see `parsing`): the machine is told, and a thread comes in
+             place of the one that waits
   stalled    a thread whose task has taken long: it waits for a slow host, so another thread may work beside it
 
-The machine sends a `Message`; this process sends lists of `Answer`. Promise: each task that is received is answered
+The machine sends a `Message`; this process sends lists of `Sent`. Promise: each task that is received is answered
 once, unless the process dies; and the process ends when the machine is gone.
 """
 
@@ -24,6 +26,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from fscrawl.engine import parse_process
+from fscrawl.engine.parse_server import ParseServer
 from fscrawl.engine.parsing import Parsing
 from fscrawl.errors import PlantedError, TreeError
 from fscrawl.fleet.heartbeat import Permit
@@ -42,6 +46,7 @@ MAX_THREADS_FACTOR = 5  # times `threads`, if most of them are stalled
 _PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
 _FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
 _STALL_CHECK_S = 0.25
+_MOST_PARKED = 32  # each holds a page in memory
 _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
 
 
@@ -65,8 +70,15 @@ class TreeUnusable(NamedTuple):
     error: TreeError
 
 
+class Parked(NamedTuple):
+    """`task` waits for its page to be read: it is no load. Its outcome comes later."""
+
+    task: Task
+
+
 Message = list[Task] | CrawlConfig | Drain | Stop
 Answer = Outcome | TreeUnusable
+Sent = Answer | Parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +112,27 @@ def stalls_after_s(task: Task) -> float:
     return _PAGE_STALLS_AFTER_S if isinstance(task, PageTask) else _FIRST_CONTACT_STALLS_AFTER_S
 
 
+def most_stalled(threads: int) -> int:
+    """Give how many stalled threads a worker process has others for. The machine hands out no more slow tasks."""
+    return (MAX_THREADS_FACTOR - 1) * threads
+
+
 # -- the process
 
 _connection: Connection
 _setup: WorkerSetup
 _config: CrawlConfig
+_parse_server: ParseServer
 
 
 def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
     """Set up a new worker process. What is passed here is inherited by the fork; an open pipe must be."""
-    global _connection, _setup, _config
-    _connection, _setup, _config = connection, setup, config
+    global _connection, _setup, _config, _parse_server
     keep_freed_memory()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it: looking through them for cycles finds none
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the machine decides
+    _connection, _setup, _config, _parse_server = connection, setup, config, ParseServer(parse_process.serve)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked until here, see `commands.crawl`
     end_with_parent(0)  # also when the machine dies before it has said what to do
 
@@ -131,13 +149,15 @@ class _WorkerProcess:
     def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
         self._connection = connection
         self._setup = setup
-        self._parsing = Parsing(self._waits, self._host_has_answered)
+        self._parsing = Parsing(_parse_server, self._park, self._unpark)
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._outbox: deque[Answer] = deque()
+        self._outbox: deque[Sent] = deque()
         self._sending = threading.Lock()
         self._tree_unusable = False  # the machine is going to stop: what is fetched now could not be stored
         self._threads: list[threading.Thread] = []
+        self._tasks: dict[int, Task] = {}  # by thread
+        self._parked: set[int] = set()  # threads
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
@@ -158,6 +178,7 @@ class _WorkerProcess:
         for thread in self._threads:
             thread.join()
         self._parsing.close()
+        _parse_server.close()
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
@@ -170,9 +191,17 @@ class _WorkerProcess:
         """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""
         self._stalled_from.pop(threading.get_ident(), None)
 
-    def _waits(self) -> None:
-        """From now on this thread waits for a page to be read: another thread may work beside it."""
-        self._stalled_from[threading.get_ident()] = time.monotonic() + _FIRST_CONTACT_STALLS_AFTER_S
+    def _park(self) -> None:
+        """From now on this thread waits for its page to be read: another thread works in its place."""
+        me = threading.get_ident()
+        if me not in self._parked and len(self._parked) < _MOST_PARKED:
+            self._parked.add(me)
+            self._send(Parked(self._tasks[me]))
+            if len(self._threads) < self._most_threads():
+                self._add_thread()
+
+    def _unpark(self) -> None:
+        self._parked.discard(threading.get_ident())
 
     def _receive(self) -> Message:
         """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""
@@ -190,16 +219,20 @@ class _WorkerProcess:
 
     def _replace_stalled_threads(self) -> None:
         """If tasks wait while threads are stalled, add as many threads as are stalled."""
-        if self._inbox.qsize() and len(self._threads) < MAX_THREADS_FACTOR * self._setup.threads:
+        if self._inbox.qsize() and len(self._threads) < self._most_threads():
             now = time.monotonic()
-            stalled = sum(now > at for at in self._stalled_from.copy().values())
-            for _ in range(min(self._setup.threads + stalled - len(self._threads), self._inbox.qsize())):
+            waiting = len(self._parked) + sum(now > at for at in self._stalled_from.copy().values())
+            for _ in range(min(self._setup.threads + waiting - len(self._threads), self._inbox.qsize())):
                 self._add_thread()
+
+    def _most_threads(self) -> int:
+        return MAX_THREADS_FACTOR * self._setup.threads + len(self._parked)
 
     def _work(self) -> None:
         me = threading.get_ident()
         while (task := self._inbox.get()) is not None:
             self._stalled_from[me] = time.monotonic() + stalls_after_s(task)
+            self._tasks[me] = task
             answer = self._answer(task)
             self._stalled_from.pop(me, None)
             self._send(answer)
@@ -248,7 +281,7 @@ class _WorkerProcess:
                 if task is not None:
                     self._send(Returned(task))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Sent) -> None:
         """Send all that is in the outbox in one message. If another thread is sending, it sends this one, too."""
         self._outbox.append(answer)
         while self._outbox and self._sending.acquire(blocking=False):

@@ -114,7 +114,8 @@ class Frontier:
 
     def use(self, settings: Settings) -> None:
         """Go by edited settings from now on."""
-        self._settings = self.scheduler.settings = settings
+        self._settings = settings
+        self.scheduler.use(settings)
         self._hosts.settings = settings.crawl
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.frontier.host_stats import HostStats
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.next_task import Knowledge, NextTask
+from fscrawl.frontier.places import Group, Places
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
@@ -42,12 +43,13 @@ class HostScheduler:
     def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge) -> None:
         """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs."""
         self.settings = settings
+        self.places = Places(settings.politeness, self._set_turn)
         self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
         self._next_task = NextTask(hosts, knowledge, self.cut)
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
         self._by_name = hosts.by_name
-        self._ready: list[tuple[float, int, Host]] = []
+        self._ready: list[tuple[float, int, Host | Group]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._stats = HostStats()
@@ -55,6 +57,11 @@ class HostScheduler:
     def __len__(self) -> int:
         """Tell how many hosts were met."""
         return len(self._hosts)
+
+    def use(self, settings: Settings) -> None:
+        """Go by edited settings from now on."""
+        self.settings = settings
+        self.places.use(settings.politeness)
 
     def _find(self, name: str) -> Host | None:
         """Give a host that was met, also one that was set aside."""
@@ -67,11 +74,13 @@ class HostScheduler:
         if host.taken_at is not None:
             host.ready_at = host.taken_at + self._delay_of(host)
         host.ready_at = max(host.ready_at, self._rests.get(host.name, 0.0))
+        self.places.judge(host)
 
     def forget_shard(self, shard: int) -> None:
         """Forget the hosts of a shard, and what is pending for them."""
         given_up = self._hosts.forget_aside(shard)
         for host in [each for each in self._by_name.values() if each.shard == shard]:
+            self.places.free(host, None, host.in_flight)
             self._hosts.forget(host)
             given_up += bool(host.given_up)
         self._stats.no_longer_given_up(given_up)
@@ -103,25 +112,38 @@ class HostScheduler:
         if host.in_heap or host.in_flight >= self.settings.politeness.per_host:
             return
         if host.queue.count or host.urgent:
-            heapq.heappush(self._ready, (_turn_at(host), next(self._turn), host))
+            self._set_turn(_turn_at(host), host)
             host.in_heap = True
+
+    def _set_turn(self, at: float, whose: Host | Group) -> None:
+        heapq.heappush(self._ready, (at, next(self._turn), whose))
 
     def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out the task of the host whose turn it is at `now`, or None."""
         while self._ready and self._ready[0][0] <= now:
             _, _, host = heapq.heappop(self._ready)
+            if isinstance(host, Group):
+                self.places.has_turn(host)
+                continue
             host.in_heap = False
             if self.paused and self._is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
                 self._next_task.drop_settled(host)  # nobody waits for a host of which nothing is left to do
             limit = self.settings.crawl.max_pages_per_host
-            task = self._next_task.of(host, now, limit) if _turn_at(host) <= now else None
+            task = None
+            if _turn_at(host) <= now:
+                if not host.given_up and not self.places.has_place(host, now):
+                    host.in_heap = True
+                    continue
+                task = self._next_task.of(host, now, limit)
             if task is not None:
+                self.places.take(host, now)
                 host.in_flight += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for the answer to this one
                     host.ready_at = max(host.ready_at, now + self._delay_of(host))
                 self.schedule(host)
                 return task
+            self.places.pass_on(host)
             if host.ready_at > now:  # it was told to rest meanwhile
                 self.schedule(host)
         return None
@@ -141,6 +163,7 @@ class HostScheduler:
         host = self._by_name.get(name)
         if host is None:  # its shard was let go
             return
+        self.places.free(host, asked_at)
         host.in_flight -= 1
         host.pages += stored
         if asked_at is not None:
@@ -174,11 +197,13 @@ class HostScheduler:
     def is_open(self, name: str) -> bool:
         return self._by_name[name].is_open
 
-    def answered(self, name: str, latency_s: float) -> None:
-        """A host answered a request."""
+    def answered(self, name: str, latency_s: float, address: str = "") -> None:
+        """A host answered a request, from an IP address ("": not known)."""
         host = self._by_name.get(name)
         if host is not None:
             host.pace.answered(latency_s)
+            self.places.answered_from(host, address)
+            self.places.judge(host)
         self._stats.answered(name, latency_s)
 
     def failed(self, task: Task, class_: str, now: float) -> None:
@@ -188,6 +213,7 @@ class HostScheduler:
             return
         no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
+        self.places.judge(host)
         self._stats.failed(task.host, host.pace.failures)
         if host.pace.should_give_up(now, self.settings.politeness):
             self.give_up(task.host, class_)
@@ -209,6 +235,7 @@ class HostScheduler:
             self._ready = [entry for entry in self._ready if entry[2] is not host]
             heapq.heapify(self._ready)
             host.in_heap = False
+            host.waits_for = None
         self.schedule(host)
 
     def forgive(self, names: Collection[str]) -> None:
@@ -254,6 +281,7 @@ class HostScheduler:
 
     def forget_past_rests(self, now: float) -> None:
         self._rests = {name: until for name, until in self._rests.items() if until > now}
+        self.places.forget_past(now)
 
     def stats(self, now: float) -> dict[str, Any]:
         """Tell how the hosts do, as heartbeats say it; another thread may call this."""

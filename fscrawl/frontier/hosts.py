@@ -18,6 +18,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
@@ -39,10 +40,12 @@ class Host:
     """A host: its queue, its pace, and when its turn is. Only `Hosts` and the scheduler change it."""
 
     __slots__ = (
+        "address",
         "given_up",
         "in_flight",
         "in_heap",
         "is_open",
+        "is_slow",
         "name",
         "opened_at",
         "pace",
@@ -54,6 +57,8 @@ class Host:
         "site",
         "taken_at",
         "urgent",
+        "waits_for",
+        "woken_by",
     )
 
     def __init__(self, name: str, site: int, shard: int | None, taken_at: float | None, *, is_open: bool) -> None:
@@ -64,7 +69,11 @@ class Host:
         self.queue = Queue()
         self.urgent: list[PageTask] | None = None
         self.in_flight = 0
-        self.in_heap = False  # the scheduler has set its next turn
+        self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
+        self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known
+        self.is_slow = True  # it has not answered yet, or late
+        self.waits_for: object = None  # the group that has no place for it
+        self.woken_by: Any = None  # the group that has a place for it now
         self.ready_at = 0.0  # it is asked nothing before
         self.pace = Pace()
         self.given_up = ""  # the class of its failures, once it is given up

@@ -22,6 +22,7 @@ class Exchange(NamedTuple):
     latency_s   time until the answer was complete
     rest_s      seconds that Retry-After asks for, 0 without it
     begun_at    of a failure: monotonic time when a thread began the task, so before the host was asked
+    address     the host's IP address, "" if it is not known
     """
 
     asked_at: float
@@ -29,6 +30,7 @@ class Exchange(NamedTuple):
     latency_s: float = 0.0
     rest_s: float = 0.0
     begun_at: float = 0.0
+    address: str = ""
 
 
 class Stored(NamedTuple):

@@ -73,7 +73,8 @@ class RefreshHandler:
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)
         health = "answered" if unchanged else health_of(failure)
-        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), begun_at)
+        address = self._context.fetcher.address
+        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), begun_at, address)
         fresh, cut = self._context.fresh_links.of(old, task.depth)
         if unchanged:
             return Unchanged(task, exchange, status, links=fresh, cut=cut, term=self._context.term)

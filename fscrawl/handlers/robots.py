@@ -49,4 +49,6 @@ class RobotsHandler:
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
             named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
-        return RobotsKnown(task, Exchange(asked_at, "answered") if asked else None, found.delay_s, named)
+        address = self._context.fetcher.address
+        answered = Exchange(asked_at, "answered", address=address) if asked else None
+        return RobotsKnown(task, answered, found.delay_s, named)

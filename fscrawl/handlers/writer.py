@@ -108,7 +108,7 @@ class Writer:
         fresh, cut = self._context.fresh_links.of(record, task.depth)
         if too_long:
             cut = {**(cut or {}), "length": too_long}
-        exchange = Exchange(answer.began, "answered", answer.elapsed_s)
+        exchange = Exchange(answer.began, "answered", answer.elapsed_s, address=self._context.fetcher.address)
         return Stored(task, exchange, kind, answer.status, record.bytes, fresh, cut, term=self._context.term)
 
     def failed(
@@ -120,7 +120,8 @@ class Writer:
         """
         exchange = None
         if asked_at is not None:
-            exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), begun_at)
+            address = self._context.fetcher.address
+            exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), begun_at, address)
         status = failure.status or 0
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message, status)

@@ -51,6 +51,7 @@ class _Exchange(threading.local):
     deadline = float("inf")
     allowance_bytes = HEAD_BYTES
     target = ""  # path and query as they are sent
+    address = ""  # of the host; "" before it is connected to, and if a proxy is asked
 
 
 exchange = _Exchange()
@@ -120,10 +121,12 @@ class _DirectConnection(HTTPConnection):
     response_class = _Response
     permits: Callable[[str], bool]
     via: Proxy  # of the connections through a proxy
+    address = ""  # of the host that it is connected to; "" behind a proxy
 
     def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
         """Send the normal form. urllib3 has quoted `url` by other rules (RFC 3986)."""
         super().request(method, exchange.target or url, *args, **more)
+        exchange.address = self.address
 
     def _new_conn(self) -> socket.socket:
         try:
@@ -133,7 +136,9 @@ class _DirectConnection(HTTPConnection):
         permitted = [entry for entry in found if self.permits(str(entry[4][0]))]
         if not permitted:
             raise BlockedAddressError(f"{self.host} has the address {found[0][4][0]}, which is not public")
-        return self._connect_to_one_of(permitted)
+        sock = self._connect_to_one_of(permitted)
+        self.address = str(sock.getpeername()[0])
+        return sock
 
     def _connect_to_one_of(self, found: list[Any]) -> socket.socket:
         for family, kind, protocol, _, address in found[:-1]:
@@ -160,7 +165,9 @@ class _HttpProxyConnection(_DirectConnection):
 
     def _new_conn(self) -> socket.socket:
         try:
-            return super()._new_conn()
+            sock = super()._new_conn()
+            self.address = ""  # the proxy's is not the host's
+            return sock
         except (OSError, urllib3.exceptions.HTTPError) as error:
             raise ProxyFailedError(f"{self.via.address} cannot be reached: {error}") from error
 

@@ -92,10 +92,16 @@ class Fetcher:
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
             )
         exchange.deadline = time.monotonic() + self._fetch.timeout
+        exchange.address = ""
         request = self._prepared(url, headers)
         if self._fetch.proxies:
             return self._by_proxies(request, url, wants_body, max_prefix_bytes)
         return self._try_once(self._adapters[0], request, url, wants_body, max_prefix_bytes)
+
+    @property
+    def address(self) -> str:
+        """The IP address that was connected to in the last exchange of this thread; "" if there was none."""
+        return exchange.address
 
     def _prepared(self, url: str, headers: Mapping[str, str] | None) -> Any:
         request: Any = self._template.copy()

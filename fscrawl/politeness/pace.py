@@ -18,6 +18,7 @@ import struct
 from fscrawl.config.settings import PolitenessSettings
 
 _BREAK_AFTER = 10
+_PROMPT_S = 1.0  # the same as for a page that waits for a slow host (see `worker_process`)
 _FIRST_PAUSE_S = 10.0
 _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay
@@ -101,6 +102,11 @@ class Pace:
         pace._failing_since = None if since < 0 else since
         pace._trouble = quarters * _RELIEF
         return pace
+
+    @property
+    def is_prompt(self) -> bool:
+        """It has answered, its answers do not take long, and it does not fail."""
+        return 0.0 < self._latency_s <= _PROMPT_S and not self._failures
 
     @property
     def failures(self) -> int:

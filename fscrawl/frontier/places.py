@@ -1,0 +1,252 @@
+"""How many tasks one site, one address, and all hosts that are slow may have in flight; who waits, and who is next.
+
+Vocabulary:
+  site      a registrable domain, or the host itself if it has none
+  address   the IP address that answered for a host last; of IPv6 the network of 64 bits. A host that has not answered
+            yet counts for the address that answered for its site last; nothing is resolved here
+  slow      a host that has not answered yet, or answers late, or fails. All of them together have the places that the
+            workers add when their threads wait, so the others always find a thread
+            Of each site they have half of its places
+  group     what shares a limit: the hosts of a site, of an address, or the slow ones
+  floor     seconds between two requests to one address
+
+Promise: no group has more in flight than its limit, and two tasks of an address are handed out at least the floor
+apart. A host that finds no place waits in a queue of the group that is full. Whenever a place is free, the host that
+has waited for it longest gets its turn. The cost of a task does not grow with the number of hosts that wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from fscrawl import urls
+from fscrawl.config.settings import PolitenessSettings
+from fscrawl.frontier.hosts import Host
+from fscrawl.util.lru import Lru
+
+_SITES = 10_000  # of so many, the last address is remembered
+_IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
+
+
+class Group:
+    """Hosts that share a limit."""
+
+    __slots__ = ("asked_until", "has_turn", "in_flight", "next_at", "waiting")
+
+    def __init__(self) -> None:
+        self.asked_until = 0.0  # of an address: until when the floor counts of what was really asked
+        self.in_flight = 0
+        self.waiting: deque[Host] = deque()
+        self.next_at = 0.0  # of an address: no task is handed out before
+        self.has_turn = False  # the scheduler will ask it to `wake` a host at `next_at`
+
+
+Schedule = Callable[[float, Host | Group], None]
+
+
+class Places:
+    """The places of one machine. `schedule`: sets when a host, or a group whose host is to be woken, has its turn."""
+
+    def __init__(self, settings: PolitenessSettings, schedule: Schedule) -> None:
+        self.slow_limit = float("inf")  # places of all slow hosts
+        self._schedule = schedule
+        self._sites: dict[int, Group] = {}
+        self._addresses: dict[str, Group] = {}
+        self._slow_of_site: dict[int, Group] = {}
+        self._slow = Group()
+        self._address_of_site: Lru[int, str] = Lru(_SITES)
+        self._now = 0.0
+        self.use(settings)
+
+    def use(self, settings: PolitenessSettings) -> None:
+        """Go by edited settings. One host may always have its `per_host`."""
+        self._per_site = max(settings.per_site, settings.per_host)
+        self._slow_per_site = max(settings.per_site // 2, settings.per_host)
+        self._per_address = max(settings.per_address, settings.per_host)
+        self._floor_s = min(settings.address_delay, settings.delay)
+
+    # -- tasks go out and come back
+
+    def has_place(self, host: Host, now: float) -> bool:
+        """Tell whether a host may be given a task at `now`; if not, it waits, and is scheduled when a place is free."""
+        self._now = now
+        group = self._full_group(host, now)
+        if group is None:
+            return True
+        woken_by, host.woken_by = host.woken_by, None
+        if woken_by is group:
+            group.waiting.appendleft(host)
+        else:
+            group.waiting.append(host)
+        host.waits_for = group
+        if woken_by is not None and woken_by is not group:
+            self._wake(woken_by)
+        return False
+
+    def _full_group(self, host: Host, now: float) -> Group | None:
+        site = self._sites.get(host.site)
+        if site is not None and site.in_flight >= self._per_site:
+            return site
+        if host.address is None:
+            host.address = self._presumed_address(host)
+        address = self._addresses.get(host.address) if host.address else None
+        if address is not None:
+            if address.in_flight >= self._per_address:
+                return address
+            if address.next_at > now:
+                self._set_turn(address)
+                return address
+        return self._full_of_slow(host) if host.is_slow else None
+
+    def _full_of_slow(self, host: Host) -> Group | None:
+        site = self._slow_of_site.get(host.site)
+        if site is not None and site.in_flight >= self._slow_per_site:
+            return site
+        return self._slow if self._slow.in_flight >= self.slow_limit else None
+
+    def _presumed_address(self, host: Host) -> str:
+        return _literal(host.name) or self._address_of_site.get(host.site) or ""
+
+    def take(self, host: Host, now: float) -> None:
+        """A task of a host goes out."""
+        host.woken_by = None
+        self._group(self._sites, host.site).in_flight += 1
+        if host.is_slow:
+            self._slow.in_flight += 1
+            self._group(self._slow_of_site, host.site).in_flight += 1
+        if host.address:
+            address = self._group(self._addresses, host.address)
+            address.in_flight += 1
+            if not host.given_up:  # then nothing is asked
+                address.next_at = now + self._floor_s
+            if address.waiting:
+                self._set_turn(address)
+
+    def pass_on(self, host: Host) -> None:
+        """A host that was woken has nothing to hand out now: its place is for the next one."""
+        group, host.woken_by = host.woken_by, None
+        if group is not None:
+            self._wake(group)
+
+    def free(self, host: Host, asked_at: float | None, count: int = 1) -> None:
+        """Take tasks of a host back, or a host that is forgotten with all that it has in flight.
+
+        `asked_at`: when the request was surely with the host; None: there was none, so the floor need not be kept.
+        """
+        self._leave(self._sites, host.site, count)
+        address = self._addresses.get(host.address) if host.address else None
+        if address is not None:
+            if asked_at is not None:
+                address.asked_until = asked_at + self._floor_s
+            elif address.in_flight == count:
+                address.next_at = min(address.next_at, address.asked_until)
+            self._leave(self._addresses, host.address or "", count)
+        if host.is_slow:
+            self._leave_slow(host, count)
+
+    # -- what becomes known of a host
+
+    def answered_from(self, host: Host, address: str) -> None:
+        """A host answered, from an address ("": nobody knows, because a proxy was asked)."""
+        if address and address != host.address:
+            network = _network(address)
+            if network != host.address:
+                self._move(host, network)
+            self._address_of_site.put(host.site, network)
+
+    def _move(self, host: Host, address: str) -> None:
+        if host.in_flight:
+            if host.address:
+                self._leave(self._addresses, host.address, host.in_flight)
+            self._group(self._addresses, address).in_flight += host.in_flight
+        host.address = address
+
+    def judge(self, host: Host) -> None:
+        """A host has answered or failed: is it slow from now on?"""
+        is_slow = not host.pace.is_prompt
+        if is_slow is host.is_slow:
+            return
+        host.is_slow = is_slow
+        if host.in_flight and is_slow:
+            self._slow.in_flight += host.in_flight
+            self._group(self._slow_of_site, host.site).in_flight += host.in_flight
+        elif host.in_flight:
+            self._leave_slow(host, host.in_flight)
+
+    def _leave_slow(self, host: Host, count: int) -> None:
+        self._leave(self._slow_of_site, host.site, count)
+        self._slow.in_flight -= count
+        self._wake(self._slow, count)
+
+    # -- groups
+
+    def _group(self, groups: dict[int, Group] | dict[str, Group], key: int | str) -> Group:
+        group = groups.get(key)  # type: ignore[arg-type]
+        if group is None:
+            group = groups[key] = Group()  # type: ignore[index]
+        return group
+
+    def _leave(self, groups: dict[int, Group] | dict[str, Group], key: int | str, count: int) -> None:
+        group = groups.get(key)  # type: ignore[arg-type]
+        if group is not None:
+            group.in_flight -= count
+            if group.waiting:
+                self._wake(group, count)
+            elif not group.in_flight and group.next_at <= self._now:
+                del groups[key]  # type: ignore[arg-type]
+
+    def _set_turn(self, group: Group) -> None:
+        if not group.has_turn:
+            group.has_turn = True
+            self._schedule(group.next_at, group)
+
+    def has_turn(self, group: Group) -> None:
+        """The time of a group has come."""
+        group.has_turn = False
+        self._wake(group)
+
+    def _wake(self, group: Group, count: int = 1) -> None:
+        """Give the hosts their turn that have waited longest for a place of a group."""
+        while group.waiting and count:
+            host = group.waiting.popleft()
+            if host.waits_for is group:  # else it was given up meanwhile
+                host.waits_for, host.woken_by = None, group
+                self._schedule(self._now, host)
+                count -= 1
+
+    def forget_past(self, now: float) -> None:
+        """Forget the groups of which nothing is in flight, and whose floor is over."""
+        self._sites = {key: each for key, each in self._sites.items() if not _is_idle(each, now)}
+        self._slow_of_site = {key: each for key, each in self._slow_of_site.items() if not _is_idle(each, now)}
+        self._addresses = {key: each for key, each in self._addresses.items() if not _is_idle(each, now)}
+
+
+def _is_idle(group: Group, now: float) -> bool:
+    return not (group.in_flight or group.waiting or group.has_turn or group.next_at > now)
+
+
+def _literal(name: str) -> str:
+    """Give the IPv4 address if the name of a host directory is one; "" if it is not.
+
+    >>> _literal("127.0.0.1_8080"), _literal("a.example_8080")
+    ('127.0.0.1', '')
+    """
+    bare = urls.without_port(name)
+    return bare if bare.rpartition(".")[2].isdigit() else ""
+
+
+def _network(address: str) -> str:
+    """Give what counts as one address.
+
+    >>> _network("192.0.2.7"), _network("2001:db8:1::7"), _network("::ffff:192.0.2.7")
+    ('192.0.2.7', '2001:db8:1:0', '192.0.2.7')
+    """
+    if ":" not in address:
+        return address
+    if "." in address:
+        return address.rpartition(":")[2]
+    head, _, tail = address.partition("%")[0].partition("::")
+    first, last = head.split(":") if head else [], tail.split(":") if tail else []
+    groups = [*first, *["0"] * (8 - len(first) - len(last)), *last]
+    return ":".join(groups[:_IPV6_GROUPS])
