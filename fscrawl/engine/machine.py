@@ -195,7 +195,7 @@ class Machine:
         )
         hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
-        self._frontier.scheduler.places.slow_limit = self._options.workers * most_stalled(self._options.threads)
+        self._frontier.scheduler.places.limit_slow(self._options.workers * most_stalled(self._options.threads))
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:

@@ -42,7 +42,7 @@ from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import CrawlConfig, Worker
 
-MAX_THREADS_FACTOR = 5  # times `threads`, if most of them are stalled
+MAX_THREADS_FACTOR = 9  # times `threads`, if most of them are stalled
 _PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
 _FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
 _STALL_CHECK_S = 0.25

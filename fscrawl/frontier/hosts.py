@@ -28,7 +28,7 @@ from fscrawl.frontier.rows import Rows
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
-from fscrawl.politeness.pace import Pace
+from fscrawl.politeness.pace import Pace, Standing
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
 _ALWAYS = float("inf")  # open: nobody asks for its robots.txt
@@ -45,7 +45,6 @@ class Host:
         "in_flight",
         "in_heap",
         "is_open",
-        "is_slow",
         "name",
         "opened_at",
         "pace",
@@ -55,6 +54,7 @@ class Host:
         "robots_attempt",
         "shard",
         "site",
+        "standing",
         "taken_at",
         "urgent",
         "waits_for",
@@ -71,7 +71,7 @@ class Host:
         self.in_flight = 0
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
         self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known
-        self.is_slow = True  # it has not answered yet, or late
+        self.standing = Standing.NEW
         self.waits_for: object = None  # the group that has no place for it
         self.woken_by: Any = None  # the group that has a place for it now
         self.ready_at = 0.0  # it is asked nothing before

@@ -4,10 +4,12 @@ Vocabulary:
   site      a registrable domain, or the host itself if it has none
   address   the IP address that answered for a host last; of IPv6 the network of 64 bits. A host that has not answered
             yet counts for the address that answered for its site last; nothing is resolved here
-  slow      a host that has not answered yet, or answers late, or fails. All of them together have the places that the
-            workers add when their threads wait, so the others always find a thread
-            Of each site they have half of its places
-  group     what shares a limit: the hosts of a site, of an address, or the slow ones
+  standing  a host is prompt, or late, or new (it has not answered yet), or it fails (also if it answers very late)
+  slow      a host that is not prompt. All of them together have the places that the workers add when their threads
+            wait, so prompt hosts always find a thread. Half of these places are for new hosts, a quarter each for late
+            ones and for those that fail: a thousand hosts of one standing take nothing from another. Of the places of
+            a site, slow hosts have half
+  group     what shares a limit: the hosts of a site, of an address, or of a standing
   floor     seconds between two requests to one address
 
 Promise: no group has more in flight than its limit, and two tasks of an address are handed out at least the floor
@@ -23,8 +25,10 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.frontier.hosts import Host
+from fscrawl.politeness.pace import Standing
 from fscrawl.util.lru import Lru
 
+_NO_LIMIT = 2**63
 _SITES = 10_000  # of so many, the last address is remembered
 _IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
@@ -49,12 +53,12 @@ class Places:
     """The places of one machine. `schedule`: sets when a host, or a group whose host is to be woken, has its turn."""
 
     def __init__(self, settings: PolitenessSettings, schedule: Schedule) -> None:
-        self.slow_limit = float("inf")  # places of all slow hosts
         self._schedule = schedule
         self._sites: dict[int, Group] = {}
         self._addresses: dict[str, Group] = {}
         self._slow_of_site: dict[int, Group] = {}
-        self._slow = Group()
+        self._of_standing = {each: Group() for each in Standing}
+        self._limits = dict.fromkeys(Standing, _NO_LIMIT)
         self._address_of_site: Lru[int, str] = Lru(_SITES)
         self._now = 0.0
         self.use(settings)
@@ -65,6 +69,12 @@ class Places:
         self._slow_per_site = max(settings.per_site // 2, settings.per_host)
         self._per_address = max(settings.per_address, settings.per_host)
         self._floor_s = min(settings.address_delay, settings.delay)
+
+    def limit_slow(self, places: int) -> None:
+        """Share `places` among the slow hosts; without this call they have no limit."""
+        new = max(1, places // 2)
+        least = max(1, places // 4)
+        self._limits |= {Standing.NEW: new, Standing.LATE: least, Standing.FAILING: least}
 
     # -- tasks go out and come back
 
@@ -97,13 +107,14 @@ class Places:
             if address.next_at > now:
                 self._set_turn(address)
                 return address
-        return self._full_of_slow(host) if host.is_slow else None
+        return self._full_of_slow(host) if host.standing is not Standing.PROMPT else None
 
     def _full_of_slow(self, host: Host) -> Group | None:
         site = self._slow_of_site.get(host.site)
         if site is not None and site.in_flight >= self._slow_per_site:
             return site
-        return self._slow if self._slow.in_flight >= self.slow_limit else None
+        group = self._of_standing[host.standing]
+        return group if group.in_flight >= self._limits[host.standing] else None
 
     def _presumed_address(self, host: Host) -> str:
         return _literal(host.name) or self._address_of_site.get(host.site) or ""
@@ -112,9 +123,8 @@ class Places:
         """A task of a host goes out."""
         host.woken_by = None
         self._group(self._sites, host.site).in_flight += 1
-        if host.is_slow:
-            self._slow.in_flight += 1
-            self._group(self._slow_of_site, host.site).in_flight += 1
+        if host.standing is not Standing.PROMPT:
+            self._enter_slow(host, 1)
         if host.address:
             address = self._group(self._addresses, host.address)
             address.in_flight += 1
@@ -142,7 +152,7 @@ class Places:
             elif address.in_flight == count:
                 address.next_at = min(address.next_at, address.asked_until)
             self._leave(self._addresses, host.address or "", count)
-        if host.is_slow:
+        if host.standing is not Standing.PROMPT:
             self._leave_slow(host, count)
 
     # -- what becomes known of a host
@@ -163,21 +173,25 @@ class Places:
         host.address = address
 
     def judge(self, host: Host) -> None:
-        """A host has answered or failed: is it slow from now on?"""
-        is_slow = not host.pace.is_prompt
-        if is_slow is host.is_slow:
+        """Take in that a host has answered or failed: what is its standing from now on?"""
+        standing = host.pace.standing
+        if standing is host.standing:
             return
-        host.is_slow = is_slow
-        if host.in_flight and is_slow:
-            self._slow.in_flight += host.in_flight
-            self._group(self._slow_of_site, host.site).in_flight += host.in_flight
-        elif host.in_flight:
+        if host.in_flight and host.standing is not Standing.PROMPT:
             self._leave_slow(host, host.in_flight)
+        host.standing = standing
+        if host.in_flight and standing is not Standing.PROMPT:
+            self._enter_slow(host, host.in_flight)
+
+    def _enter_slow(self, host: Host, count: int) -> None:
+        self._of_standing[host.standing].in_flight += count
+        self._group(self._slow_of_site, host.site).in_flight += count
 
     def _leave_slow(self, host: Host, count: int) -> None:
+        group = self._of_standing[host.standing]
+        group.in_flight -= count
+        self._wake(group, count)
         self._leave(self._slow_of_site, host.site, count)
-        self._slow.in_flight -= count
-        self._wake(self._slow, count)
 
     # -- groups
 
