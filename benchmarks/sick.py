@@ -1,9 +1,11 @@
-"""Sixty of a hundred hosts are dead, slow or overwhelmed: how fast are the others crawled?
+"""How fast is a healthy host crawled beside hosts that are sick, or mean harm?
 
     python -m benchmarks.sick [--runs N]
 
-The forty healthy hosts are crawled alone, and then among the sick ones, with the shortest politeness delay that a crawl
-of them alone can keep. Wanted: 90 % of their pages in the time that they take alone, and 90 % of the speed.
+First forty healthy hosts are crawled alone, and then among sixty that are dead, slow or overwhelmed, with the shortest
+politeness delay that a crawl of them alone can keep. Wanted: 90 % of their pages in the time that they take alone, and
+90 % of the speed. Then one healthy host is crawled for 25 s beside each of the mixes of `tests.support.neighbours`.
+Wanted: 60 % of the pages that it gets alone.
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.corpus import exit_on_terminate
-from tests.support import ward
+from tests.support import neighbours, ward
 
 WANTED = 0.9
+WANTED_BESIDE_HARM = 0.6
+MIXES = ("bombs", "slow", "both", "wildcard")
+SECONDS = 25.0
+DELAY_S = 0.05
 
 
 def main() -> None:
@@ -24,7 +30,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="pairs of crawls (1)")
     arguments = parser.parse_args()
     exit_on_terminate()
-    kept = [_pair() for _ in range(arguments.runs)]
+    kept = [kept for _ in range(arguments.runs) for kept in (_pair(), _beside_harm())]
     sys.exit(not all(kept))
 
 
@@ -39,6 +45,22 @@ def _pair() -> bool:
     print(f"{len(alone.served_s)} pages of healthy hosts: alone {alone.served_s[-1]:.2f} s, among sick ones", end=" ")
     print(f"{among.served_s[-1]:.2f} s: pace {pace:.3f}, in time {share:.1%}: {'ok' if is_kept else 'NO'}", flush=True)
     return is_kept
+
+
+def _beside_harm() -> bool:
+    alone = _healthy_pages("alone")
+    print(f"{alone} pages of one healthy host in {SECONDS:.0f} s alone", flush=True)
+    kept = []
+    for mix in MIXES:
+        pages = _healthy_pages(mix)
+        kept.append(pages >= WANTED_BESIDE_HARM * alone)
+        print(f"{pages:5} beside {mix:9} {pages / alone:.2f}: {'ok' if kept[-1] else 'NO'}", flush=True)
+    return all(kept)
+
+
+def _healthy_pages(mix: str) -> int:
+    with tempfile.TemporaryDirectory(prefix="fscrawl-sick-") as directory:
+        return neighbours.healthy_pages(Path(directory), mix, SECONDS, DELAY_S)
 
 
 if __name__ == "__main__":

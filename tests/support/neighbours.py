@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.crawling import Running, command
@@ -92,25 +92,38 @@ def _seeds(mix: str, web: Web) -> list[str]:
     return [*seeds, web.url(HEALTHY)]
 
 
-def healthy_pages(place: Path, mix: str, seconds: float, **settings: object) -> int:
-    """Crawl a mix ("alone" is one, too) at `place`; give how many pages of the healthy host were served in that time.
-
-    The time counts from the first request. `settings`: with `__` for the dot.
-    """
-    names = place / "names"
-    names.mkdir(parents=True)
-    (names / "sitecustomize.py").write_text(_RESOLVER)
-    env = {**os.environ, "PYTHONPATH": str(names)}
+def crawl_until(place: Path, mix: str, over: Callable[[Web], object], timeout_s: float, delay_s: float) -> Web:
+    """Crawl a mix ("alone" is one, too) at `place` until `over`, then kill it; give the web, with what was asked."""
     pages = Neighbourhood()
-    with Web(pages, [HEALTHY, HUB, *BOMBS, *SLOW, *WILD], deadline_s=seconds + 60) as web:
+    with Web(pages, [HEALTHY, HUB, *BOMBS, *SLOW, *WILD], deadline_s=timeout_s + 60) as web:
         pages.port = web.port
-        chosen = {re.sub("__", ".", name): value for name, value in settings.items()}
+        place.mkdir(parents=True, exist_ok=True)
         seeds = place / "seeds"
         seeds.write_text("\n".join(_seeds(mix, web)) + "\n")
-        words = command(place / "tree", "--seeds", str(seeds), settings=chosen, workers=2, threads=8)
-        with Running(words, env=env) as running:
-            running.until(lambda: web.connections, "the first request")
-            began = time.monotonic()
-            running.until(lambda: time.monotonic() - began > seconds, "the end", seconds + 10)
-        asked = web.requests(HEALTHY)
-    return sum(each.path != "/robots.txt" and each.answered <= began + seconds for each in asked)
+        settings = {"politeness.delay": delay_s}
+        words = command(place / "tree", "--seeds", str(seeds), settings=settings, workers=2, threads=8)
+        with Running(words, env=customised(place, _RESOLVER)) as running:
+            running.until(lambda: over(web), f"the end of {mix}", timeout_s)
+    return web
+
+
+def customised(place: Path, code: str) -> dict[str, str]:
+    """Give an environment in which every Python process runs this code first."""
+    names = place / "names"
+    names.mkdir(parents=True, exist_ok=True)
+    (names / "sitecustomize.py").write_text(code)
+    return {**os.environ, "PYTHONPATH": str(names)}
+
+
+def healthy_pages(place: Path, mix: str, seconds: float, delay_s: float) -> int:
+    """Give how many pages of the healthy host are served in so many seconds from the first request on."""
+    began: list[float] = []
+
+    def over(web: Web) -> bool:
+        if web.exchanges and not began:
+            began.append(min(each.arrived for each in web.requests()))
+        return bool(began) and time.monotonic() > began[0] + seconds
+
+    web = crawl_until(place, mix, over, seconds + 30, delay_s)
+    asked = web.requests(HEALTHY)
+    return sum(each.path != "/robots.txt" and each.answered <= began[0] + seconds for each in asked)

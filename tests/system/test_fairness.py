@@ -1,0 +1,109 @@
+"""Sites that mean harm, beside one that does not: they use up what is theirs, and nobody waits for them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import neighbours
+from tests.support.crawling import Running, check_tree, command, errors, pages
+from tests.support.neighbours import HEALTHY, SLOW, WILD, customised
+from tests.support.web import HTML, Request, Response, Web, linked_site
+
+# A parser that a page can hang or crash, whatever `html_limits` lets through; and less patience than usual.
+HANGING = """
+import os, re
+import selectolax.lexbor as lexbor
+_Parser = lexbor.LexborHTMLParser
+def _parse(body):
+    if b"<!-- hang" in body:
+        re.fullmatch(rb"(a+)+b", b"a" * 60)
+    if b"<!-- crash" in body:
+        os.abort()
+    if b"<!-- memory" in body:
+        bytearray(3 * 2**30)
+    return _Parser(body)
+lexbor.LexborHTMLParser = _parse
+import fscrawl.engine.parsing
+fscrawl.engine.parsing._PATIENT_S = 0.5
+"""
+HOSTILE = [f"127.5.20.{n}" for n in range(1, 7)]
+LARGE_BYTES = 100_000
+HEALTHY_PAGES = 80
+
+
+def _hostile(request: Request) -> Response:
+    if request.host == HEALTHY:
+        return linked_site(HEALTHY_PAGES, 5, body_bytes=LARGE_BYTES)(request)
+    if request.path == "/":
+        links = "".join(f'<a href="/{what}">' for what in ("hang-1", "crash", "memory", "hang-2", "good"))
+        return Response(200, HTML, links.encode())
+    if request.path == "/robots.txt":
+        return Response(404)
+    return Response(200, HTML, f"<!-- {request.path[1:]} -->".encode().ljust(LARGE_BYTES))
+
+
+@pytest.mark.fleet
+def test_pages_that_hang_or_crash_a_parser(tmp_path: Path) -> None:
+    """Each is an error of class `parse`. The pages of others are asked for once, and none of them waits."""
+    root = tmp_path / "tree"
+    with Web(_hostile, [HEALTHY, *HOSTILE]) as web:
+        seeds = [web.url(host) for host in (*HOSTILE, HEALTHY)]
+        words = command(root, seeds=seeds, settings={"politeness.give_up_after": 600, "politeness.delay": 0.02})
+        with Running(words, env=customised(tmp_path, HANGING)) as running:
+            done = running.wait(100)
+    assert done.code == 0, done
+    check_tree(root)
+    bad = {web.url(host, f"/{what}") for host in HOSTILE for what in ("hang-1", "hang-2", "crash", "memory")}
+    assert {url: error.class_ for url, error in errors(root).items()} == dict.fromkeys(bad, "parse")
+    good = {web.url(host, path) for host in HOSTILE for path in ("/", "/good")}
+    assert {url for url in pages(root) if HEALTHY not in url} == good
+    asked = web.requests(HEALTHY)
+    assert sorted(each.path for each in asked) == sorted(
+        ["/robots.txt", "/", *(f"/{n}" for n in range(HEALTHY_PAGES))]
+    ), "no worker died, so nothing was asked for again"
+    assert asked[-1].arrived < max(each.arrived for host in HOSTILE for each in web.requests(host))
+
+
+@pytest.mark.fleet
+@pytest.mark.parametrize(("mix", "slow"), [("slow", SLOW), ("wildcard", WILD)])
+def test_beside_slow_hosts(tmp_path: Path, mix: str, slow: list[str]) -> None:
+    """A hundred pages of a healthy host are served before the first of many hosts has answered after 20 s."""
+
+    def over(web: Web) -> bool:
+        return len(web.exchanges) > 100 and web.count(HEALTHY) > 100
+
+    web = neighbours.crawl_until(tmp_path, mix, over, 60, delay_s=0.02)
+    late = [each for each in web.exchanges if each.host in slow and each.answered - each.arrived > 10]
+    assert not late
+
+
+class Ports(Web):
+    """Listens on many ports of one address."""
+
+    def start(self) -> None:
+        sockets = [socket.create_server((self.hosts[0], 0)) for _ in range(300)]
+        self.ports = [each.getsockname()[1] for each in sockets]
+        self._thread = threading.Thread(target=self._run, args=(sockets,), daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+
+@pytest.mark.fleet
+def test_ports_of_one_address(tmp_path: Path) -> None:
+    """Three hundred ports of one address get at most ten requests in any second at default settings."""
+    with Ports(lambda request: Response(200, HTML, b"<p>"), ["127.5.30.1"]) as web:
+        seeds = tmp_path / "seeds"
+        seeds.write_text("".join(f"http://127.5.30.1:{port}/\n" for port in web.ports))
+        words = command(tmp_path / "tree", "--seeds", str(seeds), settings={"politeness.delay": 1}, threads=16)
+        with Running(words) as running:
+            running.until(lambda: web.exchanges, "the first request")
+            began = time.monotonic()
+            running.until(lambda: time.monotonic() > began + 8, "eight seconds")
+    taken = [each.arrived for each in web.requests()]
+    busiest = max(sum(at <= each < at + 1 for each in taken) for at in taken)
+    assert 4 <= busiest <= 10

@@ -1,0 +1,222 @@
+"""Places: what sites, addresses and slow hosts may have in flight, and who gets the next free place."""
+
+import random
+
+import pytest
+
+from fscrawl.frontier.task import PageTask
+from fscrawl.politeness.pace import Standing
+from tests.support.frontiers import fill
+
+SECOND = 1.0
+
+
+def wild(count, *, first=0):
+    return [f"http://n{n}.wild.example/" for n in range(first, first + count)]
+
+
+def take_all(frontier, now):
+    """Take all that may be had at `now`; nothing comes back."""
+    tasks = []
+    while (task := frontier.take(now)) is not None:
+        tasks.append(task)
+    return tasks
+
+
+def answer(frontier, task, now, latency_s=0.1, address=""):
+    frontier.scheduler.answered(task.host, latency_s, address)
+    frontier.finish(task, now)
+
+
+def prove(frontier, *links, now=0.0, address=""):
+    """Let hosts answer promptly once."""
+    fill(frontier, *links)
+    while tasks := take_all(frontier, now):
+        for task in tasks:
+            answer(frontier, task, now, address=address)
+
+
+def test_places_of_a_site(make_frontier):
+    """The names of one domain have `per_site` tasks in flight, half of it before they have answered."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+    fill(frontier, *wild(9), "http://other.test/")
+    tasks = take_all(frontier, 0)
+    assert [task.host for task in tasks] == ["n0.wild.example", "n1.wild.example", "other.test"]
+    for task in tasks:
+        answer(frontier, task, 0)
+    fill(frontier, *(url + "2" for url in wild(2)))
+    assert len(take_all(frontier, 0)) == 4
+
+
+def test_who_waits_gets_a_free_place_in_turn(make_frontier):
+    """Hosts of a site that wait for a place get it in the order in which they began to wait."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=2")
+    fill(frontier, *wild(5))
+    order = []
+    (task,) = take_all(frontier, 0)
+    while task is not None:
+        order.append(task.host)
+        answer(frontier, task, 0, latency_s=3.0)
+        task = frontier.take(0)
+    assert order == [f"n{n}.wild.example" for n in range(5)]
+    assert frontier.idle
+
+
+def test_places_of_an_address(make_frontier):
+    """Hosts of several sites at one address have `per_address` tasks in flight together, once it is known."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_address=2")
+    links = [f"http://a{n}.test{n}/" for n in range(6)]
+    prove(frontier, *links, address="192.0.2.1")
+    fill(frontier, *(url + "2" for url in links))
+    tasks = take_all(frontier, 1)
+    assert len(tasks) == 2
+    answer(frontier, tasks[0], 1)
+    assert len(take_all(frontier, 1)) == 1
+
+
+def test_ports_of_one_address(make_frontier):
+    """Three hundred ports of one address get no more than ten requests in a second at default settings."""
+    frontier = make_frontier()
+    fill(frontier, *(f"http://192.0.2.1:{8000 + n}/{page}" for n in range(300) for page in (1, 2)))
+    taken, now = [], 0.0
+    while now < 5 * SECOND:
+        while (task := frontier.take(now)) is not None:
+            taken.append(now)
+            answer(frontier, task, now)
+        now += 0.01
+    busiest = max(sum(at <= each < at + SECOND for each in taken) for at in taken)
+    assert 6 <= busiest <= 10
+
+
+def test_floor_counts_what_was_asked(make_frontier):
+    """What is known from the tree costs an address nothing: the next task need not wait."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, *(f"http://192.0.2.1:{8000 + n}/" for n in range(50)))
+    for _ in range(50):
+        frontier.finish(frontier.take(0), None)
+    assert frontier.idle
+
+
+def test_names_count_for_the_address_of_their_site(make_frontier):
+    """A name that has not answered counts for the address that answered for its domain."""
+    frontier = make_frontier("politeness.delay=1", "politeness.address_delay=0.5")
+    prove(frontier, *wild(1), address="192.0.2.1")
+    fill(frontier, *wild(3, first=1))
+    assert len(take_all(frontier, 10)) == 1
+    assert frontier.next_at() == 10.5
+    assert len(take_all(frontier, 10.5)) == 1
+
+
+@pytest.mark.parametrize("latency_s", [20.0, 3.0])
+def test_slow_hosts_leave_places(make_frontier, latency_s):
+    """A thousand late or new hosts leave places to hosts that answer, and to each other."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.scheduler.places.limit_slow(16)
+    late = [f"http://late{n}.late{n}/" for n in range(100)]
+    fill(frontier, *late)
+    while tasks := take_all(frontier, 0):
+        assert len(tasks) <= 8
+        for task in tasks:
+            answer(frontier, task, 0, latency_s)
+    fill(frontier, *(url + "2" for url in late), *(f"http://new{n}.new{n}/" for n in range(100)))
+    prove_later = take_all(frontier, 1)
+    assert len(prove_later) == 4 + 8
+    fill(frontier, "http://192.0.2.9/")
+    assert frontier.take(1) is None, "new hosts wait for each other"
+    answer(frontier, prove_later[-1], 1)
+    assert len(take_all(frontier, 1)) == 1
+
+
+def test_a_prompt_host_beside_slow_ones(make_frontier):
+    """A host that answers goes on while all places of slow hosts are taken."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.scheduler.places.limit_slow(4)
+    prove(frontier, "http://good.test/")
+    fill(frontier, *(f"http://new{n}.new{n}/" for n in range(100)))
+    take_all(frontier, 1)
+    for n in range(20):
+        fill(frontier, f"http://good.test/{n}")
+        (task,) = take_all(frontier, 1)
+        answer(frontier, task, 1)
+
+
+def test_failures_change_the_standing(make_frontier):
+    """A host that fails three times in a row is among the failing ones, until it answers."""
+    frontier = make_frontier("politeness.delay=0")
+    prove(frontier, "http://good.test/")
+    host = frontier._by_name["good.test"]
+    standings = []
+    for _ in range(3):
+        frontier.scheduler.failed(PageTask("http://good.test/", "good.test", "", 0, "", 1), "timeout", 0)
+        standings.append(host.standing)
+    assert standings == [Standing.PROMPT, Standing.PROMPT, Standing.FAILING]
+    frontier.scheduler.answered("good.test", 0.1)
+    assert host.standing is Standing.PROMPT
+
+
+def test_given_up_hosts_need_no_place(make_frontier):
+    """What is only written down waits for no place, also if its host was waiting for one."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=2")
+    fill(frontier, *wild(6))
+    (flying,) = take_all(frontier, 0)
+    for n in range(1, 6):
+        frontier.scheduler.give_up(f"n{n}.wild.example", "dns")
+    tasks = take_all(frontier, 0)
+    assert len(tasks) == 5
+    for task in (flying, *tasks):
+        frontier.finish(task, 0)
+    assert frontier.idle
+
+
+def counts(places):
+    groups = (*places._sites.values(), *places._addresses.values(), *places._slow_of_site.values())
+    return [each.in_flight for each in (*groups, *places._of_standing.values())]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_place_is_lost(make_frontier, seed):
+    """Whatever hosts do, limits are kept, everything is handed out in the end, and no place stays taken."""
+    rng = random.Random(seed)
+    frontier = make_frontier("politeness.delay=0.1", "politeness.per_site=3", "politeness.per_address=2")
+    places = frontier.scheduler.places
+    places.limit_slow(4)
+    urls = [f"http://h{h}.site{h % 4}/{n}" for h in range(24) for n in range(4)]
+    fill(frontier, *urls)
+    flying, done, now = [], 0, 0.0
+    while done < len(urls):
+        now += 0.05
+        assert now < 500, "a host waits for ever"
+        flying += take_all(frontier, now)
+        for group in places._sites.values():
+            assert group.in_flight <= 3
+        rng.shuffle(flying)
+        for task in flying[: rng.randrange(1 + len(flying))]:
+            flying.remove(task)
+            latency_s = rng.choice([0.1, 0.1, 0.1, 3.0, 20.0])
+            frontier.scheduler.answered(task.host, latency_s, f"192.0.2.{rng.randrange(6)}")
+            if rng.random() < 0.1:
+                frontier.rest(task.host, now + 1)
+            asked = rng.random() < 0.8
+            frontier.finish(task, now if asked else None)
+            done += 1
+    assert frontier.idle
+    assert not any(counts(places))
+    places.forget_past(now + 1000)
+    assert not places._sites
+    assert not places._addresses
+    assert not places._slow_of_site
+
+
+def test_a_shard_that_is_let_go(make_frontier):
+    """The places of hosts that are forgotten while their tasks are in flight are free again."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+    fill(frontier, *wild(8))
+    tasks = take_all(frontier, 0)
+    assert len(tasks) == 2
+    for shard in list(frontier.shards):
+        frontier.let_go(shard)
+    for task in tasks:
+        frontier.finish(task, 0)
+    assert not any(counts(frontier.scheduler.places))
+    fill(frontier, *wild(8))
+    assert len(take_all(frontier, 0)) == 2
