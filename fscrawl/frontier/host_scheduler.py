@@ -80,7 +80,8 @@ class HostScheduler:
         """Forget the hosts of a shard, and what is pending for them."""
         given_up = self._hosts.forget_aside(shard)
         for host in [each for each in self._by_name.values() if each.shard == shard]:
-            self.places.free(host, None, host.in_flight)
+            if host.in_flight:
+                self.places.leave(host, None, host.in_flight)
             self._hosts.forget(host)
             given_up += bool(host.given_up)
         self._stats.no_longer_given_up(given_up)
@@ -132,18 +133,20 @@ class HostScheduler:
             limit = self.settings.crawl.max_pages_per_host
             task = None
             if _turn_at(host) <= now:
-                if not host.given_up and not self.places.has_place(host, now):
+                if not self.places.enter(host, now):
                     host.in_heap = True
                     continue
                 task = self._next_task.of(host, now, limit)
+                if task is None:
+                    self.places.leave(host, None)
+            else:
+                self.places.pass_on(host)
             if task is not None:
-                self.places.take(host, now)
                 host.in_flight += 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for the answer to this one
                     host.ready_at = max(host.ready_at, now + self._delay_of(host))
                 self.schedule(host)
                 return task
-            self.places.pass_on(host)
             if host.ready_at > now:  # it was told to rest meanwhile
                 self.schedule(host)
         return None
@@ -163,7 +166,7 @@ class HostScheduler:
         host = self._by_name.get(name)
         if host is None:  # its shard was let go
             return
-        self.places.free(host, asked_at)
+        self.places.leave(host, asked_at)
         host.in_flight -= 1
         host.pages += stored
         if asked_at is not None:

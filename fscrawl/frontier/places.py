@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
@@ -29,6 +30,7 @@ from fscrawl.politeness.pace import Standing
 from fscrawl.util.lru import Lru
 
 _NO_LIMIT = 2**63
+_PROMPT = Standing.PROMPT
 _SITES = 10_000  # of so many, the last address is remembered
 _IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
@@ -46,6 +48,7 @@ class Group:
         self.has_turn = False  # the scheduler will ask it to `wake` a host at `next_at`
 
 
+Key = TypeVar("Key", int, str)
 Schedule = Callable[[float, Host | Group], None]
 
 
@@ -78,36 +81,45 @@ class Places:
 
     # -- tasks go out and come back
 
-    def has_place(self, host: Host, now: float) -> bool:
-        """Tell whether a host may be given a task at `now`; if not, it waits, and is scheduled when a place is free."""
-        self._now = now
-        group = self._full_group(host, now)
-        if group is None:
-            return True
-        woken_by, host.woken_by = host.woken_by, None
-        if woken_by is group:
-            group.waiting.appendleft(host)
-        else:
-            group.waiting.append(host)
-        host.waits_for = group
-        if woken_by is not None and woken_by is not group:
-            self._wake(woken_by)
-        return False
+    def enter(self, host: Host, now: float) -> bool:
+        """Give a host a place; False if there is none. Then it waits, and is scheduled when there is one.
 
-    def _full_group(self, host: Host, now: float) -> Group | None:
-        site = self._sites.get(host.site)
-        if site is not None and site.in_flight >= self._per_site:
-            return site
+        A host that was given up gets a place in any case: it is asked nothing.
+        """
+        self._now = now
+        site = self._sites.get(host.site) or self._group(self._sites, host.site)
         if host.address is None:
-            host.address = self._presumed_address(host)
-        address = self._addresses.get(host.address) if host.address else None
+            host.address = _literal(host.name) or self._address_of_site.get(host.site) or ""
+        address = None
+        if host.address:
+            address = self._addresses.get(host.address) or self._group(self._addresses, host.address)
+        if not host.given_up:
+            full = self._full_group(host, site, address, now)
+            if full is not None:
+                self._wait(host, full)
+                return False
+        host.woken_by = None
+        site.in_flight += 1
+        if address is not None:
+            address.in_flight += 1
+            if not host.given_up:
+                address.next_at = now + self._floor_s
+            if address.waiting:
+                self._set_turn(address)
+        if host.standing is not _PROMPT:
+            self._enter_slow(host, 1)
+        return True
+
+    def _full_group(self, host: Host, site: Group, address: Group | None, now: float) -> Group | None:
+        if site.in_flight >= self._per_site:
+            return site
         if address is not None:
             if address.in_flight >= self._per_address:
                 return address
             if address.next_at > now:
                 self._set_turn(address)
                 return address
-        return self._full_of_slow(host) if host.standing is not Standing.PROMPT else None
+        return None if host.standing is _PROMPT else self._full_of_slow(host)
 
     def _full_of_slow(self, host: Host) -> Group | None:
         site = self._slow_of_site.get(host.site)
@@ -116,22 +128,15 @@ class Places:
         group = self._of_standing[host.standing]
         return group if group.in_flight >= self._limits[host.standing] else None
 
-    def _presumed_address(self, host: Host) -> str:
-        return _literal(host.name) or self._address_of_site.get(host.site) or ""
-
-    def take(self, host: Host, now: float) -> None:
-        """A task of a host goes out."""
-        host.woken_by = None
-        self._group(self._sites, host.site).in_flight += 1
-        if host.standing is not Standing.PROMPT:
-            self._enter_slow(host, 1)
-        if host.address:
-            address = self._group(self._addresses, host.address)
-            address.in_flight += 1
-            if not host.given_up:  # then nothing is asked
-                address.next_at = now + self._floor_s
-            if address.waiting:
-                self._set_turn(address)
+    def _wait(self, host: Host, full: Group) -> None:
+        woken_by, host.woken_by = host.woken_by, None
+        if woken_by is full:
+            full.waiting.appendleft(host)
+        else:
+            full.waiting.append(host)
+        host.waits_for = full
+        if woken_by is not None and woken_by is not full:
+            self._wake(woken_by)
 
     def pass_on(self, host: Host) -> None:
         """A host that was woken has nothing to hand out now: its place is for the next one."""
@@ -139,20 +144,25 @@ class Places:
         if group is not None:
             self._wake(group)
 
-    def free(self, host: Host, asked_at: float | None, count: int = 1) -> None:
+    def leave(self, host: Host, asked_at: float | None, count: int = 1) -> None:
         """Take tasks of a host back, or a host that is forgotten with all that it has in flight.
 
         `asked_at`: when the request was surely with the host; None: there was none, so the floor need not be kept.
         """
-        self._leave(self._sites, host.site, count)
-        address = self._addresses.get(host.address) if host.address else None
-        if address is not None:
+        site = self._sites[host.site]
+        site.in_flight -= count
+        if site.waiting:
+            self._wake(site, count)
+        if host.address:
+            address = self._addresses[host.address]
+            address.in_flight -= count
             if asked_at is not None:
                 address.asked_until = asked_at + self._floor_s
-            elif address.in_flight == count:
+            elif not address.in_flight:
                 address.next_at = min(address.next_at, address.asked_until)
-            self._leave(self._addresses, host.address or "", count)
-        if host.standing is not Standing.PROMPT:
+            if address.waiting:
+                self._wake(address, count)
+        if host.standing is not _PROMPT:
             self._leave_slow(host, count)
 
     # -- what becomes known of a host
@@ -168,7 +178,9 @@ class Places:
     def _move(self, host: Host, address: str) -> None:
         if host.in_flight:
             if host.address:
-                self._leave(self._addresses, host.address, host.in_flight)
+                before = self._addresses[host.address]
+                before.in_flight -= host.in_flight
+                self._wake(before, host.in_flight)
             self._group(self._addresses, address).in_flight += host.in_flight
         host.address = address
 
@@ -177,10 +189,10 @@ class Places:
         standing = host.pace.standing
         if standing is host.standing:
             return
-        if host.in_flight and host.standing is not Standing.PROMPT:
+        if host.in_flight and host.standing is not _PROMPT:
             self._leave_slow(host, host.in_flight)
         host.standing = standing
-        if host.in_flight and standing is not Standing.PROMPT:
+        if host.in_flight and standing is not _PROMPT:
             self._enter_slow(host, host.in_flight)
 
     def _enter_slow(self, host: Host, count: int) -> None:
@@ -191,24 +203,17 @@ class Places:
         group = self._of_standing[host.standing]
         group.in_flight -= count
         self._wake(group, count)
-        self._leave(self._slow_of_site, host.site, count)
+        site = self._slow_of_site[host.site]
+        site.in_flight -= count
+        self._wake(site, count)
 
     # -- groups
 
-    def _group(self, groups: dict[int, Group] | dict[str, Group], key: int | str) -> Group:
-        group = groups.get(key)  # type: ignore[arg-type]
+    def _group(self, groups: dict[Key, Group], key: Key) -> Group:
+        group = groups.get(key)
         if group is None:
-            group = groups[key] = Group()  # type: ignore[index]
+            group = groups[key] = Group()
         return group
-
-    def _leave(self, groups: dict[int, Group] | dict[str, Group], key: int | str, count: int) -> None:
-        group = groups.get(key)  # type: ignore[arg-type]
-        if group is not None:
-            group.in_flight -= count
-            if group.waiting:
-                self._wake(group, count)
-            elif not group.in_flight and group.next_at <= self._now:
-                del groups[key]  # type: ignore[arg-type]
 
     def _set_turn(self, group: Group) -> None:
         if not group.has_turn:
