@@ -155,7 +155,7 @@ bench-parts: .venv/.dev  ## the cost of each step of a page
 bench-scale: .venv/.dev  ## fleets of 1 to 1,000 machines in one process: calls, bytes and CPU of a page, joins
 	$(BIN)/python -m benchmarks.scale $(ARGS)
 
-bench-sick: .venv/.dev  ## the speed of healthy hosts among dead, slow and overloaded ones
+bench-sick: .venv/.dev  ## the speed of healthy hosts among sick ones, and beside hosts that mean harm
 	$(BIN)/python -m benchmarks.sick
 
 bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
