@@ -4,13 +4,13 @@ A parser that hangs holds the interpreter's lock, so no thread of its process ca
 the worker ends the process when a page has used up its processor time, and starts another one for the next page.
 
 Promise: `ParseProcess.read` gives back the page, or None after the time that it allows; the process that hung is gone.
-If the worker dies, its process ends: at once if it is idle, else when its page is read or has used up its time, which
-the kernel looks after. Pages that need more memory than `_MEMORY_BYTES` end the process.
+If the worker dies, its process ends, too. Pages that need more memory than `_MEMORY_BYTES` end the process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
 import signal
@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from fscrawl.engine.parse_server import ParseServer, Started
 from fscrawl.handlers.reading import Reading, read_here
@@ -25,7 +26,8 @@ from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 
 _MEMORY_BYTES = 2 * 1024**3  # a page's tree may take a hundred times its size
-_LONG_S = 1.0
+_PR_SET_PDEATHSIG = 1  # sys/prctl.h
+_LONG_S = 0.25
 _LOOK_S = 0.05  # how often the worker looks at the time that was used
 _WAITS = 30.0  # times the processor time: on a busy machine it takes longer by the clock
 _starting = threading.Lock()  # the server starts one process at a time
@@ -102,7 +104,9 @@ def _used_s(pid: int) -> float:
 
 def serve(connection: Connection, nice: int) -> None:
     """Read pages until the worker is gone."""
-    os.nice(nice)
+    _end_with_parent()
+    if nice:
+        _stand_back(nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
     joiners = {each: Joiner(drop_query=each) for each in (False, True)}
@@ -114,3 +118,17 @@ def serve(connection: Connection, nice: int) -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (most_s, resource.RLIM_INFINITY))
             page = read_here(reading, joiners[reading.drop_query])
             connection.send((page, time.process_time() - began_s))
+
+
+def _stand_back(nice: int) -> None:
+    """Let others go first, in this session and in others: Linux divides the processor among sessions first."""
+    os.nice(nice)
+    os.setsid()
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(nice), encoding="ascii")
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this process when the one that started it has ended (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -3,8 +3,8 @@
 A worker process has threads, and a process with threads must not be forked: a copied lock may be held for ever. So the
 worker is forked once before it has threads. The copy waits here, and forks itself whenever the worker needs a process.
 
-Promise: nothing that the server starts outlives the worker, but for what a page may still take. A server and its
-processes keep no file open but the pipe to the worker: whoever waits for the worker's end does not wait for them.
+Promise: nothing that the server starts outlives the worker, where the kernel is Linux. A server and its processes
+keep no file open but the pipe to the worker: whoever waits for the worker's end does not wait for them.
 """
 
 from __future__ import annotations

@@ -50,5 +50,5 @@ class RobotsHandler:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
             named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
-        answered = Exchange(asked_at, "answered", address=address) if asked else None
+        answered = Exchange(asked_at, "answered", asked_at - begun_at, address=address) if asked else None
         return RobotsKnown(task, answered, found.delay_s, named)

@@ -31,7 +31,7 @@ lexbor.LexborHTMLParser = _parse
 import fscrawl.engine.parsing
 fscrawl.engine.parsing._PATIENT_S = 0.5
 """
-HOSTILE = [f"127.5.20.{n}" for n in range(1, 7)]
+HOSTILE = [f"127.5.20.{n}" for n in range(1, 4)]
 LARGE_BYTES = 100_000
 HEALTHY_PAGES = 80
 

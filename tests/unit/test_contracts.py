@@ -28,6 +28,7 @@ FILES = {
     "fscrawl.commands.crawl": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
+    "fscrawl.engine.parse_process": "/proc: lets other sessions go first",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
