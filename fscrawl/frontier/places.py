@@ -157,7 +157,9 @@ class Places:
             address = self._addresses[host.address]
             address.in_flight -= count
             if asked_at is not None:
-                address.asked_until = asked_at + self._floor_s
+                # Requests that were held up arrive together: then the next ones wait for as many times the floor.
+                address.asked_until = max(address.asked_until, asked_at) + self._floor_s
+                address.next_at = max(address.next_at, address.asked_until)
             elif not address.in_flight:
                 address.next_at = min(address.next_at, address.asked_until)
             if address.waiting:

@@ -220,3 +220,14 @@ def test_a_shard_that_is_let_go(make_frontier):
     assert not any(counts(frontier.scheduler.places))
     fill(frontier, *wild(8))
     assert len(take_all(frontier, 0)) == 2
+
+
+def test_requests_that_were_held_up(make_frontier):
+    """If several requests to an address arrive together, as many times the floor pass before the next one."""
+    frontier = make_frontier("politeness.delay=1")
+    fill(frontier, *(f"http://192.0.2.1:{8000 + n}/" for n in range(8)))
+    tasks = [task for n in range(4) for task in take_all(frontier, n / 8)]
+    for task in tasks:
+        answer(frontier, task, 2.0)
+    assert take_all(frontier, 2.49) == []
+    assert len(take_all(frontier, 2.5)) == 1
