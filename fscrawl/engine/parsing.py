@@ -29,7 +29,7 @@ _SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
 _QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
-_STANDS_BACK = 10  # gets a tenth of what others get, if they want it
+_STANDS_BACK = 19  # gets a sixtieth of what others get, if they want it
 _MOST_WAITING = 16  # for the patient process
 
 
