@@ -183,9 +183,7 @@ class _WorkerProcess:
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
         setup, on_answer = self._setup, self._host_has_answered
-        return Worker(
-            self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, self._parsing.read
-        )
+        return Worker(self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, self._parsing.read)
 
     def _host_has_answered(self) -> None:
         """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""

@@ -56,6 +56,7 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
+    "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
     "fscrawl.util.memory": "calls the C library that Python runs on",
 }

@@ -123,6 +123,8 @@ class Threading:
 
 def _network(world: World) -> type:
     class Network:
+        address = None
+
         def __init__(self, *_: object, **__: object) -> None: ...
         def close(self) -> None: ...
         def get(self, url: str, conditions: object = None, **_: object) -> Fetched | Failed:
