@@ -141,6 +141,9 @@ class MemoryOs:
             raise self._missing(path)
         self._names[above][name] = directory
 
+    def readlink(self, path: str) -> str:
+        return self._real(path)
+
     def stat(self, path: str | os.PathLike[str], *, follow_symlinks: bool = True) -> Stat:  # noqa: ARG002
         path = self._real(path)
         self._count("stat", self._kind(path))
@@ -223,7 +226,7 @@ class MemoryOs:
     def open(self, path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:  # noqa: ARG002
         path = self._real(path) if dir_fd is None else f"{self._looked_up[dir_fd]}/{path}"
         if flags & os.O_PATH:
-            if path not in self._names:
+            if path not in self._names and (flags & os.O_DIRECTORY or path not in self._files):
                 raise self._missing(path)
             self._next += 1
             self._looked_up[self._next] = path
@@ -246,6 +249,7 @@ class MemoryOs:
         elif path not in self._names:
             raise self._missing(path)
         self._next += 1
+        self._looked_up[self._next] = path
         self._handles[self._next] = _Handle(file, kind, append=bool(flags & os.O_APPEND))
         return self._next
 
@@ -256,14 +260,16 @@ class MemoryOs:
         return handle, handle.file
 
     def close(self, descriptor: int) -> None:
-        if self._looked_up.pop(descriptor, None) is not None:
-            return
-        self._count("close", self._handles.pop(descriptor).kind)
+        del self._looked_up[descriptor]
+        if descriptor in self._handles:
+            self._count("close", self._handles.pop(descriptor).kind)
 
     def fsync(self, descriptor: int) -> None:
         self._count("fsync", self._handles[descriptor].kind)
 
     def fstat(self, descriptor: int) -> Stat:
+        if descriptor not in self._handles:
+            return self.stat(self._looked_up[descriptor])
         return Stat(len(self._opened("stat", descriptor)[1].data), stat_module.S_IFREG | 0o644)
 
     def read(self, descriptor: int, size: int) -> bytes:

@@ -160,8 +160,10 @@ def _is_html(node: LexborNode, known: dict[int, bool]) -> bool:
 
     `known`: what was found for the content of other elements of the tree, so that none of them is climbed twice.
     """
-    climbed = []
     ancestor = node.parent
+    if ancestor is not None and ancestor.tag == "head":  # it ends SVG and MathML, so there is but one, in HTML
+        return True
+    climbed = []
     found: bool | None = None
     while found is None and ancestor is not None:
         climbed.append(ancestor.mem_id)

@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 
-from fscrawl.errors import TreeError, UnfitFileError, tree_error
+from fscrawl.errors import UnfitFileError, tree_error
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import (
@@ -57,23 +57,19 @@ def publish(path: AnyPath, data: bytes, machine: str, *, fsync: bool = False, re
 
     `fsync`: file and name are on the disk when this returns.
     """
-    temporary = Temporary(path, machine)
+    with Temporary(path, machine) as temporary:
 
-    def rename_once() -> None:
-        try:
-            temporary.rename()
-        except FileNotFoundError:
-            if not _holds(path, data):  # a rename that was sent twice does not find its file
-                raise
+        def rename_once() -> None:
+            try:
+                temporary.rename()
+            except FileNotFoundError:
+                if not _holds(path, data):  # a rename that was sent twice does not find its file
+                    raise
 
-    try:
         retrying(path, lambda: temporary.write(lambda descriptor: _write(descriptor, data, fsync=fsync)))
         retrying(path, rename_once)
         if fsync:
             retrying(path, lambda: sync_directory_of(path))
-    except TreeError:
-        temporary.discard()
-        raise
 
 
 def publish_chunks(
@@ -88,29 +84,25 @@ def publish_chunks(
 
     `make`: gives the data, in chunks. It is called again, and must give the same, if writing has to begin anew.
     """
-    temporary = Temporary(path, machine)
     size, end = 0, b""
+    with Temporary(path, machine) as temporary:
 
-    def fill(descriptor: int) -> int:
-        nonlocal size, end
-        size, end = _write_chunks(descriptor, make(), fsync=fsync)
-        return size
+        def fill(descriptor: int) -> int:
+            nonlocal size, end
+            size, end = _write_chunks(descriptor, make(), fsync=fsync)
+            return size
 
-    def rename_once() -> None:
-        try:
-            temporary.rename()
-        except FileNotFoundError:
-            if not _ends_with(path, size, end):  # a rename that was sent twice does not find its file
-                raise
+        def rename_once() -> None:
+            try:
+                temporary.rename()
+            except FileNotFoundError:
+                if not _ends_with(path, size, end):  # a rename that was sent twice does not find its file
+                    raise
 
-    try:
         retrying(path, lambda: temporary.write(fill))
         retrying(path, rename_once)
         if fsync:
             retrying(path, lambda: sync_directory_of(path))
-    except BaseException:  # `make` may raise anything
-        temporary.discard()
-        raise
     return size
 
 
@@ -130,35 +122,32 @@ def claim(
     A link() that was sent twice can report EEXIST for its own success. On sshfs EPERM says that another machine was
     first. So the file is read back, and machines that must not both win need different `data`.
     """
-    temporary = Temporary(path, machine)
-
-    def link_once() -> bool:
-        try:
-            temporary.link()
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.EPERM):
-                raise
-            try:
-                return read_file(path, len(data)) == data
-            except UnfitFileError:
-                return False  # somebody has put something else there, or it is longer
-            except FileNotFoundError:
-                if error.errno == errno.EEXIST:  # a cache still remembers that it was missing
-                    raise OSError(errno.EBUSY, "another machine is making it") from error
-                raise error from None
-        return True
-
-    try:
+    with Temporary(path, machine) as temporary:
         # Each step is tried again by itself: after the link, others read the file that the temporary is.
         retrying(path, lambda: temporary.write(lambda descriptor: _write(descriptor, data, fsync=fsync), root))
-        won = retrying(path, link_once)
+        won = retrying(path, lambda: _link(temporary, path, data))
         if fsync:
             retrying(path, lambda: sync_directory_of(path))
-    except TreeError:
-        temporary.discard()
-        raise
-    retrying(path, temporary.remove)
+        retrying(path, temporary.remove)
     return won
+
+
+def _link(temporary: Temporary, path: AnyPath, data: bytes) -> bool:
+    """Give the temporary the name of its file; tell whether that now holds `data`. Raises OSError."""
+    try:
+        temporary.link()
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EPERM):
+            raise
+        try:
+            return read_file(path, len(data)) == data
+        except UnfitFileError:
+            return False  # somebody has put something else there, or it is longer
+        except FileNotFoundError:
+            if error.errno == errno.EEXIST:  # a cache still remembers that it was missing
+                raise OSError(errno.EBUSY, "another machine is making it") from error
+            raise error from None
+    return True
 
 
 def make_directory(path: AnyPath) -> bool:

@@ -10,8 +10,9 @@ Vocabulary:
   here       a path to the open parent directory of a place, by its descriptor. Links that appear later do not matter
 
 Promise: each file is opened without following a link, without waiting, and is a regular file of at most its kind's size
-(`kinds`). This costs no further request on a network file system: to open a directory with O_PATH is the same look-up
-that the path of a file in it takes, and what fstat tells came with the answer to open.
+(`kinds`). This costs no further request on a network file system: the kernel tells where an open file is without asking
+the server (/proc/self/fd), to open a directory with O_PATH is the same look-up that the path of a file in it takes, and
+what fstat tells came with the answer to open. Nor does it cost a worker's threads much: each call lets another one run.
 """
 
 from __future__ import annotations
@@ -21,13 +22,17 @@ import errno
 import os
 import stat
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import overload
 
 from fscrawl.errors import UnfitFileError, UnfitRoomError
 from fscrawl.storage.layout import ROOMS
 
+_OPEN = "/proc/self/fd/"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_DIRECTORY = "a part of the path is a file or a link, not a directory; remove it"
 _NO_ROOM = (
     "it is a file or a symbolic link, and must be a directory; to keep what is in it on another disk, mount that there"
@@ -41,6 +46,7 @@ _WHAT = {
     errno.EISDIR: "it is a directory, not a file; remove it",
     errno.EACCES: "permission denied; fscrawl must be able to read and write there",
 }
+_LOOK_CLOSER = {*_WHAT, errno.ENOTDIR}  # a look at each step of the path says what stands where
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,16 @@ AnyPath = str | Path | Place
 
 def name_of(path: AnyPath) -> str:
     """Give a path's last name; UnfitFileError for one that no file has."""
-    above, name = os.path.split(os.fspath(path))
+    above, _, name = os.fspath(path).rpartition("/")
     if name == ".." or "\0" in name:
         raise UnfitFileError(errno.EINVAL, "no name of a file in a crawl", f"{above}/{name!a}")
     return name
 
 
+@overload
+def parent_of(path: Place) -> Place: ...
+@overload
+def parent_of(path: AnyPath) -> AnyPath: ...
 def parent_of(path: AnyPath) -> AnyPath:
     """Give the directory that a file or directory is in; that of the root is the root."""
     if isinstance(path, Place):
@@ -88,20 +98,66 @@ class open_directory:  # noqa: N801 - reads as what it is, a `with` word
         self._path = path
         self._descriptor = -1
 
-    def __enter__(self) -> str:
+    def open(self) -> str:
+        """Open it, unless it is open; give the path. For use without `with`, as `close` is."""
         if not isinstance(self._path, Place):
             return os.fspath(self._path)
-        self._descriptor = _walk(self._path.root, self._path.path)
-        return f"/proc/self/fd/{self._descriptor}"
+        if self._descriptor < 0:
+            self._descriptor = _open_below(self._path.root, self._path.path)
+        return f"{_OPEN}{self._descriptor}"
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         if self._descriptor >= 0:
             _close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> str:
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_parent(path: AnyPath) -> open_directory:
     """Do what `open_directory` does for the directory that a file is in."""
     return open_directory(parent_of(path))
+
+
+def _open_below(root: str, path: str) -> int:
+    """Open a directory below a root. The kernel follows the whole path, and then tells what it has come to.
+
+    If that has another path, there was a link on the way, or something was renamed; then one looks at each step.
+    """
+    if not path or _is_strange(Place(root, path)):
+        return _walk(root, path)
+    try:
+        descriptor = os.open(f"{root}/{path}", _DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        _close(_open_below(root, path.rpartition("/")[0]))  # a link on the way may lead nowhere: that is another error
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            return _walk(root, path)
+        raise
+    if _is_at(descriptor, root, f"{root}/{path}"):
+        return descriptor
+    _close(descriptor)
+    return _walk(root, path)
+
+
+def _is_at(descriptor: int, root: str, path: str) -> bool:
+    """Tell whether what is open has this path: no link was followed below the root, and nothing was renamed."""
+    real = _real(root)
+    try:
+        return os.readlink(f"{_OPEN}{descriptor}") == (path if real == root else real + path[len(root) :])
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=16)
+def _real(root: str) -> str:
+    """Give what was the root's path without links when it was first used. If it changes, `_is_at` finds nothing."""
+    return os.path.realpath(root)
 
 
 def _walk(root: str, path: str) -> int:
@@ -124,8 +180,10 @@ def _walk(root: str, path: str) -> int:
 
 
 def _close(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # nothing was read or written
+    try:  # noqa: SIM105 - suppress() takes longer than the call, and each file needs this
         os.close(descriptor)
+    except OSError:
+        pass  # nothing was read or written
 
 
 def no_directory(root: str, path: str) -> OSError:
@@ -140,12 +198,38 @@ def open_to_read(path: AnyPath, most: int | None = None) -> tuple[int, int]:
 
     Raises OSError; an UnfitFileError if it is no regular file, is larger, or may not be read.
     """
-    with open_parent(path) as here:
-        try:
-            descriptor = os.open(f"{here}/{name_of(path)}", os.O_RDONLY | _SAFE)
-        except OSError as error:
-            raise _unfit(error, path) from error
+    descriptor = _open_at_once(path, os.O_RDONLY | _SAFE)
+    if descriptor is None:
+        with open_parent(path) as here:
+            try:
+                descriptor = os.open(f"{here}/{name_of(path)}", os.O_RDONLY | _SAFE)
+            except OSError as error:
+                raise _unfit(error, path) from error
     return descriptor, _check(descriptor, path, most)
+
+
+def _open_at_once(path: AnyPath, flags: int) -> int | None:
+    """Open a place by its whole path, which takes fewer calls. None: look at each step. Raises OSError.
+
+    Nothing is done with what is open until it is known where it is. FileNotFoundError may be a link that leads nowhere.
+    """
+    if not isinstance(path, Place) or _is_strange(path):
+        return None
+    whole = f"{path.root}/{path.path}"
+    try:
+        descriptor = os.open(whole, flags)
+    except OSError as error:
+        if error.errno in _LOOK_CLOSER:
+            return None
+        raise
+    if _is_at(descriptor, path.root, whole):
+        return descriptor
+    _close(descriptor)
+    return None
+
+
+def _is_strange(place: Place) -> bool:
+    return ".." in place.path or "\0" in place.path
 
 
 def open_to_append(path: AnyPath, flags: int = 0) -> tuple[int, int]:
@@ -163,11 +247,39 @@ def open_to_append(path: AnyPath, flags: int = 0) -> tuple[int, int]:
 
 def create(here: str, name: str) -> int:
     """Create a file for writing in a directory; FileExistsError if its name is taken, by a link too."""
-    return os.open(f"{here}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    return os.open(f"{here}/{name}", _NEW, 0o666)
+
+
+def create_beside(path: AnyPath, above: str, name: str) -> int:
+    """Create a file for writing, of a name that nobody can guess, in the directory of another one.
+
+    `above`: the path of that directory. FileExistsError if the name is taken.
+    """
+    if isinstance(path, Place) and not _is_strange(path):
+        beside = f"{above}/{name}"
+        try:
+            descriptor = os.open(beside, _NEW, 0o666)
+        except OSError as error:
+            if error.errno not in _LOOK_CLOSER and error.errno != errno.ENOENT:
+                raise
+        else:
+            if _is_at(descriptor, path.root, beside):
+                return descriptor
+            _close(descriptor)
+            with contextlib.suppress(OSError):
+                os.unlink(beside)  # it is behind a link, or the directory has got another name
+    with open_parent(path) as here:
+        return create(here, name)
 
 
 def look_at(path: AnyPath) -> os.stat_result:
     """Tell what has a name, without following it. Raises OSError."""
+    descriptor = _open_at_once(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if descriptor is not None:
+        try:
+            return os.fstat(descriptor)
+        finally:
+            _close(descriptor)
     with open_parent(path) as here:
         return os.stat(f"{here}/{name_of(path)}", follow_symlinks=False)
 

@@ -14,46 +14,66 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from typing import Self
 
 from fscrawl.storage.layout import LONGEST_NAME_BYTES, PLANTED
 from fscrawl.storage.permissions import Access, share_file
-from fscrawl.storage.safe_open import AnyPath, create, name_of, open_parent
+from fscrawl.storage.safe_open import AnyPath, create_beside, name_of
 
+_DRAWN = 64
+_pool: list[bytes] = []
+os.register_at_fork(after_in_child=_pool.clear)
 _NAMES = 8  # that are tried; a server whose every reply is lost is out of order
 
 
 class Temporary:
-    """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one."""
+    """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one.
+
+    Use it in a `with`: what is left of it is removed if an exception ends that. Only the first step, which makes it,
+    sees to it that no link is followed. Its name cannot be guessed: if a link stands on the way later, it is not there.
+    """
 
     def __init__(self, path: AnyPath, machine: str) -> None:
         self.path = path
         self._machine = machine
         self._names: list[str] = []
+        self._above = os.path.dirname(os.fspath(path)) or "."
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self.discard()
+
+    @property
+    def _newest(self) -> str:
+        return f"{self._above}/{self._names[-1]}"
 
     def write(self, fill: Callable[[int], int], root: Access | None = None) -> int:
         """Make it; `fill` writes to its descriptor and gives the size, which is checked. Raises OSError.
 
         `root`: whose group it gets.
         """
-        with open_parent(self.path) as here:
-            descriptor = self._create(here)
-            try:
-                if root is not None:
-                    share_file(descriptor, root)
-                size = fill(descriptor)
-            finally:
-                os.close(descriptor)  # a full disk may show only here
-            if os.stat(f"{here}/{self._names[-1]}", follow_symlinks=False).st_size != size:
-                raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
+        descriptor = self._create()
+        try:
+            if root is not None:
+                share_file(descriptor, root)
+            size = fill(descriptor)
+        finally:
+            os.close(descriptor)  # a full disk may show only here
+        if os.stat(self._newest, follow_symlinks=False).st_size != size:
+            raise OSError(errno.EREMOTEIO, "the file is shorter than what was written")
         return size
 
-    def _create(self, here: str) -> int:
+    def _create(self) -> int:
         """Make a file of a new name. A call that was sent twice says EEXIST for its own success: then take another."""
+        name = name_of(self.path)
         for tries_left in reversed(range(_NAMES)):
             self.discard()
-            self._names.append(_name_for(name_of(self.path), self._machine))
+            self._names.append(_name_for(name, self._machine))
             try:
-                return create(here, self._names[-1])
+                return create_beside(self.path, self._above, self._names[-1])
             except FileExistsError:
                 if not tries_left:
                     raise
@@ -61,39 +81,46 @@ class Temporary:
 
     def rename(self) -> None:
         """Give it the name of its file. A directory that has that name is set aside."""
-        with open_parent(self.path) as here:
-            temporary, target = f"{here}/{self._names[-1]}", f"{here}/{name_of(self.path)}"
-            try:
-                os.rename(temporary, target)
-            except OSError:
-                if not set_directory_aside(here, name_of(self.path)):
-                    raise
-                os.rename(temporary, target)
+        target = os.fspath(self.path)
+        try:
+            os.rename(self._newest, target)
+        except OSError:
+            if not set_directory_aside(self._above, name_of(self.path)):
+                raise
+            os.rename(self._newest, target)
 
     def link(self) -> None:
-        with open_parent(self.path) as here:
-            os.link(f"{here}/{self._names[-1]}", f"{here}/{name_of(self.path)}")
+        os.link(self._newest, os.fspath(self.path))
 
     def remove(self) -> None:
         """Remove it; it may be missing. Raises OSError."""
-        with open_parent(self.path) as here, contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{here}/{self._names[-1]}")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._newest)
 
     def discard(self) -> None:
         """Remove what tries have left, as far as that is possible."""
         names, self._names = self._names, []
         for name in names:
             try:
-                with open_parent(self.path) as here:
-                    os.unlink(f"{here}/{name}")
+                os.unlink(f"{self._above}/{name}")
             except FileNotFoundError:
                 pass
             except OSError:
                 self._names.append(name)
 
 
+def _drawn() -> bytes:
+    """Give 8 bytes that nobody can guess. They are drawn for many names at once; a fork draws others."""
+    if _pool:
+        with contextlib.suppress(IndexError):  # another thread was first
+            return _pool.pop()
+    many = os.urandom(8 * _DRAWN)
+    _pool.extend(many[at : at + 8] for at in range(8, len(many), 8))
+    return many[:8]
+
+
 def _name_for(name: str, machine: str) -> str:
-    end = f".{machine}.{os.urandom(8).hex()}.tmp"
+    end = f".{machine}.{_drawn().hex()}.tmp"
     return f".{_cut(name, LONGEST_NAME_BYTES - 1 - len(end))}{end}"
 
 

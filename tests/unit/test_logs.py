@@ -339,11 +339,11 @@ def test_strange_leases(machinery, root):
 def test_no_answer_is_no_no(machinery, monkeypatch):
     """A file system that cannot say whether an epoch was claimed has not said that it was not."""
 
-    def stale(path, **_):
+    def stale(path, *_, **__):
         raise OSError(errno.ESTALE, "Stale file handle")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "stat", stale)
+        patch.setattr(os, "open", stale)
         with pytest.raises(TreeBusyError):
             machinery.has_lease(3, 1)
 

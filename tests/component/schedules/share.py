@@ -157,6 +157,9 @@ class Share:
         descriptor, slash, rest = path.removeprefix(_OPEN).partition("/")
         return f"{self._handles[int(descriptor)].path}{slash}{rest}"
 
+    def readlink(self, path: str) -> str:
+        return self._real(path)
+
     def urandom(self, size: int) -> bytes:
         return b"".join(crc32(f"{self.seed} {next(self._drawn)}".encode()).to_bytes(4) for _ in range(size // 4))
 
@@ -291,6 +294,8 @@ class Share:
             if path not in self._is_there:
                 raise self._missing(path)
             return self._handle(Handle(Node(None, "", path), path, None, append=False))
+        if flags & os.O_PATH and path in self._is_there:
+            return self._handle(Handle(Node(None, "", path), path, None, append=False))
         if not flags & os.O_WRONLY:
             node = self._look_up(path)
             if node.data is None:
@@ -323,7 +328,8 @@ class Share:
 
     def fstat(self, descriptor: int) -> Stat:
         handle = self._handles[descriptor]
-        assert handle.node.data is not None
+        if handle.node.data is None:
+            return Stat(4096, stat_module.S_IFDIR | 0o755)
         size = len(handle.node.data) if handle.visible is None else min(handle.visible, len(handle.node.data))
         return Stat(size, stat_module.S_IFREG | 0o644)
 
