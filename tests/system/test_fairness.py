@@ -14,11 +14,11 @@ from tests.support.crawling import Running, check_tree, command, errors, pages
 from tests.support.neighbours import HEALTHY, SLOW, WILD, customised
 from tests.support.web import HTML, Request, Response, Web, linked_site
 
-# A parser that a page can hang or crash, whatever `html_limits` lets through; and less patience than usual.
+# A parser that a page can hang or crash, in spite of all that `trees` does; and less patience than usual.
 HANGING = """
 import os, re
-import selectolax.lexbor as lexbor
-_Parser = lexbor.LexborHTMLParser
+from fscrawl.parse import links
+_tree = links.tree
 def _parse(body):
     if b"<!-- hang" in body:
         re.fullmatch(rb"(a+)+b", b"a" * 60)
@@ -26,8 +26,8 @@ def _parse(body):
         os.abort()
     if b"<!-- memory" in body:
         bytearray(3 * 2**30)
-    return _Parser(body)
-lexbor.LexborHTMLParser = _parse
+    return _tree(body)
+links.tree = _parse
 import fscrawl.engine.parsing
 fscrawl.engine.parsing._PATIENT_S = 0.5
 """
