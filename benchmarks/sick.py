@@ -22,7 +22,7 @@ WANTED = 0.9
 WANTED_BESIDE_HARM = 0.6
 MIXES = ("bombs", "slow", "both", "wildcard")
 SECONDS = 25.0
-DELAY_S = 0.05
+DELAY_S = 0.0
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """Which sites have used up their processor time. Pure: times are arguments.
 
 Vocabulary:
-  usual     what reading a page of this size takes at most, if it is a page for people: five times what was measured
+  usual     what reading a page of this size, with so many links, takes at most if it is a page for people. Of 7,000
+            pages of manuals, with up to 10 MB or 18,000 links, none takes more than six tenths of that
   excess    what a page took beyond the usual
   debt      the excess of a site's pages, less what was forgiven since
   used up   a site owes more than `_FREE_S`
@@ -14,22 +15,25 @@ from __future__ import annotations
 
 from fscrawl.util.lru import Lru
 
-_FREE_S = 0.25
+_FREE_S = 0.1
 _FORGIVEN = 0.01  # seconds each second
 _MOST_S = 6.0  # then it takes ten minutes
 _SITES = 10_000
-_USUAL_S = 0.02
-_USUAL_S_PER_BYTE = 2e-7  # measured: 4e-8 with lexbor
+_USUAL_S = 0.005
+_USUAL_S_PER_BYTE = 4e-8
+_USUAL_S_PER_LINK = 4e-6
+_MOST_LINKS = 20_000  # more of them are no longer usual
 _HTML5LIB = 50.0  # times slower
 
 
-def usual_s(size_bytes: int, parser: str) -> float:
-    """Give how many seconds a page may take that is not made to take long.
+def usual_s(size_bytes: int, parser: str, links: int = 0) -> float:
+    """Give how many seconds a page may take that is not made to take long, on the computer where that was measured.
 
-    >>> round(usual_s(100_000, "lexbor"), 3), round(usual_s(100_000, "html5lib"), 3)
-    (0.04, 2.0)
+    >>> round(usual_s(100_000, "lexbor"), 3), round(usual_s(100_000, "lexbor", 1000), 3)
+    (0.009, 0.013)
     """
-    return (_USUAL_S + _USUAL_S_PER_BYTE * size_bytes) * (_HTML5LIB if parser == "html5lib" else 1.0)
+    usual = _USUAL_S + _USUAL_S_PER_BYTE * size_bytes + _USUAL_S_PER_LINK * min(links, _MOST_LINKS)
+    return usual * (_HTML5LIB if parser == "html5lib" else 1.0)
 
 
 class ParseBudget:

@@ -31,11 +31,29 @@ _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick proc
 _PATIENT_S = 10.0  # and the usual time
 _STANDS_BACK = 19  # gets a sixtieth of what others get, if they want it
 _MOST_WAITING = 16  # for the patient process
+_STANDARD = b"<p>A paragraph with <a href=/a/b>a link</a>, and <em>other</em> words in it.\n" * 800
+_STANDARD_S = 0.00135  # what it takes on the computer of `usual_s`
 
 
 @functools.lru_cache(4096)
 def _site(url_origin: str) -> str:
     return urls.site(urls.hostname(url_origin + "/"))
+
+
+@functools.cache
+def slowness() -> float:
+    """Give how many times longer this computer takes than the one of `usual_s`; at least 1. It takes some ms, once."""
+    page = Reading(_STANDARD, "http://a.example/", None, None, "lexbor", drop_query=False)
+    took_s = []
+    for _ in range(3):
+        began_s = time.thread_time()
+        read_here(page, Joiner())
+        took_s.append(time.thread_time() - began_s)
+    return max(1.0, min(took_s) / _STANDARD_S)
+
+
+def _usual_here_s(reading: Reading, links: int = 0) -> float:
+    return usual_s(len(reading.body), reading.parser, links) * slowness()
 
 
 class Parsing:
@@ -54,14 +72,13 @@ class Parsing:
 
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long."""
-        size = len(reading.body)
-        usual = usual_s(size, reading.parser)
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
-        if is_known and size <= _SMALL_BYTES and reading.parser == "lexbor":
+        if is_known and len(reading.body) <= _SMALL_BYTES and reading.parser == "lexbor":
             began_s = time.thread_time()
             page = read_here(reading, joiner)
-            self._charge(reading.url, time.thread_time() - began_s - usual)
+            self._charge(reading, page, time.thread_time() - began_s)
             return page
+        usual = _usual_here_s(reading)
         try:
             return (is_known and self._read_quickly(reading, usual)) or self._read_patiently(reading, usual)
         finally:
@@ -69,7 +86,7 @@ class Parsing:
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
         read, took_s = self._quick.read(reading, _QUICK_S + usual, self._on_wait)
-        self._charge(reading.url, took_s - usual if read is not None else _TOO_LONG_S)
+        self._charge(reading, read, took_s if read is not None else usual + _TOO_LONG_S)
         return read
 
     def _read_patiently(self, reading: Reading, usual: float) -> ParsedPage:
@@ -78,15 +95,19 @@ class Parsing:
             raise UnreadableError(Failed("parse", why, retry=True))
         self._on_wait()
         read, took_s = self._patient.read(reading, _PATIENT_S + usual)
-        self._charge(reading.url, took_s - usual)
+        self._charge(reading, read, took_s)
         if read is None:
             why = f"reading it takes more than {_PATIENT_S + usual:.0f} s of processor time, or 2 GB of memory"
             raise UnreadableError(Failed("parse", why, retry=False))
         return read
 
-    def _charge(self, url: str, excess_s: float) -> None:
+    def _charge(self, reading: Reading, page: ParsedPage | None, took_s: float) -> None:
+        links = len(page.links) if page is not None else 0
+        if took_s <= usual_s(len(reading.body), reading.parser, links):
+            return
+        excess_s = took_s - _usual_here_s(reading, links)
         if excess_s > 0:
-            self._budget.charge(_site(urls.origin(url)), excess_s, _now())
+            self._budget.charge(_site(urls.origin(reading.url)), excess_s, _now())
 
     def close(self) -> None:
         self._quick.end()

@@ -6,10 +6,10 @@ from fscrawl.engine.parse_budget import ParseBudget
 def test_used_up_and_forgiven():
     """A site that owes a second has used up its time, and has it again when a hundred times the excess is over."""
     budget = ParseBudget()
-    budget.charge("a", 0.2, 0)
+    budget.charge("a", 0.09, 0)
     assert not budget.is_used_up("a", 0)
-    budget.charge("a", 0.8, 0)
-    assert [budget.is_used_up("a", now) for now in (0, 74, 76)] == [True, True, False]
+    budget.charge("a", 0.91, 0)
+    assert [budget.is_used_up("a", now) for now in (0, 89, 91)] == [True, True, False]
     assert not budget.is_used_up("b", 0)
 
 
