@@ -15,7 +15,7 @@ from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
-from fscrawl.storage import kinds
+from fscrawl.storage import kinds, temporary
 from fscrawl.storage.atomic import publish, temporary_owner
 from fscrawl.storage.layout import ROOMS
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -153,6 +153,45 @@ def test_a_root_behind_links(tmp_path: Path) -> None:
     assert tree.hosts("links") == [HOST]
 
 
+def test_a_root_that_moves(tmp_path: Path) -> None:
+    """A link to the root may lead elsewhere later, and the root may get another name: what is named is used."""
+    for name in ("one", "two"):
+        create(tmp_path / name, RECORD, "", "")
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    tree = Tree(tmp_path / "link", "m-1-aa")
+    tree.put_page(HOST, PAGE, b"body")
+    (tmp_path / "link").unlink()
+    (tmp_path / "two").rename(tmp_path / "three")
+    (tmp_path / "link").symlink_to(tmp_path / "three")
+    assert not tree.is_done(HOST, KEY)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.page(HOST, KEY) == Tree(tmp_path / "three", "m-1-aa").page(HOST, KEY) == PAGE
+
+
+def test_what_is_made_behind_a_link_is_removed(tree: Tree) -> None:
+    """A directory that becomes a link is found out before anything is written, and nothing stays there."""
+    tree.put_page(HOST, PAGE, b"body")
+    private = tree.root.parent / "private"
+    (tree.root / "links" / HOST).rename(private)
+    (tree.root / "links" / HOST).symlink_to(private)
+    before = sorted(private.iterdir())
+    with pytest.raises(PlantedError, match="a part of the path is a file or a link"):
+        tree.put_record(HOST, PAGE)
+    assert sorted(private.iterdir()) == before
+
+
+def test_names_of_temporaries_after_a_fork() -> None:
+    """A process that was forked draws names of its own."""
+    temporary._drawn()
+    reads, writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writes, temporary._drawn())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reads, 8) != temporary._drawn()
+
+
 @pytest.mark.parametrize("kind", ["link-to-file", "dangling", "hard-link", "fifo"])
 def test_appended_to(tree: Tree, kind: str) -> None:
     """Nothing is appended to a file that somebody may have given a second name, or that is none."""
@@ -169,6 +208,7 @@ def test_appended_to(tree: Tree, kind: str) -> None:
 def test_temporary_whose_name_is_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even who guesses the 64 random bits of a temporary's name has nothing written through a link there."""
     monkeypatch.setattr(os, "urandom", lambda count: b"\7" * count)
+    monkeypatch.setattr(temporary, "_pool", [])
     (tree.root / "links" / HOST).mkdir()
     path = f"links/{HOST}/.{KEY}.json.m-1-aa.{'07' * 8}.tmp"
     plant(tree.root, Planted(path, "link-to-file"))
