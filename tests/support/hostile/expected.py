@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.hostile.answers import refused_targets
 from tests.support.hostile.contents import LABELS
 from tests.support.hostile.sites import RETRY_AFTER
+from tests.support.hostile.tricks import busy_pages
 
 EXPECTED = {
     "/bomb/gzip": "error too-large",
@@ -111,4 +112,34 @@ EXPECTED = {
     "/sitemap/page.html": "skipped sitemap",
     "/sitemap/loop": "redirect",
     "/sitemap/deep.xml": "skipped sitemap",
+    "/head/bare-cr": "error protocol",
+    "/head/bare-cr-in-a-name": "error protocol",
+    "/head/bare-cr-at-the-end": "error protocol",
+    "/head/both-lengths": "error protocol",
+    "/head/both-lengths-turned": "error protocol",
+    "/head/same-length-twice": "stored",
+    "/head/lengths-in-one-line": "error protocol",
+    "/head/plus": "error protocol",
+    "/head/underscore": "error protocol",
+    "/head/hexadecimal": "stored",  # no reader takes it for a length: the body ends with the connection
+    "/head/behind-junk": "error protocol",
+    "/head/chunked-twice": "error protocol",
+    "/head/chunk-of-minus": "error protocol",
+    "/keep/references": "stored",
+    "/keep/base": "stored",
+    "/keep/location": "error too-large",
+    "/keep/header": "error protocol",
+    "/keep/headers": "stored",
+    "/keep/content-type": "stored",
+    "/keep/title": "stored",
+    "/keep/directives": "stored",
+    "/keep/canonical": "stored",
+    "/keep/status-text": "error http-4xx",
+    "/keep/cookies": "stored",
+    "/keep/login": "stored",
+    "/behind-robots/long-rule": "error robots",
+    **dict.fromkeys(busy_pages(), "stored"),
+    "/port/links": "stored",
+    "/port/location": "redirect",
+    "/port/sitemap": "stored",
 }

@@ -15,7 +15,7 @@ import socket
 from collections.abc import Iterator
 from typing import Self
 
-from tests.support.hostile import answers, contents, sites  # noqa: F401 - each adds its cases
+from tests.support.hostile import answers, contents, sites, tricks  # noqa: F401 - each adds its cases
 from tests.support.hostile.cases import (
     CASES,
     MISSING,
