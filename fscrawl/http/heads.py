@@ -8,8 +8,10 @@ line feed, a length beside a transfer coding, and two lengths.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from email.message import Message
 from http.client import HTTPMessage
-from typing import IO
+from typing import IO, TypeGuard
 
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 
@@ -41,7 +43,7 @@ class HeadLines:
 
 def check_framing(headers: HTTPMessage) -> None:
     """Raise BadHeadError if the headers do not say clearly how long the body is."""
-    if headers.get_payload() and _FRAMING.search(_hidden(headers)):
+    if headers.get_payload() and any(map(_FRAMING.search, _hidden(headers))):
         raise BadHeadError("the head of the answer has a line that is no header, and the length of the body behind it")
     lengths = headers.get_all("content-length")
     if lengths is None:
@@ -69,7 +71,19 @@ def _is_number_for_python_only(length: str) -> bool:
         return False
 
 
-def _hidden(headers: HTTPMessage) -> str:
-    """Give what stands behind a line that is no header. The parser takes it for the body of a message."""
-    whole = headers.as_string()
-    return whole[whole.find("\n\n") :]
+def _is_message(part: object) -> TypeGuard[Message]:
+    return isinstance(part, Message)
+
+
+def _hidden(message: Message) -> Iterator[str]:
+    """Give the lines behind one that is no header. The parser takes them for a message, perhaps of several parts.
+
+    To let it write the message down again would take quadratic time.
+    """
+    payload = message.get_payload()
+    if isinstance(payload, str):
+        yield payload
+    yield from filter(None, (message.preamble, message.epilogue))
+    for part in filter(_is_message, payload if isinstance(payload, list) else ()):
+        yield from (f"{name}: {value}" for name, value in part.raw_items())
+        yield from _hidden(part)

@@ -93,6 +93,20 @@ def test_hidden_coding(make: Make, line: str, type_: str) -> None:
     assert (outcome.class_, outcome.retry) == ("protocol", False)
 
 
+def test_first_line_that_is_no_header(make: Make) -> None:
+    """It hides all others from the parser, the length of the body included."""
+    with Raw(answering(answer_of("no header", "Content-Length: 3"))) as server:
+        outcome = failed(make().get(server.url()))
+    assert (outcome.class_, outcome.retry) == ("protocol", False)
+
+
+@pytest.mark.parametrize("line", ["X: y\x0ccontent-length:\x0b", "X: y\x0b transfer-encoding: chunked"])
+def test_what_the_parser_could_not_write_down(make: Make, line: str) -> None:
+    """Only line feeds end lines, so this is a value as any other, also beside a line that is no header."""
+    with Raw(answering(answer_of("Content-Length: 3", line, "no header"))) as server:
+        assert fetched(make().get(server.url())).body == b"<p>"
+
+
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("line", ["X: y", "no header", "no header\r\nX: Content-Length: 5"])
 def test_lines_that_are_no_headers(make: Make, line: str, type_: str) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.fuzz import names, pages, tree
+from tests.support.fuzz import answers, names, pages, tree
 
-TARGETS = {target.name: target for target in (*pages.TARGETS, *names.TARGETS, *tree.TARGETS)}
+TARGETS = {target.name: target for target in (*pages.TARGETS, *answers.TARGETS, *names.TARGETS, *tree.TARGETS)}

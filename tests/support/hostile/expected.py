@@ -123,6 +123,7 @@ EXPECTED = {
     "/head/underscore": "error protocol",
     "/head/hexadecimal": "stored",  # no reader takes it for a length: the body ends with the connection
     "/head/behind-junk": "error protocol",
+    "/head/junk-first": "error protocol",
     "/head/chunked-twice": "error protocol",
     "/head/chunk-of-minus": "error protocol",
     "/keep/references": "stored",

@@ -31,6 +31,7 @@ add(
         "/head/underscore": once(_head("Content-Length: 4_0", body=_BODY * 10)),
         "/head/hexadecimal": once(_head("Content-Length: 0x4")),
         "/head/behind-junk": once(_head("this is no header", "Content-Length: 4")),
+        "/head/junk-first": once(OK + b"no header\r\nContent-Length: 4\r\n\r\n" + _BODY),
         "/head/chunked-twice": once(_head("Transfer-Encoding: chunked, chunked", body=_CHUNKED)),
         "/head/chunk-of-minus": once(_head("Transfer-Encoding: chunked", body=b"-4\r\n<p>x\r\n0\r\n\r\n")),
     },
