@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import socket
-import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from fscrawl import __version__
 from fscrawl.dataset.cluster import _problem
 from tests.support import datasets
 from tests.support.crawling import Running
+from tests.support.neighbours import customised
 
 pytest.importorskip("distributed")
 
@@ -49,7 +49,8 @@ class Cluster:
         command = [*_LIFETIME, sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
         number = len(self.workers)
         log = self._stack.enter_context((self._directory / f"{kind}-{number}.log").open("wb"))
-        return self._stack.enter_context(Running(command, stdout=log, stderr=log, cwd=self._directory))
+        env = customised(self._directory, _WAITING.format(gate=str(self._directory / "gate")))
+        return self._stack.enter_context(Running(command, stdout=log, stderr=log, cwd=self._directory, env=env))
 
     def add(self) -> None:
         """Start a worker, and wait until it has registered."""
@@ -79,43 +80,41 @@ def expected(tree: Path) -> dict[str, str]:
     return datasets.files(out)
 
 
+# Run by each worker before all else: who opens the body waits until the gate is open, and leaves its process id.
+_WAITING = """
+import os, pathlib, time
+_gate = pathlib.Path({gate!r})
+_open = os.open
+def _open_when_allowed(path, *more, **named):
+    body = _gate / "body"
+    if str(path).endswith(".html") and body.exists() and str(path) == body.read_text():
+        (_gate / f"waiting-{{os.getpid()}}").touch()
+        while not (_gate / "open").exists():
+            time.sleep(0.02)
+    return _open(path, *more, **named)
+os.open = _open_when_allowed
+"""
+
+
 class Gate:
-    """A page's body that is not there to be read until the test says so: whoever reads it waits."""
+    """A page's body that a worker of the cluster cannot open until the test says so: whoever reads it waits."""
 
-    def __init__(self, tree: Path) -> None:
-        self._path = max((tree / "htmls").rglob("*.html"), key=lambda path: path.stat().st_size)
-        self._kept = self._path.with_suffix(".kept")
-        self._path.rename(self._kept)
-        os.mkfifo(self._path)
-        self._writer = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if stat.S_ISFIFO(self._path.stat().st_mode):
-            self.open()
+    def __init__(self, tree: Path, directory: Path) -> None:
+        body = max((tree / "htmls").rglob("*.html"), key=lambda path: path.stat().st_size)
+        self._gate = directory / "gate"
+        self._gate.mkdir()
+        (self._gate / "body").write_text(str(body))
 
     def is_waited_at(self) -> bool:
-        if self._writer < 0:
-            with contextlib.suppress(OSError):  # ENXIO: nobody reads
-                self._writer = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK)
-        return self._writer >= 0
+        return any(self._gate.glob("waiting-*"))
 
     def who_waits(self, running: list[Running]) -> Running | None:
-        """Give the one of some processes that has the body open."""
-        for each in running:
-            if any(_has_open(pid, self._path) for pid in _group(each.process.pid)):
-                return each
-        return None
+        """Give the one of some processes that waits for the body."""
+        waiting = {int(path.name.partition("-")[2]) for path in self._gate.glob("waiting-*")}
+        return next((each for each in running if waiting & set(_group(each.process.pid))), None)
 
     def open(self) -> None:
-        """Put the body back in its place, and give it to whoever has waited."""
-        self._kept.rename(self._path)
-        if self._writer >= 0:
-            with contextlib.suppress(BrokenPipeError):  # it was killed
-                os.write(self._writer, self._path.read_bytes())
-            os.close(self._writer)
+        (self._gate / "open").touch()
 
 
 def _group(leader: int) -> list[int]:
@@ -127,18 +126,11 @@ def _group(leader: int) -> list[int]:
     return found
 
 
-def _has_open(pid: int, path: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return any(each.readlink() == path for each in Path(f"/proc/{pid}/fd").iterdir())
-    return False
-
-
 @pytest.fixture
-def gate(tree: Path, tmp_path: Path) -> Iterator[tuple[Path, Gate]]:
+def gate(tree: Path, tmp_path: Path) -> tuple[Path, Gate]:
     """Give a copy of the tree and a gate in it."""
     copy = shutil.copytree(tree, tmp_path / "tree")
-    with Gate(copy) as gate:
-        yield copy, gate
+    return copy, Gate(copy, tmp_path)
 
 
 def _merging(tree: Path, out: Path, address: str) -> Running:

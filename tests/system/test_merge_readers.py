@@ -8,6 +8,7 @@ import importlib.util
 import io
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -348,7 +349,9 @@ def test_manifest_is_documented(exported: Exported) -> None:
 def test_tree_without_pages_gives_its_failures(tmp_path: Path) -> None:
     """The dataset of a tree in which nothing is stored has its failures, and the exit code is 1."""
     out = tmp_path / "dataset"
-    assert run(["--root", str(tmp_path / "tree"), "--seed", "http://127.0.0.1:1/"]).code == 1
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert run(["--root", str(tmp_path / "tree"), "--seed", f"http://127.0.0.1:{port}/"]).code == 1
     done = datasets.merge(tmp_path / "tree", out)
     assert (done.code, done.err) == (1, ""), done
     assert pads.dataset(out / "errors").count_rows() == 1
