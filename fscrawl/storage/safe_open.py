@@ -98,24 +98,15 @@ class open_directory:  # noqa: N801 - reads as what it is, a `with` word
         self._path = path
         self._descriptor = -1
 
-    def open(self) -> str:
-        """Open it, unless it is open; give the path. For use without `with`, as `close` is."""
+    def __enter__(self) -> str:
         if not isinstance(self._path, Place):
             return os.fspath(self._path)
-        if self._descriptor < 0:
-            self._descriptor = _open_below(self._path.root, self._path.path)
+        self._descriptor = _open_below(self._path.root, self._path.path)
         return f"{_OPEN}{self._descriptor}"
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
             _close(self._descriptor)
-            self._descriptor = -1
-
-    def __enter__(self) -> str:
-        return self.open()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open_parent(path: AnyPath) -> open_directory:

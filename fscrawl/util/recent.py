@@ -31,9 +31,6 @@ class Recent(Generic[K, V]):
         self._weight = 0  # of the young items
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
-        return len(self.young) + len(self._old)
-
     def get(self, key: K) -> V | None:
         """Give an item, None if it is not there."""
         found = self.young.get(key)

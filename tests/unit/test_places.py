@@ -48,6 +48,51 @@ def test_places_of_a_site(make_frontier):
     assert len(take_all(frontier, 0)) == 4
 
 
+def test_prompt_hosts_of_a_site(make_frontier):
+    """Also hosts that answer at once have `per_site` tasks in flight together, and who waits gets the next place."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+    prove(frontier, *wild(9))
+    fill(frontier, *(f"{url}2" for url in wild(9)))
+    tasks = take_all(frontier, 0)
+    assert [task.host for task in tasks] == [f"n{n}.wild.example" for n in range(4)]
+    answer(frontier, tasks[0], 0)
+    assert [task.host for task in take_all(frontier, 0)] == ["n4.wild.example"]
+
+
+def test_prompt_hosts_of_an_address(make_frontier):
+    """The same holds for the hosts of an address, however it is written."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_address=2")
+    hosts = [f"http://{letter}.example/" for letter in "abc"]
+    prove(frontier, *hosts, address="192.0.2.7")
+    frontier.scheduler.answered("a.example", 0.1, "::ffff:192.0.2.7")
+    fill(frontier, *(f"{url}2" for url in hosts))
+    tasks = take_all(frontier, 0)
+    assert [task.host for task in tasks] == ["a.example", "b.example"]
+    answer(frontier, tasks[0], 0, address="192.0.2.7")
+    assert [task.host for task in take_all(frontier, 0)] == ["c.example"]
+
+
+def test_a_host_that_rests_when_its_turn_comes(make_frontier):
+    """A free place goes to the next host that waits if the first one has been told to rest meanwhile."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_site=1")
+    prove(frontier, *wild(3))
+    fill(frontier, *(f"{url}2" for url in wild(3)))
+    (task,) = take_all(frontier, 0)
+    frontier.scheduler._by_name["n1.wild.example"].ready_at = 100
+    answer(frontier, task, 0)
+    assert [task.host for task in take_all(frontier, 0)] == ["n2.wild.example"]
+
+
+def test_a_host_that_moves(make_frontier):
+    """A host of which nothing is in flight may turn out to be at another address: then it counts there."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_address=1")
+    prove(frontier, "http://a.example/", address="192.0.2.7")
+    prove(frontier, "http://b.example/", address="192.0.2.8")
+    frontier.scheduler.answered("a.example", 0.1, "192.0.2.8")
+    fill(frontier, "http://a.example/2", "http://b.example/2")
+    assert len(take_all(frontier, 0)) == 1
+
+
 def test_who_waits_gets_a_free_place_in_turn(make_frontier):
     """Hosts of a site that wait for a place get it in the order in which they began to wait."""
     frontier = make_frontier("politeness.delay=0", "politeness.per_site=2")

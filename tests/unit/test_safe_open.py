@@ -15,7 +15,8 @@ from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
-from fscrawl.storage import kinds, temporary
+from fscrawl.storage import kinds, segments, temporary
+from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner
 from fscrawl.storage.layout import ROOMS
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -166,6 +167,63 @@ def test_a_root_that_moves(tmp_path: Path) -> None:
     assert not tree.is_done(HOST, KEY)
     tree.put_page(HOST, PAGE, b"body")
     assert tree.page(HOST, KEY) == Tree(tmp_path / "three", "m-1-aa").page(HOST, KEY) == PAGE
+
+
+def test_without_the_quick_way(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the kernel does not tell where an open file is, each step of its path is looked at."""
+
+    def unknown(*_: object) -> str:
+        raise OSError(errno.ENAMETOOLONG, "File name too long")
+
+    monkeypatch.setattr(os, "readlink", unknown)
+    tree.put_page(HOST, PAGE, b"body")
+    assert tree.page(HOST, KEY) == PAGE
+    assert tree.is_done(HOST, KEY)
+
+
+def test_paths_that_lead_upwards(tree: Tree) -> None:
+    """No name leads out of the tree, or to another room."""
+    for path in ("links/../crawl.toml", "../private", "links/a\0b/x"):
+        with pytest.raises(PlantedError, match="no name of a file in a crawl"):
+            tree.files.read(path)
+
+
+def test_a_directory_where_something_else_is(tree: Tree) -> None:
+    """It is not made, and the error says what is in the way."""
+    plant(tree.root, Planted(f"links/{HOST}", "file"))
+    with pytest.raises(PlantedError, match="a part of the path is a file or a link"):
+        tree.files.make_directory(f"links/{HOST}")
+
+
+def test_no_name_is_free(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that says of every name that it is taken is an error, and no endless loop."""
+
+    def taken(*_: object) -> int:
+        raise FileExistsError(errno.EEXIST, "File exists")
+
+    monkeypatch.setattr(temporary, "create_beside", taken)
+    with pytest.raises(TreeError):
+        tree.put_record(HOST, PAGE)
+
+
+def test_same_file(tree: Tree) -> None:
+    """What is no file is not the log that was written."""
+    plant(tree.root, Planted(LOG, "fifo"))
+    assert same_file(tree.root / LOG, 0, b"a line") == "other"
+
+
+def test_a_segment_whose_name_is_not_on_the_disk(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the name of a segment cannot be made to last, it is closed, and nothing is written to it."""
+
+    def broken(_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(segments, "sync_directory_of", broken)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    (tree.root / LOG).parent.mkdir(parents=True)
+    with pytest.raises(OSError, match="Input/output"):
+        tree.files.segment_end(LOG)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_what_is_made_behind_a_link_is_removed(tree: Tree) -> None:
