@@ -23,14 +23,15 @@ from fscrawl.storage.safe_open import AnyPath, create_beside, name_of
 _DRAWN = 64
 _pool: list[bytes] = []
 os.register_at_fork(after_in_child=_pool.clear)
+_TRIES = 3
 _NAMES = 8  # that are tried; a server whose every reply is lost is out of order
 
 
 class Temporary:
     """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one.
 
-    Use it in a `with`: what is left of it is removed if an exception ends that. Only the first step, which makes it,
-    sees to it that no link is followed. Its name cannot be guessed: if a link stands on the way later, it is not there.
+    Use it in a `with`: what is left of it, and of earlier tries, is removed when that ends. Only the first step, which
+    makes it, sees to it that no link is followed. Its name cannot be guessed: behind a link it is not there.
     """
 
     def __init__(self, path: AnyPath, machine: str) -> None:
@@ -43,8 +44,9 @@ class Temporary:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self.discard()
+        if error is not None or len(self._names) > 1:  # earlier tries may have left theirs
+            for _ in range(_TRIES):
+                self.discard()
 
     @property
     def _newest(self) -> str:

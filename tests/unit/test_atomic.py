@@ -146,6 +146,24 @@ def test_no_directory(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_what_earlier_tries_leave(tmp_path, monkeypatch):
+    """A temporary that could neither be checked nor removed is removed when another try has succeeded."""
+    failing = {"stat": 1, "unlink": 2}
+    for name in tuple(failing):
+        real = getattr(os, name)
+
+        def faulty(path, *args, name=name, real=real, **options):
+            if str(path).endswith(".tmp") and failing[name]:
+                failing[name] -= 1
+                raise OSError(errno.EIO, "Input/output error")
+            return real(path, *args, **options)
+
+        monkeypatch.setattr(os, name, faulty)
+    publish(tmp_path / "page", b"body", "m-1-aa", retrying=Retrying(5.0))
+    assert [path.name for path in tmp_path.iterdir()] == ["page"]
+    assert not any(failing.values())
+
+
 @pytest.mark.parametrize(
     ("name", "owner"),
     [
