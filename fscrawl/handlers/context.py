@@ -20,7 +20,11 @@ from fscrawl.store import Tree
 
 
 class Context:
-    """One for each worker; used by all its threads."""
+    """One for each worker; used by all its threads.
+
+    permitted   tells whether this machine may still fetch and store: without heartbeats (the machine was paused, the
+                mount hung) another machine may have the host by now
+    """
 
     def __init__(
         self,
@@ -39,6 +43,8 @@ class Context:
         self.tree = tree
         self.settings = settings
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env)
+        # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
+        self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
@@ -47,14 +53,6 @@ class Context:
         self.on_answer = on_answer
         self.read = read
         self._unnamed = media_types.NO_MEANING if "text/html" in self.accept else frozenset({""})
-        self._permit = permit
-
-    def permitted(self) -> bool:
-        """Tell whether this machine may still fetch and store.
-
-        Without heartbeats (the machine was paused, the mount hung) another machine may have the host by now.
-        """
-        return self._permit is None or self._permit.holds()
 
     def ask(self, url: str, conditions: Mapping[str, str] | None = None) -> tuple[Fetched | Failed, float]:
         """Ask a host for a page; give its answer, and when the request had surely reached the host."""
@@ -66,6 +64,10 @@ class Context:
         """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
         named = media_type(headers)
         return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
+
+
+def _always() -> bool:
+    return True
 
 
 def asked_at(answer: Fetched | Failed) -> float:

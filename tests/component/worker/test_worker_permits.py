@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 from typing import cast
 
@@ -60,3 +62,19 @@ def test_without_permit(tree: store.Tree, work: Work, flags: Flags) -> None:
             assert what(worker.do(asked)) == Returned
             assert tree.page(asked.host, asked.key) == before
     assert web.count(path="/a") == 1
+
+
+def test_a_worker_that_is_replaced_is_gone(work: Work) -> None:
+    """After an edit of the settings, the connections of the worker before end at once, and not some day."""
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        gc.disable()
+        try:
+            worker = work()
+            opened(worker, web.url(HOST))
+            outcome = worker.do(task(web.url(HOST)))
+            left = weakref.ref(worker._context.fetcher)
+            del worker
+            assert what(outcome) == "stored"
+            assert left() is None
+        finally:
+            gc.enable()
