@@ -181,6 +181,23 @@ def test_without_the_quick_way(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> N
     assert tree.is_done(HOST, KEY)
 
 
+def test_a_step_that_fails(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a look at a step of a path fails, that is said, and not taken for something that is planted."""
+    tree.put_page(HOST, PAGE, b"body")
+    real = os.open
+
+    def broken(path: str, flags: int, *mode: int, dir_fd: int | None = None) -> int:
+        if dir_fd is not None:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "readlink", lambda _: "elsewhere")
+    monkeypatch.setattr(os, "open", broken)
+    with pytest.raises(TreeError, match="input/output error") as caught:
+        tree.page(HOST, KEY)
+    assert not isinstance(caught.value, PlantedError)
+
+
 def test_paths_that_lead_upwards(tree: Tree) -> None:
     """No name leads out of the tree, or to another room."""
     for path in ("links/../crawl.toml", "../private", "links/a\0b/x"):

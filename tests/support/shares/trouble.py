@@ -18,6 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from fscrawl.errors import RecordError
 from tests.support.crawling import check_tree, errors, leases, pages
 from tests.support.fleet import Fleet, Member
 from tests.support.ledger import Entry
@@ -115,7 +116,7 @@ class Crawl:
         def look() -> bool:
             try:
                 records = pages(self.place.root).values()
-            except OSError:  # the mount that the test looks through has been in trouble, too
+            except (OSError, RecordError):  # the mount that the test looks through is in trouble, too, or heals
                 return False
             times = [
                 datetime.fromisoformat(each.fetched_at).timestamp()
