@@ -3,8 +3,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
-	model schedules test-fleet test-kills test-merge-kills test-mounts test-faults test-power soak fuzz bench bench-corpus bench-fleet bench-frontier \
-	bench-guard bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	model schedules test-fleet test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
+	bench bench-corpus bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,7 +16,8 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' Makefile
 	@echo '  Options of crawl: ROOT=DIR SEED=URL SEEDS=FILE WORKERS=N THREADS=M SET="K=V K=V".'
 
-setup: .venv/.run  ## create .venv with what a crawl needs
+setup: .venv/.run  ## create .venv with what a crawl needs; EXTRAS=merge,dashboard adds optional packages
+	$(if $(EXTRAS),$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]')
 
 setup-dev: .venv/.dev  ## create .venv with what development and tests need
 
@@ -38,7 +39,12 @@ setup-dev: .venv/.dev  ## create .venv with what development and tests need
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ .venv/.run .venv/.merge
+	@touch $@ .venv/.run .venv/.merge .venv/.dist
+
+# all that tools/build_pyz.py runs besides pip
+.venv/.dist: constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt shiv
+	@touch $@
 
 constraints:  ## resolve the newest versions and pin them in constraints.txt
 	rm -rf .venv/resolve
@@ -54,7 +60,12 @@ merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT and A
 	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
 	$(BIN)/python -m fscrawl merge --root "$(ROOT)" --out "$(OUT)" $(foreach format,$(FORMAT),--format $(format)) $(ARGS)
 
+# a variable that the target does not know is a mistake: make crawl WORKER=8
+ours = $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+only = $(if $(filter-out $1 BIN PYTHON,$(ours)),echo 'make $@: $(filter-out $1 BIN PYTHON,$(ours)): unknown; there are $1' >&2; exit 2)
+
 crawl: .venv/.run  ## crawl into ROOT; without ROOT, crawl the bundled demo web
+	@$(call only,ROOT SEED SEEDS WORKERS THREADS SET)
 ifdef ROOT
 	$(BIN)/python crawl.py --root "$(ROOT)" $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS)) \
 		$(if $(SEEDS),--seeds "$(SEEDS)") $(foreach url,$(SEED),--seed '$(url)') $(foreach pair,$(SET),--set '$(pair)')
@@ -93,6 +104,9 @@ test-kills: .venv/.dev  ## kill a crawl fifty times at random moments; nothing m
 
 test-merge-kills: .venv/.dev  ## kill a merge twenty times; the dataset must be the same in the end
 	FSCRAWL_KILLS=20 $(BIN)/python -m pytest -n 0 tests/system/test_merge_kill.py -s --timeout 330
+
+test-interrupts: .venv/.dev  ## interrupt every command fifty times at random moments; a word, and nothing is left behind
+	FSCRAWL_INTERRUPTS=50 $(BIN)/python -m pytest -n 0 tests/system/test_interrupts.py -s
 
 test-mounts: SOME = $(if $(ON),-k "$(ON)" || [ $$? -eq 5 ])
 test-mounts: .venv/.dev  ## root: sshfs, GlusterFS, and NFS in virtual machines; ON="nfs" selects, FULL=1 runs everything
@@ -165,7 +179,7 @@ bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of 
 	@$(if $(BASE),,echo 'make bench-versions BASE=DIR: name the other checkout' >&2; exit 2)
 	$(BIN)/python -m benchmarks.versions --base "$(BASE)" $(ARGS)
 
-dist: .venv/.dev  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
+dist: .venv/.dist  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
 	$(BIN)/python tools/build_pyz.py dist
 
 test-dist: .venv/.dev  ## build both and crawl with them; needs the package index

@@ -3,7 +3,7 @@
 
 import sys
 
-from fscrawl.cli import main
+from fscrawl.__main__ import main
 
 if __name__ == "__main__":
     arguments = sys.argv[1:]

@@ -264,7 +264,8 @@ def _merge_words(trees: Mapping[str, Path], style: str) -> Callable[[str, Path],
 
 
 def _merged_pages(out: Path) -> int:
-    return int(json.loads((out / "manifest.json").read_bytes())["counts"]["pages"])
+    counts = json.loads((out / "manifest.json").read_bytes())["counts"]
+    return int(counts.get("records", counts["pages"]))  # an older fscrawl called all records pages
 
 
 # -- runs

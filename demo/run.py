@@ -48,7 +48,7 @@ def _command(root: Path, workers: int, port: int) -> list[str]:
     command = [sys.executable, str(CRAWL), "--root", str(root), "--workers", str(workers)]
     for seed in seeds(port):
         command += ["--seed", seed]
-    if not (root / "crawl.toml").exists():  # later the settings are in that file, and --set is refused
+    if not (root / "crawl.toml").exists():  # later somebody may have edited that file
         for setting in SETTINGS:
             command += ["--set", setting]
     return command

@@ -5,8 +5,8 @@ Vocabulary:
   pages     a function from Request to Response: the content of the web
   exchange  one request and its answer, with the times of both, as given to `log`
 
-Promise: it listens only on the given addresses, answers GET and HEAD over HTTP/1.1 with keep-alive, and always stops
-after `deadline_s`. Times are `time.monotonic()`, which all processes of a machine share.
+Promise: it listens only on the given addresses, answers GET, HEAD, POST, PUT and PATCH over HTTP/1.1 with keep-alive,
+and always stops after `deadline_s`. Times are `time.monotonic()`, which all processes of a machine share.
 
     with Server(lambda request: Response(body=b"hello"), hosts=["127.0.0.11", "127.0.0.12"]) as server:
         print(server.url("127.0.0.12", "/"))
@@ -21,11 +21,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Self
 
 MAX_HEAD_BYTES = 65536  # a longer request head is not one of ours
+MAX_BODY_BYTES = 65536
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH")
 _PORT_TRIES = 50  # a free port of one address may be taken on another
 _BACKLOG = 256
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
@@ -41,6 +43,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     arrived: float
+    body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class Exchange:
     arrived: float
     answered: float
     status: int
+    method: str = "GET"
+    body: bytes = b""  # of the request
 
 
 Pages = Callable[[Request], Response]
@@ -220,12 +225,17 @@ class _Connection(asyncio.Protocol):
                 if len(self.buffer) > MAX_HEAD_BYTES:
                     self.transport.abort()
                 return
-            self.buffer = rest
-            self._answer(head)
+            request, version = _parse(head, self.host)
+            length = _length_of(request)
+            if request is not None and length is not None and len(rest) < length:
+                return
+            self.buffer = rest[length or 0 :]
+            if request is not None:
+                request = replace(request, body=rest[: length or 0])
+            self._answer(request if length is not None else None, version)
 
-    def _answer(self, head: bytes) -> None:
+    def _answer(self, request: Request | None, version: str) -> None:
         assert self.transport is not None
-        request, version = _parse(head, self.host)
         if request is None:
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             self.transport.close()
@@ -240,8 +250,8 @@ class _Connection(asyncio.Protocol):
         self._end(_head(response, close=close) + body, close=close)
 
     def _response(self, request: Request) -> Response:
-        if request.method not in {"GET", "HEAD"}:
-            return Response(405, {"Allow": "GET, HEAD"}, close=True)  # a body may follow, which is not read
+        if request.method not in _METHODS:
+            return Response(405, {"Allow": ", ".join(_METHODS)}, close=True)
         try:
             return self.server.pages(request)
         except Exception as error:  # noqa: BLE001  any error of `pages`: its author wants to see it
@@ -275,7 +285,14 @@ class _Connection(asyncio.Protocol):
         if self.server.log is not None:
             self.server.log(
                 Exchange(
-                    request.host, request.path, request.headers, request.arrived, time.monotonic(), response.status
+                    request.host,
+                    request.path,
+                    request.headers,
+                    request.arrived,
+                    time.monotonic(),
+                    response.status,
+                    request.method,
+                    request.body,
                 )
             )
 
@@ -296,6 +313,13 @@ def _parse(head: bytes, host: str) -> tuple[Request | None, str]:
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
     return Request(words[0], host, words[1], headers, time.monotonic()), words[2]
+
+
+def _length_of(request: Request | None) -> int | None:
+    """Give the length of a request's body; None if it is none that this server reads."""
+    length = "0" if request is None else request.headers.get("content-length", "0")
+    is_sized = length.isdecimal() and (request is None or "transfer-encoding" not in request.headers)
+    return int(length) if is_sized and int(length) <= MAX_BODY_BYTES else None
 
 
 def _head(response: Response, *, close: bool) -> bytes:

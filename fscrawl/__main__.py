@@ -1,12 +1,22 @@
-"""`python -m fscrawl` is the `fscrawl` command."""
+"""The `fscrawl` command, `python -m fscrawl` and crawl.py begin here: signals are caught before modules are loaded."""
 
 import os
 import sys
 
-from fscrawl.util.safe_path import forget_working_directory
+from fscrawl import interrupts
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    interrupts.catch()
+    from fscrawl.cli import main  # noqa: PLC0415 - it loads modules
+
+    return main(arguments)
+
 
 if __name__ == "__main__":
-    forget_working_directory(os.path.dirname(__file__))  # noqa: PTH120 - pathlib loads modules
-    from fscrawl.cli import main  # not before: it loads modules
+    interrupts.catch()
+    from fscrawl.util.safe_path import forget_working_directory
 
+    forget_working_directory(os.path.dirname(__file__))  # noqa: PTH120 - pathlib loads modules
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The command line. `crawl.py` at the top of a checkout is `fscrawl crawl`.
+"""The command line, called by `__main__`. `crawl.py` at the top of a checkout is `fscrawl crawl`.
 
 An error of the user is one line on standard error, and the exit code that `errors` gives it.
 A reader that closes the pipe early (`| head`) is not an error: the command ends silently.
@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fscrawl import __version__
+from fscrawl import __version__, interrupts
 from fscrawl.commands import ALL
-from fscrawl.commands.common import Parser
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, FscrawlError, UsageError
+from fscrawl.commands.parser import Program
+from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
 from fscrawl.util.safe_path import protect_children
 from fscrawl.util.terminal import say_error
 
@@ -22,6 +22,8 @@ _OPEN_FILES = "/proc/self/fd"  # see `storage.safe_open`
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    if arguments is None:  # the command of an installation before `__main__` was the entry calls this
+        interrupts.catch()
     try:
         try:
             return _run(arguments)
@@ -31,8 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()
         return EXIT_OK
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -60,13 +60,16 @@ def _discard_output() -> None:
             os.close(null)
 
 
-def parser() -> Parser:
+def parser() -> Program:
     """Return the parser of all commands."""
-    whole = Parser(
-        prog="fscrawl", description="A web crawler for a few machines that share a directory.", allow_abbrev=False
+    whole = Program(
+        prog="fscrawl",
+        description="A web crawler for a few machines that share a directory.",
+        epilog="fscrawl help COMMAND, or fscrawl COMMAND --help, describes a command.",
+        allow_abbrev=False,
     )
     whole.add_argument("--version", action="version", version=f"fscrawl {__version__}")
-    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+    commands = whole.add_commands()
     for command in ALL:
         command.add(commands)
     return whole

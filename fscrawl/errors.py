@@ -24,6 +24,7 @@ EXIT_UNUSABLE_RESULT = 1
 EXIT_USAGE = 2
 EXIT_TREE = 75  # EX_TEMPFAIL of sysexits.h: repair the mount and run again
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report Ctrl-C
+EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 
 class FscrawlError(Exception):
@@ -142,9 +143,8 @@ def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
     if isinstance(error, UnfitRoomError):
         return TreeError(f"{error.filename}: {error.strerror}")
     code = error.errno or 0
-    reason = _ADVICE.get(code) or (error.strerror or str(error)).lower()
     kind = TreeBusyError if may_pass(error) else TreeError
-    return kind(f"{os.fspath(path)}: {reason}")
+    return kind(f"{os.fspath(path)}: {_ADVICE.get(code) or reason(error)}")
 
 
 def about(path: str | os.PathLike[str], error: RecordError) -> str:
@@ -154,6 +154,15 @@ def about(path: str | os.PathLike[str], error: RecordError) -> str:
     '/mnt/links/a: not JSON'
     """
     return str(error) if isinstance(error, PlantedError) else f"{os.fspath(path)}: {error}"
+
+
+def reason(error: OSError) -> str:
+    """Say why a file that the user named cannot be read.
+
+    >>> reason(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    'no such file or directory'
+    """
+    return (error.strerror or str(error)).lower()
 
 
 def may_pass(error: OSError) -> bool:

@@ -19,7 +19,6 @@ cannot be read is reported, counted and left out; the next run tries it again.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fscrawl import hostnames
 from fscrawl.dataset import card, dedupe, plan, warc
 from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, DatasetDir
@@ -34,10 +34,17 @@ from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
 from fscrawl.dataset.options import Filters, Options, choose
+from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
 from fscrawl.errors import UsageError
-from fscrawl.storage.layout import LINKS, MACHINERY, PAGE_ROOMS
+from fscrawl.parse.text import main_content
+from fscrawl.sites.code import SiteFile
+from fscrawl.storage.inside import is_inside
+from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command, to_install
+from fscrawl.util.progress import SILENT, ProgressLine
 
 _OPTIONS = f"{STATE}/options.json"
 _MAX_NAMED = 5  # of the broken pages
@@ -54,38 +61,51 @@ def merge(
     rebuild: bool = False,
     processes: int | None = None,
     scheduler: str | None = None,
-    bar: bool = False,
+    line: ProgressLine = SILENT,
+    site: SiteFile | None = None,
 ) -> Manifest:
     """Add to the dataset at `out` what is new in the tree at `root`; return its manifest.
 
     `given`: the fields of Options that the user chose; `scheduler`: address of a Dask cluster. UsageError if the
-    dataset is of another crawl or has other options, TreeError if tree or disk cannot be used.
+    dataset is of another crawl or has other options, TreeError if tree or disk cannot be used. `line`: shows how far it
+    is. `site`: the site file; `given` has its digest.
     """
     tree = Tree(root, "merge")
-    _refuse_rooms(root, out)
+    if is_inside(root, out):
+        raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
+    _check_text(given.get("text"), scheduler)
     directory = DatasetDir(out.absolute())
     with directory.opened():
+        line.begin("tidying up", unit="")
         if rebuild or directory.was_starting_over():
             directory.start_over()
         directory.sweep()
         before = directory.manifest()
-        options = _options(directory, tree, given)
-        job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl)
+        options = _options(directory, tree, given, warn)
+        _check_text(options.text, scheduler)
+        job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl, site)
+        check_columns(job)
+        if options.hosts:
+            wanted = [hostnames.option(each, globs=True) for each in options.hosts]
+            for hint in hostnames.unmatched(wanted, tree.hosts(LINKS)):
+                warn(f"--host: {hint}")
         most = _rows_allowed(options, before)
         if before is not None and most == 0:
-            warn(f"the limit of {options.limit} pages has been reached; nothing was done")
+            warn(f"the limit of {number_of(options.limit or 0, 'page')} has been reached; nothing was done")
             return before
-        with open_crew(job, processes, scheduler, bar=bar) as crew:
+        with open_crew(job, processes, scheduler, line) as crew:
             result = _run(job, crew, [each.run for each in before.runs] if before else [], most, warn)
+        line.begin("tidying up", unit="")
         return _commit(job, before, result, warn)
 
 
-def _refuse_rooms(root: Path, out: Path) -> None:
-    """Refuse to write a dataset into the tree's own directories."""
-    real_out, real_root = (Path(os.path.realpath(each)) for each in (out, root))
-    rooms = [real_root / room for room in (*PAGE_ROOMS, MACHINERY)]
-    if real_out == real_root or any(real_out == room or room in real_out.parents for room in rooms):
-        raise UsageError(f"--out {out}: the crawl is stored there; give another directory")
+def _check_text(how: str | None, scheduler: str | None) -> None:
+    """Refuse what this machine cannot do, before anything is read. With a cluster, its workers do it."""
+    if how == "main" and scheduler is None:
+        try:
+            main_content(b"")
+        except ImportError as error:
+            raise UsageError(f"--text main needs {error.name}: {to_install('main-text')}") from error
 
 
 def _next_run(directory: DatasetDir, before: Manifest | None) -> int:
@@ -101,44 +121,59 @@ def _next_run(directory: DatasetDir, before: Manifest | None) -> int:
     return run
 
 
-def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any]) -> Options:
-    kept = directory.read_json(_OPTIONS)
+def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn) -> Options:
+    found = directory.read_json(_OPTIONS)
     root = directory.root
-    if kept is not None and kept["crawl"] != tree.record.crawl:
-        raise UsageError(f"{root} is of crawl {kept['crawl']}, not {tree.record.crawl}; give another directory")
-    return choose(given, None if kept is None else Options.from_values(kept["options"]), str(root))
+    if found is not None and found["crawl"] != tree.record.crawl:
+        raise UsageError(f"{root} is of crawl {found['crawl']}, not {tree.record.crawl}; give another directory")
+    kept = None if found is None else Options.from_values(found["options"])
+    return choose(with_sites(given, kept, tree.controls.settings_if_there(), tree.root, warn), kept, str(root))
 
 
 def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
     """Return how many rows --limit still allows; None without it."""
     if options.limit is None:
         return None
-    return max(0, options.limit - (before.counts["pages"] if before else 0))
+    return max(0, options.limit - (before.counts["records"] if before else 0))
 
 
 # -- the steps
 
 
 def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn) -> RunResult:
-    _plan(job, earlier)
+    _plan(job, earlier, crew.line)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
-    counts = dedupe.mark_duplicates(job, batches, earlier, most)
+    _report_unread(batches, warn)
+    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
     parts += _join(job, crew, groups)
-    parts += write_failures(job)
+    parts += write_failures(job, crew.line)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
-    return RunResult(tuple(parts), counts.values(), dict(+left_out), _fields(batches))
+    return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
 
 
-def _plan(job: Job, earlier: list[int]) -> None:
+def _counts(counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
+    """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates."""
+    redirects, others = (sum(getattr(group, kind) for group in groups) for kind in ("redirects", "others"))
+    kinds = {"pages": counts.records - redirects - others, "redirects": redirects, "others": others}
+    return {
+        "records": counts.records,
+        **kinds,
+        "duplicates": counts.duplicates,
+        "near_duplicates": counts.near_duplicates,
+    }
+
+
+def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
     """Make the plan, unless it was made before the run was interrupted."""
     if plan.is_made(job.directory, job.run):
         return
     if job.directory.read_json(_OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
-    plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run)
+    line.begin("listing pages", unit="pages")
+    plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 
 
 def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
@@ -148,7 +183,7 @@ def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
     tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job.directory, job.run))
     results: list[BatchResult] = []
     rows = 0
-    with contextlib.closing(crew.run("reading", tasks, sizes)) as answers:
+    with contextlib.closing(crew.run("reading pages", tasks, sizes)) as answers:
         for result in answers:
             results.append(result)
             rows += result.rows
@@ -163,18 +198,32 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
         path = job.tree.tree_path(LINKS, host, key)
         warn(f"{path}: {problem}; left out")
     if len(broken) > _MAX_NAMED:
-        warn(f"{len(broken) - _MAX_NAMED} more could not be read; `fscrawl audit` lists them")
+        audit = f"{command('audit', job.tree.root)}"
+        warn(f"{len(broken) - _MAX_NAMED} more could not be read; to list them:  {audit}")
+
+
+def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
+    """Say how many documents have no text, or only a part of it. They are in the dataset all the same."""
+    unread = sum((batch.unread for batch in batches), Counter())
+    for why, number in unread.most_common(_MAX_NAMED):
+        warn(f"the text of {number_of(number, 'PDF')} is missing or not whole: {why}")
+    others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
+    if others:
+        warn(f"and that of {number_of(others, 'other PDF')}")
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
     groups = dedupe.cut_into_groups(batches)
     sizes = [sum(batches[number].rows for number in group) for group in groups]
-    return list(crew.run("writing", (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
+    step = f"writing {', '.join(job.options.formats)}"
+    return list(crew.run(step, (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
 
 
 def _join(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
     """Join the groups' segments to archives."""
     segments = [(index, group) for index, group in enumerate(groups) if group.segment_bytes]
+    if not segments:
+        return []
     archives = warc.cut_into_parts([group.segment_bytes for _, group in segments])
     tasks = [
         partial(
@@ -186,7 +235,7 @@ def _join(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
         for number, archive in enumerate(archives)
     ]
     sizes = [sum(segments[position][1].rows for position in archive) for archive in archives]
-    return [part for parts in crew.run("joining", tasks, sizes) for part in parts]
+    return [part for parts in crew.run("joining archives", tasks, sizes) for part in parts]
 
 
 def _fields(batches: list[BatchResult]) -> dict[str, list[int]]:

@@ -25,15 +25,19 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
-from fscrawl.storage.creation import create, state_of, wait_for_deletion
+from fscrawl.storage.creation import create, state_of, strangers, wait_for_deletion
 from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.later_rooms import make_room
 from fscrawl.storage.layout import (
+    BODY_ROOMS,
     ERRS,
-    HTMLS,
+    FILES,
+    LATER_ROOMS,
     LINKS,
     MACHINERY_ROOMS,
     PAGE_ROOMS,
@@ -41,10 +45,11 @@ from fscrawl.storage.layout import (
     SEEDS,
     STOP,
     TREE_RECORD,
+    body_path,
     is_fan_out,
     is_host,
-    key_of,
     page_directory,
+    page_file_of,
     page_path,
     robots_path,
 )
@@ -66,6 +71,7 @@ __all__ = [
     "kept_seeds",
     "kept_settings",
     "state_of",
+    "strangers",
     "upgrade_record",
     "wait_for_deletion",
 ]
@@ -127,31 +133,38 @@ class Tree:
         """Give the path of a page's file in `room`, with the root's."""
         return self.files.absolute(page_path(room, host, key, self.record.fanout))
 
+    def body_path(self, host: str, key: str, file: str | None) -> str:
+        """Give the path of a page's body, relative to the root. `file`: of its record."""
+        return body_path(host, key, file or "", self.record.fanout)
+
     def put_page(self, host: str, record: PageRecord, body: bytes | None) -> None:
         """Store a page: the body first (None: it has none), then the record, which makes it done."""
         if body is not None:
-            self._put(HTMLS, host, record.key, body)
-        self._put(LINKS, host, record.key, record.to_json())
+            self._put(self.body_path(host, record.key, record.file), body)
+        self.put_record(host, record)
 
     def put_record(self, host: str, record: PageRecord) -> None:
         """Bring the record of a stored page up to date; its body stays."""
-        self._put(LINKS, host, record.key, record.to_json())
+        self._put(self.tree_path(LINKS, host, record.key), record.to_json())
 
     def put_error(self, host: str, record: ErrorRecord) -> None:
         """Store the failure of a URL; an earlier one is replaced."""
-        self._put(ERRS, host, record.key, record.to_json())
+        self._put(self.tree_path(ERRS, host, record.key), record.to_json())
 
-    def drop_body(self, host: str, key: str) -> None:
-        """Remove the body of a page that has none any more; it may be missing. The record must say so first."""
-        self._drop(HTMLS, host, key)
+    def drop_body(self, host: str, key: str, file: str | None = None) -> None:
+        """Remove the body that a page had; it may be missing. The record must say first that it has another, or none.
+
+        `file`: of the record before.
+        """
+        self._drop(self.body_path(host, key, file))
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL; it may be missing."""
-        self._drop(ERRS, host, key)
+        self._drop(self.tree_path(ERRS, host, key))
 
-    def _drop(self, room: str, host: str, key: str) -> None:
+    def _drop(self, path: str) -> None:
         with contextlib.suppress(PlantedError):  # in place of the host's directory: then the file is not there
-            self.files.remove(page_path(room, host, key, self.record.fanout))
+            self.files.remove(path)
 
     def is_done(self, host: str, key: str) -> bool:
         """Ask by name whether a page is stored. What is planted in its place is no page."""
@@ -173,9 +186,12 @@ class Tree:
         except RecordError:
             return None
 
-    def body(self, host: str, key: str, size: int | None = None) -> bytes:
-        """Read a page's body; TreeError if it is not there. `size`: what its record says; a larger one is not read."""
-        return self.files.get(self.tree_path(HTMLS, host, key), size)
+    def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
+        """Read a page's body; TreeError if it is not there.
+
+        `size`, `file`: what its record says; a larger one is not read.
+        """
+        return self.files.get(self.body_path(host, key, file), size)
 
     def hosts(self, room: str) -> list[str]:
         """List the hosts that have a directory in `room`."""
@@ -184,11 +200,32 @@ class Tree:
     def keys(self, room: str, host: str) -> list[str]:
         """List the keys of a host's files in `room`; none if the host has no directory."""
         return [
-            key
+            found[0]
             for directory in self._directories(room, host)
             for name in self.files.names(directory)
-            if (key := key_of(name)) is not None
+            if (found := page_file_of(room, name)) is not None
         ]
+
+    def page_count(self, host: str, rooms: Iterable[str] = BODY_ROOMS) -> int:
+        """Count the pages of a host by their bodies in `rooms`. One that is just changing its type may have two."""
+        return len({key for room in rooms for key in self.keys(room, host)})
+
+    def all_pages(self) -> int:
+        """Count the pages of all hosts."""
+        found = {room: frozenset(self.hosts(room)) for room in BODY_ROOMS}
+        hosts = frozenset().union(*found.values())
+        return sum(self.page_count(host, [room for room in BODY_ROOMS if host in found[room]]) for host in hosts)
+
+    def bodies(self, host: str, key: str) -> list[str]:
+        """List the paths of all bodies that a page has, whatever its record says. A directory is listed for that."""
+        html = self.body_path(host, key, None)
+        directory = page_directory(FILES, host, key, self.record.fanout)
+        found = [html] if self.files.exists(html) else []
+        for name in self.files.names(directory):
+            file = page_file_of(FILES, name)
+            if file is not None and file[0] == key:
+                found.append(f"{directory}/{name}")
+        return found
 
     # -- robots.txt
 
@@ -211,7 +248,7 @@ class Tree:
         return self.files.temporaries(self._directories(room, host))
 
     def all_temporaries(self, host: str) -> list[tuple[str, str]]:
-        """List a host's temporaries in htmls, links and errs."""
+        """List a host's temporaries in all rooms of pages."""
         return [each for room in PAGE_ROOMS for each in self.temporaries(room, host)]
 
     def machinery_temporaries(self) -> list[tuple[str, str]]:
@@ -226,20 +263,29 @@ class Tree:
             return [path]
         return [f"{path}/{name}" for name in self.files.names(path) if is_fan_out(name)]
 
-    def _put(self, room: str, host: str, key: str, data: bytes) -> None:
-        path = page_path(room, host, key, self.record.fanout)
+    def _put(self, path: str, data: bytes) -> None:
         try:
             self.files.publish(path, data)
         except TreeError as error:
             if not error.is_missing:
                 raise
-            self._make_host(room, host, key)
+            self._make_host(path)
             self.files.publish(path, data)
 
-    def _make_host(self, room: str, host: str, key: str) -> None:
-        """Make a host's directory, but never the room's: if that is missing, the share is gone."""
+    def _make_host(self, path: str) -> None:
+        """Make a host's directory, but never the room's: if that is missing, the share is gone.
+
+        The exception is a room that trees of older versions have not.
+        """
         by_url = self.record.partition == "url"  # then many machines may meet a new host at once
         make = self.files.make_directory_alone if by_url else self.files.make_directory
-        make(f"{room}/{host}")
-        if self.record.fanout:
-            make(page_directory(room, host, key, self.record.fanout))
+        room, host, *rest = path.split("/")
+        try:
+            make(f"{room}/{host}")
+        except TreeError as error:
+            if not (error.is_missing and room in LATER_ROOMS):
+                raise
+            make_room(self.files, room)
+            make(f"{room}/{host}")
+        if len(rest) > 1:
+            make(f"{room}/{host}/{rest[0]}")

@@ -220,6 +220,16 @@ def without_port(directory: str) -> str:
     return name if name and port.isdecimal() else directory
 
 
+def shown_host(directory: str) -> str:
+    """Return a host directory as people write its host: with a colon before the port.
+
+    >>> shown_host("a.example_8080"), shown_host("a_b.example")
+    ('a.example:8080', 'a_b.example')
+    """
+    name = without_port(directory)
+    return directory if name == directory else f"{name}:{directory[len(name) + 1 :]}"
+
+
 def shard(name: str, shards: int) -> int:
     """Return the shard of a host (with `partition = "url"`, of a key), from 0 to `shards` - 1.
 

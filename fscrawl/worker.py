@@ -25,6 +25,7 @@ from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
+from fscrawl.http.fetch import Fetched
 from fscrawl.store import Tree
 
 
@@ -32,6 +33,7 @@ from fscrawl.store import Tree
 class CrawlConfig:
     """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
 
+    seeds      normal forms on all hosts that count as those of seeds
     term       digest of all that decides which links are followed; outcomes carry it. Another term makes other workers
     refresh_before
                pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
@@ -67,7 +69,7 @@ class Worker:
         self._context = Context(
             tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env, read
         )
-        writer = Writer(self._context)
+        self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._refreshes = RefreshHandler(self._context, writer, self._pages, config.refresh_before)
         self._sitemaps = SitemapHandler(self._context, writer)
@@ -83,6 +85,11 @@ class Worker:
             if self._context.permitted():
                 raise
             return Returned(task)  # heartbeats cannot be written either: the machine waits for the tree
+
+    def store(self, task: PageTask, answer: Fetched) -> Outcome:
+        """Store an answer that was fetched before, as if the host had just sent it."""
+        now = time.monotonic()
+        return self._writer.answered(task, answer, now, now)
 
     def _handle(self, task: Task, begun_at: float) -> Outcome:
         if isinstance(task, PageTask):
@@ -100,5 +107,6 @@ class Worker:
         known = self._pages.look_up(task) if is_there else None
         if known is not None:
             return known
-        handler = self._sitemaps if task.flags.sitemap else self._pages
+        is_sitemap = task.flags.sitemap and "#" not in task.url  # nothing names a sitemap that is no plain GET
+        handler = self._sitemaps if is_sitemap else self._pages
         return handler.fetch(task, begun_at)

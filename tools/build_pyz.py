@@ -94,7 +94,7 @@ def pyz_of(wheel: Path, path: Path) -> Path:
                 "--output-file",
                 str(made),
                 "--entry-point",
-                "fscrawl.cli:main",
+                "fscrawl.__main__:main",
             ),
             *("--python", f"/usr/bin/env python{_minor_version()}", "--preamble", str(preamble)),
             "--extend-pythonpath",  # so that the forkserver, too, can load fscrawl

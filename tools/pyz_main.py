@@ -7,13 +7,23 @@ Python 3 has.
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 
+def end(number: int, _: object) -> None:
+    """End at once, with a word: fscrawl itself is not loaded yet."""
+    os.write(2, f"fscrawl.pyz: ended by signal {number}; nothing was changed\n".encode())
+    os._exit(128 + number)
+
+
 def main() -> int | None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, end)
     root = Path(os.environ.get("SHIV_ROOT") or "~/.shiv").expanduser()
     name = f"{Path(sys.argv[0]).resolve().name}_"
     for said in filter(None, complaints(root, name)):

@@ -10,10 +10,12 @@ from typing import Any
 
 from fscrawl.admin import signs
 from fscrawl.config.seeds import read_seed, read_seeds
+from fscrawl.config.written_requests import line_of
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.http.answers import CLASSES
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
 
 _MOST_HOSTS = 1000
 
@@ -41,7 +43,9 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
             raise UsageError(f"classes: {name}: must be one of {', '.join(CLASSES)}")
     writer = Tree(tree.root, new_machine_id())  # each retry has a log of its own
     put = put_back(writer, classes, _words(given, "hosts"), lambda _: None)
-    return f"will be tried again: {put.total()} URLs" if put else "no failed URL matches"
+    if put:
+        return f"will be tried again: {number_of(put.total(), 'URL')}"
+    return "no other failed URL matches" if put.left_out else "no failed URL matches"
 
 
 def seed(tree: Tree, given: dict[str, Any]) -> str:
@@ -50,9 +54,9 @@ def seed(tree: Tree, given: dict[str, Any]) -> str:
     except ValueError as error:
         raise UsageError(f"url: {error}; write a complete URL, like https://example.org/") from None
     if url in read_seeds(tree.controls.seeds(), "", lambda _: None):
-        return f"already a seed: {url}"
-    tree.controls.add_seeds([url])
-    return f"added: {url}"
+        return f"already a seed: {line_of(url)}"
+    tree.controls.add_seeds([line_of(url)])
+    return f"added: {line_of(url)}"
 
 
 VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fscrawl import interrupts
 from fscrawl.errors import TreeError
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
@@ -73,15 +74,16 @@ def probe(
     directory = ProbeDirectory(tree.files, tree.machine)
     kind = _kind_of(directory.real_root())
     where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
-    directory.make()
-    try:
-        mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
-    except TreeError:
-        tree.check_there()  # if the share is gone, say that
-        raise
-    finally:
-        with contextlib.suppress(TreeError):  # an audit removes what is left
-            directory.clear(_NAMES)
+    with interrupts.later():
+        directory.make()
+        try:
+            mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
+        except TreeError:
+            tree.check_there()  # if the share is gone, say that
+            raise
+        finally:
+            with contextlib.suppress(TreeError):  # an audit removes what is left
+                directory.clear(_NAMES)
     unsafe = mount.unsafe()
     if unsafe:
         tree.check_there()

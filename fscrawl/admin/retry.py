@@ -12,36 +12,60 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from fnmatch import fnmatchcase
 from functools import partial
 
-from fscrawl import urls
+from fscrawl import hostnames, urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
+from fscrawl.hostnames import Host
+from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
+from fscrawl.util.installed import command
 from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.progress import SILENT, ProgressLine
 
 _MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
 _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
 
 
-def retry(tree: Tree, classes: Collection[str], hosts: Collection[str], warn: Callable[[str], None]) -> Counter[str]:
+NOT_BY_ITSELF = "robots"  # it would fail again as long as robots.txt stays as it is
+
+
+class Marked(Counter[str]):
+    """The number of marked failures by class; `left_out`: failures of the class NOT_BY_ITSELF, which was not named."""
+
+    left_out = 0
+
+
+def retry(
+    tree: Tree,
+    classes: Collection[str],
+    hosts: Collection[str],
+    warn: Callable[[str], None],
+    line: ProgressLine = SILENT,
+) -> Marked:
     """Mark the failures of these classes and hosts to be tried again. Return their number by class.
 
-    `classes`: if empty, all classes. `hosts`: shell patterns; if empty, all hosts. `tree`: opened under a machine id of
-    its own. TreeError if it cannot be read or written, or is of format 1.
+    `classes`: if empty, all classes but NOT_BY_ITSELF. `hosts`: in any form of `hostnames`, also globs; if empty, all
+    hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a host is none;
+    TreeError if the tree cannot be read or written, or is of format 1.
     """
     check_format(tree)
-    put: Counter[str] = Counter()
+    wanted = [hostnames.option(host, globs=True) for host in hosts]
+    put = Marked()
+    line.begin("reading failures", unit="failures")
 
     def lines() -> Iterator[Found]:
-        for record in _failures(tree, hosts, warn):
-            if not classes or record.class_ in classes:
+        for record in _failures(tree, wanted, warn):
+            line.advance()
+            if not classes and record.class_ == NOT_BY_ITSELF:
+                put.left_out += 1
+            elif not classes or record.class_ in classes:
                 put[record.class_] += 1
                 yield _line_of(tree, record)
 
@@ -56,26 +80,26 @@ def _line_of(tree: Tree, record: ErrorRecord) -> Found:
     return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)
 
 
-def _failures(tree: Tree, hosts: Collection[str], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
+def _failures(tree: Tree, hosts: Collection[Host], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
     """Read the failures of URLs that are not stored."""
-    wanted = [host for host in sorted(tree.hosts(ERRS)) if not hosts or any(map(partial(_is_of, host), hosts))]
+    wanted = [name for name in sorted(tree.hosts(ERRS)) if not hosts or any(host.may_name(name) for host in hosts)]
     with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
         for host in wanted:
             stored = frozenset(tree.keys(LINKS, host))
             jobs = (partial(_read, tree, host, key, warn) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
-            yield from (record for record in in_turn(pool, jobs) if record is not None)
+            yield from (record for record in in_turn(pool, jobs) if record is not None and _is_of(record.url, hosts))
 
 
-def _is_of(directory: str, pattern: str) -> bool:
-    """Tell whether a pattern matches a host, with its port or without."""
-    return fnmatchcase(directory, pattern.replace(":", "_")) or fnmatchcase(urls.without_port(directory), pattern)
+def _is_of(url: str, hosts: Collection[Host]) -> bool:
+    return not hosts or any(host.has(url) for host in hosts)
 
 
 def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> ErrorRecord | None:
     try:
         record = tree.error(host, key)
     except RecordError as error:
-        warn(f"{about(tree.path_of(ERRS, host, key), error)}; to fetch it again:  fscrawl audit --repair")
+        repair = f"{command('audit', tree.root)} --repair"
+        warn(f"{about(tree.path_of(ERRS, host, key), error)}; to fetch it again:  {repair}")
         return None
     except TreeError as error:
         if error.is_missing:  # stored meanwhile
@@ -88,4 +112,4 @@ def _is_sound(record: ErrorRecord, key: str) -> bool:
     """Tell whether a record can be written into a log: somebody may have edited the file."""
     if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
         return False
-    return record.key == key and urls.normalise(record.url) == record.url
+    return record.key == key and is_normal(record.url)

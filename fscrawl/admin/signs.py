@@ -9,8 +9,9 @@ Signs are empty files. You can also create and remove them by hand.
 
 from __future__ import annotations
 
-from fscrawl import urls
-from fscrawl.errors import UsageError
+from fscrawl import hostnames
+from fscrawl.errors import TreeError
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import PAUSE, STOP, Tree
 
 
@@ -19,16 +20,22 @@ def pause(tree: Tree, hosts: list[str]) -> list[str]:
 
     If one is not a host, no sign is made, and a UsageError is raised.
     """
-    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or [PAUSE]
+    names = [f"{PAUSE}.{hostnames.option(host).directory}" for host in hosts] or [PAUSE]
     for name in names:
         tree.controls.put_sign(name)
     return names
 
 
 def resume(tree: Tree, hosts: list[str]) -> list[str]:
-    """Remove the signs of these hosts, or all signs; return the names of those that were there."""
-    names = [f"{PAUSE}.{directory_of(host)}" for host in hosts] or sorted(tree.controls.signs() | {PAUSE, STOP})
-    return [name for name in names if tree.controls.drop_sign(name)]
+    """Remove the signs of these hosts, or all signs; return the names of those that were there.
+
+    A host without a port means it with any port, as for `pause`.
+    """
+    there = tree.controls.signs()
+    wanted = [hostnames.option(host) for host in hosts]
+    names = [f"{PAUSE}.{host.directory}" for host in wanted]  # a listing may be old
+    names += [sign for sign in sorted(there) if any(host.names(sign.removeprefix(f"{PAUSE}.")) for host in wanted)]
+    return [name for name in (dict.fromkeys(names) or sorted(there | {PAUSE, STOP})) if tree.controls.drop_sign(name)]
 
 
 def stop(tree: Tree) -> str:
@@ -37,13 +44,10 @@ def stop(tree: Tree) -> str:
     return STOP
 
 
-def directory_of(host: str) -> str:
-    """Give the directory of a host as people write it: a name, name:port, or a URL of it.
-
-    >>> directory_of("Example.com"), directory_of("example.com:8080"), directory_of("https://example.com/x")
-    ('example.com', 'example.com_8080', 'example.com')
-    """
-    url = urls.normalise(host if "://" in host else f"http://{host}/")
-    if url is None or ("://" not in host and "/" in host):
-        raise UsageError(f"--host {host}: must be a host, like example.com or example.com:8080")
-    return urls.host(url)
+def unknown(tree: Tree, hosts: list[str]) -> list[str]:
+    """Give a line for each host that the tree does not know, with those that are most like it."""
+    try:
+        known = {*tree.hosts(LINKS), *tree.hosts(ERRS)}
+    except TreeError:  # the signs are there, and that is what was asked for
+        return []
+    return hostnames.unmatched([hostnames.option(host) for host in hosts], known)

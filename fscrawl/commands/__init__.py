@@ -3,6 +3,19 @@
 Modules that only one command needs are imported when it runs. So a crawl starts without delay.
 """
 
-from fscrawl.commands import audit, completion, crawl, dashboard, doctor, merge, report, retry, show, status, steer
+from fscrawl.commands import (
+    audit,
+    completion,
+    crawl,
+    dashboard,
+    doctor,
+    merge,
+    report,
+    retry,
+    show,
+    status,
+    steer,
+    try_url,
+)
 
-ALL = (crawl, status, steer, retry, merge, report, dashboard, audit, show, doctor, completion)
+ALL = (crawl, status, steer, retry, merge, report, dashboard, audit, show, try_url, doctor, completion)

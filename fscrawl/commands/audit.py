@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from fscrawl import store
+from fscrawl import interrupts, store
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
-from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
+from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say, say_json
 
 _EXAMPLES = """\
@@ -26,11 +26,12 @@ def add(commands: Commands[Parser]) -> None:
         "audit",
         run,
         summary="check every file of a tree, and repair it",
-        description="Check every file of the tree, and that every linked URL is stored, failed or waiting.",
+        description="Check every file of the tree, and that every linked URL is stored, failed or pending.",
         examples=_EXAMPLES,
         notes=_EXIT_CODES,
     )
     add_root(audit)
+    add_site(audit)
     audit.add_argument(
         "--repair", action="store_true", help="remove damaged files; the next crawl fetches their pages again"
     )
@@ -40,10 +41,12 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from fscrawl.admin.audit import audit  # noqa: PLC0415 - a crawl need not load it
 
-    progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root, writing=options.repair)
-    chosen = settings_of(tree)
-    seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn)
-    report = audit(tree, chosen, seeds, progress.warn, repair=options.repair, bar=sys.stderr.isatty())
+    chosen = with_site(settings_of(tree), options.site)
+    if options.repair:
+        interrupts.keeps("what has been repaired stays so; the same command does the rest")
+    with ProgressLine() as line:
+        seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
+        report = audit(tree, chosen, seeds, line.print_line, repair=options.repair, line=line)
     say_json(report.as_json()) if options.json else say(*report.lines())
     return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import re
+import shlex
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
-from fscrawl import urls
+from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
-from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.store import Tree
 
+__all__ = ["Commands", "Parser", "add_allow_env", "add_command", "add_root", "add_workers", "open_tree", "positive"]
+
 _HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
-
-
-_SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, like all other errors of fscrawl."""
-
-    def error(self, message: str) -> NoReturn:
-        said = _SECRET_VALUE.sub(r"\1…", urls.without_login(message))
-        raise UsageError(f"{said}; see {self.prog} --help")
 
 
 Commands = argparse._SubParsersAction  # noqa: SLF001 - it has no public name
@@ -55,6 +44,7 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    command.examples = examples
     command.set_defaults(run=run)
     return command
 
@@ -87,13 +77,15 @@ def add_allow_env(parser: argparse.ArgumentParser) -> None:
 
 def _variable(text: str) -> str:
     if not is_name(text):
-        raise argparse.ArgumentTypeError(f"{text!r}: must be the name of an environment variable, without $ and value")
+        raise argparse.ArgumentTypeError(
+            f"{shlex.quote(text)}: must be the name of an environment variable, without $ and value"
+        )
     return text
 
 
 def positive(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number, 1 or more")
+        raise argparse.ArgumentTypeError(f"{shlex.quote(text)}: must be a whole number, 1 or more, for example 8")
     return int(text)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fscrawl.commands.common import Commands, Parser, add_command
+from fscrawl.commands.common import Commands, add_command
+from fscrawl.commands.parser import Parser, Program
 from fscrawl.errors import EXIT_OK
 
 SHELLS = ("bash", "zsh", "fish")
@@ -35,15 +36,15 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _parser() -> Parser:
+def _parser() -> Program:
     """Return the parser of all commands, as `cli` has it, with a completion for options that take a path."""
     import shtab  # noqa: PLC0415
 
     from fscrawl import commands  # noqa: PLC0415 - that package imports this module
 
-    whole = Parser(prog="fscrawl", allow_abbrev=False)
+    whole = Program(prog="fscrawl", allow_abbrev=False)
     whole.add_argument("--version", action="store_true", help="print the version")
-    all_ = whole.add_subparsers(metavar="COMMAND")
+    all_ = whole.add_commands()
     for command in commands.ALL:
         command.add(all_)
     for parser in all_.choices.values():

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.errors import UsageError
+from fscrawl.util.installed import to_install
 
 _PORT = 8712
 _EXAMPLES = """\
@@ -37,12 +40,13 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    interrupts.keeps("the dashboard has ended, the crawl has not", usual_end=True)
     from fscrawl.admin.dashboard_control import VERBS  # noqa: PLC0415 - a crawl need not load it
 
     try:
         from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
     except ModuleNotFoundError as error:
-        raise UsageError(f"dashboard needs {error.name}: pip install 'fscrawl[dashboard]'") from error
+        raise UsageError(f"dashboard needs {error.name}: {to_install('dashboard')}") from error
     if options.control:
         open_tree(options.root, writing=True)
     return serve(options.root, options.host, options.port, VERBS if options.control else {})
@@ -50,5 +54,5 @@ def run(options: argparse.Namespace) -> int:
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text) < 65536):
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a number from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{shlex.quote(text)}: must be a number from 0 to 65535, for example 8712")
     return int(text)

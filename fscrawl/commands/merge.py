@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, positive
-from fscrawl.engine.progress import Progress
+from fscrawl.commands.site_option import add_site, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.util.installed import to_install
+from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
@@ -40,7 +42,9 @@ def add(commands: Commands[Parser]) -> None:
     add("--format", action="append", metavar="F", help="parquet (default), warc, jsonl, jsonl.zst, csv; repeatable")
     add("--text", metavar="HOW", help="visible (default), main (main content, by trafilatura) or none")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
+    add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
     add("--fields", type=Path, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
+    add_site(merge)
     add("--dedupe", action="store_true", help="leave out duplicates and near-duplicates")
     add("--noindex", action="store_true", help="keep pages that ask not to be indexed")
     add("--host", action="append", metavar="GLOB", help="only these hosts, e.g. '*.example.org'; repeatable")
@@ -55,22 +59,25 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    interrupts.keeps("finished parts are kept; the same command goes on")
     try:
         from fscrawl.dataset import card  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise UsageError(f"merge needs {error.name}: pip install 'fscrawl[merge]'") from error
-    progress = Progress("quiet", verbose=False)
-    manifest = merge(
-        options.root,
-        options.out,
-        _chosen(options),
-        progress.warn,
-        rebuild=options.rebuild,
-        processes=options.processes,
-        scheduler=options.scheduler,
-        bar=sys.stderr.isatty(),
-    )
+        raise UsageError(f"merge needs {error.name}: {to_install('merge')}") from error
+    site = None if options.site is None else read_file(options.site)
+    with ProgressLine() as line:
+        manifest = merge(
+            options.root,
+            options.out,
+            _chosen(options) | ({} if site is None else {"site": site.digest}),
+            line.print_line,
+            rebuild=options.rebuild,
+            processes=options.processes,
+            scheduler=options.scheduler,
+            line=line,
+            site=site,
+        )
     say(*card.report(manifest))
     return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
 
@@ -84,10 +91,11 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         and tuple(choices.one_of(each, choices.FORMATS, "--format") for each in options.format),
         "text": None if options.text is None else choices.one_of(options.text, choices.TEXTS, "--text"),
         "html": False if options.no_html else None,
+        "files": options.files or None,
         "fields": options.fields and choices.rules(options.fields),
         "dedupe": options.dedupe or None,
         "noindex": options.noindex or None,
-        "hosts": options.host and tuple(options.host),
+        "hosts": options.host and tuple(map(choices.host, options.host)),
         "status": options.status and tuple(map(choices.status, options.status)),
         "since": None if options.since is None else choices.since(options.since, datetime.now(UTC)),
         "since_said": options.since,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
+from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
-from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
+from fscrawl.util.humanize import number_of
+from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 
@@ -29,20 +30,28 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tqdm import tqdm  # noqa: PLC0415 - a crawl need not load it
-
-    from fscrawl.monitor.report import gather, render  # noqa: PLC0415
+    from fscrawl.monitor.report import gather, render  # noqa: PLC0415 - a crawl need not load it
     from fscrawl.storage.atomic import publish  # noqa: PLC0415
+    from fscrawl.storage.inside import is_of_crawl  # noqa: PLC0415
 
     out: Path = options.out
     if out.is_dir() or not out.parent.is_dir():
         raise UsageError(f"--out {out}: must be a file name in an existing directory")
-    progress = Progress("quiet", verbose=False)
+    if is_of_crawl(options.root, out):
+        raise UsageError(f"--out {out}: the tree {options.root} has its own files there; name another file")
     tree = open_tree(options.root)
-    with tqdm(unit=" records", dynamic_ncols=True, disable=not sys.stderr.isatty()) as bar:
-        report = gather(tree, progress.warn, bar.update)
-    publish(out.absolute(), render(report).encode(), tree.machine)
+    with ProgressLine() as line:
+        report = gather(tree, line.print_line, line)
+    data = render(report).encode()
+    with interrupts.later():
+        publish(out.absolute(), data, tree.machine)
+        interrupts.keeps("the report is written")
     totals = report.totals
-    sums = f"{totals.kinds['page']:,} pages of {len(totals.hosts):,} hosts, {totals.errors.total():,} errors"
+    sums = ", ".join(
+        (
+            f"{number_of(totals.kinds['page'], 'page')} of {number_of(len(totals.hosts), 'host')}",
+            number_of(totals.errors.total(), "failure"),
+        )
+    )
     say(f"{out}: {sums}")
     return EXIT_OK

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from fscrawl import hostnames, interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
-from fscrawl.engine.progress import Progress
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
+from fscrawl.storage.layout import ERRS, LINKS
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
+from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
@@ -39,7 +43,7 @@ def add(commands: Commands[Parser]) -> None:
         action="append",
         default=[],
         metavar="C,C",
-        help="only these classes (default all)",
+        help="only these classes (default: all but robots)",
     )
     retry.add_argument("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
 
@@ -51,13 +55,21 @@ def run(options: argparse.Namespace) -> int:
     for name in classes:
         if name not in CLASSES:
             raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
-    progress = Progress("quiet", verbose=False)
     tree = open_tree(options.root, writing=True)
     settings_of(tree)  # wrong settings are told now, not by the next crawl
-    marked = retry(tree, classes, options.host, progress.warn)
+    interrupts.keeps("some failures may be on the to-do list already; the same command does the rest")
+    with ProgressLine() as line:
+        marked = retry(tree, classes, options.host, line.print_line, line)
+    if marked.left_out:
+        left_out = f"{number_of(marked.left_out, 'URL')} that robots.txt does not allow"
+        say(f"left out: {left_out}; to ask robots.txt again:  {command('retry', options.root)} --class robots")
     if not marked:
-        say("no failed URL matches")
+        say("no other failed URL matches" if marked.left_out else "no failed URL matches")
+        wanted = [hostnames.option(host, globs=True) for host in options.host]
+        for hint in hostnames.unmatched(wanted, {*tree.hosts(ERRS), *tree.hosts(LINKS)}) if wanted else []:
+            say(hint)
         return EXIT_OK
-    say(f"will be tried again: {marked.total()} URLs ({', '.join(f'{n} {name}' for name, n in marked.most_common())})")
-    say(f"running machines fetch them; if none is running:  fscrawl crawl --root {options.root}")
+    by_class = ", ".join(f"{n:,} {name}" for name, n in marked.most_common())
+    say(f"will be tried again: {number_of(marked.total(), 'URL')} ({by_class})")
+    say(f"running machines fetch them; if none is running:  {command('crawl', options.root)}")
     return EXIT_OK

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
-from fscrawl.engine.progress import Progress
-from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.request import METHODS, Request, body_text, shown
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import to_install
+from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from fscrawl.monitor.explain import Explanation
     from fscrawl.monitor.explain.facts import Line
+    from fscrawl.monitor.explain.trial import Tried
+    from fscrawl.parse.fields import Rules
 
 _EXAMPLES = """\
 fscrawl show --root /mnt/shared https://example.org/faq      why is this page missing?
 fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     which URL has this key?
 fscrawl show --root /mnt/shared https://example.org/faq --inlinks
+fscrawl show --root /mnt/shared 'POST https://example.org/search q=faq'
+fscrawl show --root /mnt/shared https://example.org/faq --fields fields.toml
 """
 _EXIT_CODES = "exit codes: 0 the page is stored, 1 it is not\n"
 _MAX_LINES = 10  # printed for a person; --json has them all
@@ -38,29 +48,87 @@ def add(commands: Commands[Parser]) -> None:
         examples=_EXAMPLES,
         notes=_EXIT_CODES,
     )
-    show.add_argument("url", metavar="URL", help="the complete URL, or the 24 digits of a key")
+    show.add_argument(
+        "url", metavar="URL", nargs="+", help="the complete URL, a request as in seeds.txt, or the 24 digits of a key"
+    )
     add_root(show)
+    add_site(show)
     show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
+    show.add_argument(
+        "--fields", type=Path, metavar="FILE", help="try a file of rules on the stored page (see merge --fields)"
+    )
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.monitor.explain.trial import tried  # noqa: PLC0415
 
-    progress = Progress("quiet", verbose=False)
+    asked = _asked(options.url)
+    rules = None if options.fields is None else _rules(options.fields)
     tree = open_tree(options.root)
-    seeds = frozenset(read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", progress.warn))
-    bar = sys.stderr.isatty()
-    found = explain(tree, settings_of(tree), seeds, options.url, all_inlinks=options.inlinks, bar=bar)
-    say_json(found.as_json()) if options.json else say(*_lines(found))
+    with ProgressLine() as line:
+        seeds = frozenset(read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line))
+        chosen = with_site(settings_of(tree), options.site)
+        found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
+    fields = None if rules is None or found.page is None else tried(tree, found.host, found.page, rules)
+    if options.json:
+        say_json(found.as_json() | ({} if rules is None else {"fields": _fields_as_json(fields)}))
+    else:
+        say(*_lines(found), *(_field_lines(fields) if rules is not None and found.stored else ()))
     return EXIT_OK if found.stored else EXIT_UNUSABLE_RESULT
+
+
+def _asked(words: list[str]) -> str:
+    """Give what was asked for: a request need not be quoted, if the shell leaves its words alone."""
+    asked = " ".join(words)
+    if len(words) > 1 and words[0].upper() not in METHODS:
+        raise UsageError(f"{words[1]}: there must be one URL, or a request like POST https://example.org/ a=1")
+    return asked
+
+
+def _rules(path: Path) -> Rules:
+    """Read a file of rules as merge does."""
+    from fscrawl.parse import fields  # noqa: PLC0415 - as above
+
+    try:
+        from fscrawl.dataset import options as choices  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--fields needs {error.name}: {to_install('merge')}") from error
+    return fields.parse(choices.rules(path), str(path))
+
+
+def _field_lines(fields: dict[str, Tried] | None) -> Iterator[str]:
+    if fields is None:
+        yield "fields    the page has no body"
+    elif not fields:
+        yield "fields    no rule is for the host of this page"
+    for name, (value, bad) in (fields or {}).items():
+        wrong = f"; not of its type: {json.dumps(bad, ensure_ascii=False)}" if bad else ""
+        yield f"field     {name}: {'nothing' if value is None else _field_text(value)}{wrong}"
+
+
+def _field_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_moment)
+
+
+def _moment(value: datetime) -> str:
+    return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")  # as in a merge's JSON lines
+
+
+def _fields_as_json(fields: dict[str, Tried] | None) -> dict[str, Any] | None:
+    if fields is None:
+        return None
+    return {
+        name: {"value": json.loads(_field_text(value)), "bad": bad or None} for name, (value, bad) in fields.items()
+    }
 
 
 def _lines(found: Explanation) -> Iterator[str]:
     yield from _names(found)
     yield from _record(found)
     for path, size in found.files.items():
-        yield f"file      {path}, {size} bytes"
+        yield f"file      {path}, {number_of(size, 'byte')}"
     yield from _found_on(found)
     for note in found.notes:
         yield f"note      {note}"
@@ -76,6 +144,8 @@ def _lines(found: Explanation) -> Iterator[str]:
 def _names(found: Explanation) -> Iterator[str]:
     if found.url is None:
         yield f"url       none: {found.asked}"
+    elif found.request is not None:
+        yield from _request(found.request)
     elif found.url != found.asked:
         yield f"url       {found.url}, the normal form of {found.asked}"
     else:
@@ -84,11 +154,22 @@ def _names(found: Explanation) -> Iterator[str]:
         yield f"key       {found.key}, host directory {found.host}, shard {found.shard}"
 
 
+def _request(request: Request) -> Iterator[str]:
+    yield f"url       {request.url}"
+    yield f"request   {request.method}" + (f", {request.type_}" if request.type_ else "")
+    if request.body:
+        yield f"body      {body_text(request)}"
+    for name, value in request.headers:
+        yield f"header    {name}: {value}"
+    if request.session:
+        yield f"session   {request.session}"
+
+
 def _record(found: Explanation) -> Iterator[str]:
     page, error = found.page, found.error
     if page is not None:
         kind = page.headers.get("content-type", "no type")
-        yield f"stored    {page.status}, {kind}, {page.bytes} bytes, depth {page.depth}"
+        yield f"stored    {page.status}, {kind}, {number_of(page.bytes, 'byte')}, depth {page.depth}"
         yield f"fetched   {page.fetched_at} by {page.machine}"
         if page.checked_at:
             yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
@@ -98,9 +179,10 @@ def _record(found: Explanation) -> Iterator[str]:
             yield f"no body   {page.skipped}"
         if page.robots:
             yield f"robots    {', '.join(page.robots)}"
-        yield f"links     {len(page.links)} to follow, {len(page.nofollow or ())} not"
+        of_rules = "" if page.requests is None else f"; by the rules of its site {len(page.requests)} instead"
+        yield f"links     {len(page.links)} to follow, {len(page.nofollow or ())} not{of_rules}"
     for hop in found.redirects:
-        yield f"redirect  to {hop.url}: {hop.status or 'not stored'}"
+        yield f"redirect  to {shown(hop.url)}: {hop.status or 'not stored'}"
     if error is not None:
         yield f"failed    {error.class_}: {error.message}"
         yield f"          {error.failed_at} by {error.machine}, attempt {error.attempts}, depth {error.depth}"
@@ -109,21 +191,22 @@ def _record(found: Explanation) -> Iterator[str]:
 def _found_on(found: Explanation) -> Iterator[str]:
     record = found.page or found.error
     if record is not None:
-        yield f"found on  {found.found_on or (record.referrer or 'no page: it is a seed or from a sitemap')}"
+        where = shown(found.found_on or record.referrer) or "no page: it is a seed or from a sitemap"
+        yield f"found on  {where}"
     for line in found.lines[:_MAX_LINES]:
         yield f"line      {_line(line)}"
     if len(found.lines) > _MAX_LINES:
         yield f"          and {len(found.lines) - _MAX_LINES} more"
     for link in found.inlinks or ():
-        yield f"inlink    {link.url}" + ("" if link.how == "link" else f" ({link.how})")
+        yield f"inlink    {shown(link.url)}" + ("" if link.how == "link" else f" ({link.how})")
     if found.inlinks is not None:
-        yield f"inlinks   {len(found.inlinks)} pages"
+        yield f"inlinks   {number_of(len(found.inlinks), 'page')}"
 
 
 def _line(line: Line) -> str:
     if line.source == "seeds":
         return "in seeds.txt"
     who = "discovered, as a snapshot says" if line.source == "snapshot" else f"discovered by {line.machine}"
-    source = f", on {line.found_on or line.referrer}" if line.referrer else ""
+    source = f", on {shown(line.found_on or line.referrer)}" if line.referrer else ""
     mark = f", {line.mark}" if line.mark else ""
     return f"{who}, depth {line.depth}{source}{mark}"

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
-from fscrawl.util.terminal import say_json, say_styled
+from fscrawl.util.terminal import say_json, say_styled, show_cursor
 
 if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Observer, Snapshot
@@ -42,13 +43,11 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - a crawl need not load it
 
+    if options.watch:
+        interrupts.keeps("nothing was changed", usual_end=True)
     tree = open_tree(options.root)
     looks = _looks(Observer(tree), watch=options.watch)
-    try:
-        _print_json(looks) if options.json else _print_tables(looks, str(options.root), watch=options.watch)
-    except KeyboardInterrupt:
-        if not options.watch:
-            raise  # --watch is usually ended so
+    _print_json(looks) if options.json else _print_tables(looks, str(options.root), watch=options.watch)
     return EXIT_OK
 
 
@@ -80,6 +79,7 @@ def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
 
     console = Console(markup=False, highlight=False, emoji=False)
     if watch and console.is_terminal:
+        interrupts.before_leaving(show_cursor)  # which rich hides
         with Live(console=console, auto_refresh=False) as live:
             for view in looks:
                 live.update(as_table(view, root), refresh=True)

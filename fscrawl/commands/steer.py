@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 
+from fscrawl import interrupts
 from fscrawl.admin import signs
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, SettingsError
 from fscrawl.store import Tree
+from fscrawl.util.installed import command
 from fscrawl.util.terminal import say
 
 _SUMMARIES = {
@@ -45,15 +48,29 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root, writing=True)
     if options.verb == "resume":
-        removed = signs.resume(tree, options.host)
+        with _whole(options.verb):
+            removed = signs.resume(tree, options.host)
         say(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")
+        for line in [] if removed else signs.unknown(tree, options.host):
+            say(line)
         if remaining := tree.controls.signs() - {*removed}:  # an old listing may still show a removed sign
             say(f"still there: {_listed(remaining)}")
         return EXIT_OK
-    names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
+    with _whole(options.verb):
+        names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
     say(f"created: {_listed(names)}; machines obey within {_delay(tree)}")
-    say(f"to go on:  fscrawl resume --root {options.root}")
+    say(f"to go on:  {command('resume', options.root)}")
+    for line in signs.unknown(tree, options.host) if options.verb == "pause" and options.host else []:
+        say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
+
+
+@contextlib.contextmanager
+def _whole(verb: str) -> Iterator[None]:
+    """Let no signal come between the signs; afterwards, all of them are as they should be."""
+    with interrupts.later():
+        yield
+        interrupts.keeps(f"the machines are told to {verb}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -6,11 +6,15 @@ in words that follow "must be" in an error message.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fscrawl.config.toml_text import to_toml
+from fscrawl.parse.extensions import EXTENSIONS
+from fscrawl.parse.media_types import is_range
+from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import BACKSPACE
 
 Check = Callable[[Any], str | None]
 
@@ -41,6 +45,8 @@ def expressions(values: tuple[str, ...]) -> str | None:
     'a list of regular expressions; "(" is not one: missing ), unterminated subpattern at position 0'
     """
     for value in values:
+        if "\b" in value:
+            return f"a list of regular expressions; {BACKSPACE}"
         try:
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
@@ -61,6 +67,69 @@ def headers(values: dict[str, str]) -> str | None:
     for name, value in values.items():
         if not _HEADER_NAME.fullmatch(name) or header_value(value):
             return 'a table of header names and one-line values, for example {"Accept-Language" = "en"}'
+    return None
+
+
+def names_of(what: str, known: tuple[str, ...]) -> Check:
+    """Check that all are among the known ones, and name the nearest of one that is not.
+
+    >>> names_of("elements", ("a", "img"))(("a", "imgs"))
+    'a list of elements; "imgs" is none of them; did you mean "img"?'
+    """
+
+    def check(values: tuple[str, ...]) -> str | None:
+        for value in values:
+            if value not in known:
+                return f"a list of {what}; {to_toml(value)} is none of them; {_hint(value, known)}"
+        return None
+
+    return check
+
+
+def _hint(value: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(value, known, 1)
+    return f"did you mean {to_toml(near[0])}?" if near else "they are " + ", ".join(known)
+
+
+def media_ranges(values: tuple[str, ...]) -> str | None:
+    """Check that all are media types, or ranges of them.
+
+    >>> media_ranges(("text/html", "pdf"))
+    'a list of media types; "pdf" is none; did you mean "application/pdf"?'
+    """
+    for value in values:
+        if not is_range(value):
+            return f"a list of media types; {_no_range(value)}"
+    return None
+
+
+def _no_range(value: str) -> str:
+    meant = value.partition(";")[0].strip().lower()
+    if is_range(meant):
+        return f"{to_toml(value)} is none; did you mean {to_toml(meant)}?"
+    types: Sequence[str] | None = EXTENSIONS.get(meant.lstrip("*.")) or {
+        "html": ("text/html",),
+        "htm": ("text/html",),
+    }.get(meant.lstrip("*."))
+    if types is None:
+        types = difflib.get_close_matches(meant, [each for some in EXTENSIONS.values() for each in some], 1)
+    return f"{to_toml(value)} is none; " + (
+        f"did you mean {to_toml(types[0])}?" if types else 'one looks like "application/pdf", "image/*" or "*/*"'
+    )
+
+
+def limits(values: dict[str, int]) -> str | None:
+    """Check a table of limits by media types.
+
+    >>> limits({"image/*": 0})
+    'a table of media types and numbers of bytes; that of "image/*" must be 1 or more'
+    """
+    what = "a table of media types and numbers of bytes"
+    for name, value in values.items():
+        if not is_range(name):
+            return f"{what}; {_no_range(name)}"
+        if value < 1:
+            return f"{what}; that of {to_toml(name)} must be 1 or more"
     return None
 
 

@@ -72,14 +72,14 @@ def check_proxies(values: Iterable[str]) -> str | None:
 
     >>> check_proxies(["http://me:$PW@proxy.example:3128"]) is None
     True
-    >>> check_proxies(["proxy.example:3128"]) == _RIGHT
+    >>> check_proxies(["proxy.example:3128"]) == _RIGHT + "; number 1 is not one"
     True
     """
-    for value in values:
+    for number, value in enumerate(values, 1):
         try:
             read(value, _AnyVariables({}))
         except ValueError:
-            return _RIGHT
+            return f"{_RIGHT}; number {number} is not one"  # it may have a password
     return None
 
 

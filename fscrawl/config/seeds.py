@@ -1,51 +1,106 @@
-"""`seeds.txt`: the URLs that a crawl begins with, one a line.
+"""`seeds.txt`: the URLs and other requests that a crawl begins with, one a line.
 
-Promise: a line that is not a URL is skipped with a warning. A last line without a newline may be half written, so a
-machine that starts waits for it for a few seconds.
+Promise: a line that is neither is skipped with a warning that names its place and what would be right. A last line
+without a newline may be half written, so a machine that starts waits for it for a few seconds.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
 from fscrawl import urls
+from fscrawl.config.written_requests import written_request
 from fscrawl.store import SEEDS, Tree
+from fscrawl.util.text_lines import lines
+from fscrawl.util.user_text import shown, stray_byte
 
 _POLL_S = 0.25
 _WRITING_S = 3.0  # an unfinished last line that stays unchanged for so long is complete
+_MOST_TOLD = 20  # a file of something else must not fill the terminal
+_PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
+_NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
-def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> list[str]:
-    """Return the normal forms of the URLs in `text`. Blank lines and lines that begin with # are skipped.
+def read_seeds(text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None) -> list[str]:
+    """Return the normal forms of the URLs in `text`, and the spellings of its requests. Blank lines and comments are
+    skipped.
 
-    `where` names the text in warnings.
+    `where` names the text in warnings. `told`: lines that have been warned of already; new ones are added.
     """
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
+    found, bad = [], 0
+    for line in lines(text):
         try:
-            found.append(read_seed(stripped))
+            found.append(_read_line(line.text))
         except ValueError as error:
-            warn(f"{where}:{number}: {error}, skipped: {urls.without_login(stripped)[:200]}")
+            if told is not None:
+                if line.text in told:
+                    continue
+                told.add(line.text)
+            bad += 1
+            if bad <= _MOST_TOLD:
+                column = line.column + (error.offset if isinstance(error, _ByteError) else 0)
+                said = "" if isinstance(error, _ByteError) else f": {shown(urls.without_login(line.text))}"
+                warn(f"{where}:{line.number}:{column}: {error}, skipped{said}")
+    if bad > _MOST_TOLD:
+        warn(f"{where}: {bad - _MOST_TOLD} more lines like these, skipped")
     return found
 
 
+class _ByteError(ValueError):
+    """A byte that is no text. `offset`: in the line."""
+
+    def __init__(self, offset: int, said: str) -> None:
+        super().__init__(said)
+        self.offset = offset
+
+
+def _read_line(text: str) -> str:
+    """Return the normal form of the URL on a line, or the spelling of the request; ValueError with what is wrong."""
+    stray = stray_byte(text)
+    if stray is not None:
+        raise _ByteError(*stray)
+    if "\0" in text:
+        raise _ByteError(text.index("\0"), "a NUL byte is no text; save the file as UTF-8")
+    if any(text[0] == pair[0] and text[-1] == pair[1] for pair in _PAIRS):
+        text = text[1:-1].strip()
+    words = text.split()
+    if len(words) > 1 and written_request(text) is None:
+        if "://" in words[1]:
+            raise ValueError("there must be one URL on a line")
+        raise ValueError("a URL has no white space; write %20 for a blank, and # before a comment")
+    return read_seed(text)
+
+
 def read_seed(text: str) -> str:
-    """Return the normal form of a seed; ValueError with the reason if it cannot be crawled.
+    """Return the normal form of a seed, or its spelling if it is a request; ValueError with what is wrong.
 
     >>> read_seed("http://a.example:25/")
     Traceback (most recent call last):
     ValueError: port 25 is of another protocol than HTTP, and never asked
+    >>> read_seed("a.example/x")
+    Traceback (most recent call last):
+    ValueError: not an http or https URL; write https://a.example/x
     """
-    url = urls.normalise(text)
+    url = written_request(text.strip()) or urls.normalise(text)
     if url is None:
-        raise ValueError("not an http or https URL")
+        raise ValueError(f"not an http or https URL{_advice(text)}")
     if (port := urls.bad_port(url)) is not None:
         raise ValueError(f"port {port} is of another protocol than HTTP, and never asked")
     return url
+
+
+def _advice(text: str) -> str:
+    """Say what was probably meant."""
+    bare = text.strip()
+    if len(bare) > urls.MAX_URL_CHARS:
+        return f", since it is longer than {urls.MAX_URL_CHARS} characters"
+    whole = f"https:{bare}" if bare.startswith("//") else f"https://{bare}"
+    url = urls.normalise(whole) if bare.startswith("//") or _NAME.match(bare) else None
+    if url is None or ("@" in url and urls.without_login(bare) != bare):  # it may have become a part of the path
+        return ""
+    return f"; write {shown(url)}"
 
 
 def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:

@@ -9,25 +9,33 @@ and what would be right. `parse` reads what `render` writes.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fscrawl import __version__
-from fscrawl.config import checks
+from fscrawl.config import checks, unknown
 from fscrawl.config.addresses import check_networks
+from fscrawl.config.arguments import Argument, assigned, name_in
 from fscrawl.config.checks import Check
 from fscrawl.config.credentials import check_auth
 from fscrawl.config.proxies import check_proxies
-from fscrawl.config.toml_text import one_line, to_toml
+from fscrawl.config.site_text import NOT_KEPT, TABLE, render_site
 from fscrawl.config.value_types import checked
 from fscrawl.errors import SettingsError
-from fscrawl.storage.layout import SETTINGS, TREE_RECORD
+from fscrawl.parse.follow import ELEMENTS, USUAL
+from fscrawl.parse.media_types import PDF, WITH_LINKS
+from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import TreeRecord
+from fscrawl.util.toml_file import TomlFile
+from fscrawl.util.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.page import SiteRules
+    from fscrawl.sites.rules import Site
 
 FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
@@ -91,6 +99,11 @@ class CrawlSettings:
         checks.one_of("host", "url"),
     )
     drop_query: bool = _setting(False, "ignore the query of URLs: /page?a=1 and /page are the same page")
+    follow: tuple[str, ...] = _setting(
+        USUAL,
+        "the elements of a page whose references are links; more of them: " + ", ".join(ELEMENTS[len(USUAL) :]),
+        checks.names_of("elements", ELEMENTS),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +158,23 @@ class FetchSettings:
     max_bytes: int = _setting(
         10485760, "the largest body in bytes, both as received and decompressed", checks.at_least(1)
     )
+    max_bytes_by_type: dict[str, int] = field(
+        default_factory=dict,
+        metadata={
+            "help": 'the same for some media types: {"application/pdf" = 52428800, "image/*" = 5000000}',
+            "check": checks.limits,
+            "secret": False,
+        },
+    )
     accept: tuple[str, ...] = _setting(
         ("text/html", "application/xhtml+xml"),
-        "media types to store; only text can be stored today, so application/pdf here stores nothing; any other type"
-        " gets a record without a body",
+        'media types to store, also "image/*" and "*/*"; any other type gets a record without a body',
+        checks.media_ranges,
+    )
+    accept_links: tuple[str, ...] = _setting(
+        tuple(each for each in WITH_LINKS if each != PDF),
+        "media types that are searched for links, if they are stored; application/pdf can be added (needs pypdf)",
+        checks.names_of("media types that can be searched for links", WITH_LINKS),
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
     allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")
@@ -239,11 +265,17 @@ class Settings:
     parse: ParseSettings = field(default_factory=ParseSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    sites: tuple[Site, ...] = ()  # the [[site]] tables, which are no section
+    code: tuple[CodeSite, ...] = ()  # the classes of the site file, which `crawl.toml` does not have
+
+    @property
+    def rules(self) -> tuple[SiteRules, ...]:
+        """All rules of sites. For each host the first one counts that says something of pages."""
+        return (*self.code, *self.sites)
 
 
-_SECTIONS = [section.name for section in fields(Settings)]
-_LIST = ", ".join(_SECTIONS)
-_FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout"))  # when the tree is created
+SECTIONS = tuple(section.name for section in fields(Settings) if section.name not in ("sites", "code"))
+FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout"))  # when the tree is created
 
 
 def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Settings:
@@ -255,23 +287,23 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
     2.0
     >>> parse("[politeness]\\ndelai = 2")
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: crawl.toml: unknown setting politeness.delai; did you mean politeness.delay?
+    fscrawl.errors.SettingsError: crawl.toml:2:1: unknown setting politeness.delai; did you mean politeness.delay?
     """
-    try:
-        tables = tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-        raise SettingsError(f"{where}: not valid TOML: {error}") from error
-    settings = Settings() if record is None else _fixed_by(record)
-    for section, table in tables.items():
+    file = TomlFile(text, where)
+    settings = Settings() if record is None else fixed_by(record)
+    for section, table in file.tables().items():
+        if section == TABLE:
+            from fscrawl.sites.read import read_sites  # noqa: PLC0415 - most crawls have none
+
+            settings = replace(settings, sites=read_sites(table, file))
+            continue
         if not isinstance(table, dict):
-            raise SettingsError(
-                f"{where}: {to_toml(section)} is not in a section; write settings below a line such as [crawl]"
-            )
-        if section not in _SECTIONS and not table:
-            raise SettingsError(f"{where}: unknown section [{one_line(section)}]; the sections are {_LIST}")
+            raise SettingsError(f"{file.key(section)}: {unknown.no_section(section, table, names())}")
+        if section not in SECTIONS and not table:
+            raise SettingsError(f"{file.key(section)}: {unknown.section(section, names())}")
         for name, value in table.items():
-            settings = _with(settings, section, name, value, where)
-    return _consistent(settings, where)
+            settings = _with(settings, section, name, value, file)
+    return _consistent(settings, file)
 
 
 def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
@@ -283,46 +315,47 @@ def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         section, dot, name = path.strip().partition(".")
+        if re.match(rf"\[*{TABLE}s?\b", path.strip()):
+            raise SettingsError(f"--set {name_in(assignment)}: [[{TABLE}]] tables must be written into {FILE}")
         if not equals or not dot:
-            raise SettingsError(
-                f"--set {_name_in(assignment)}: must be section.name=value, for example --set politeness.delay=0.5"
-            )
-        settings = _with(settings, section, name, _assigned(text.strip()), "--set")
-    return _consistent(settings, "--set")
+            said = name_in(assignment)
+            near = unknown.nearest(said.rstrip("…"), names())
+            hint = f"did you mean {near}=…?" if near else "for example --set politeness.delay=0.5"
+            raise SettingsError(f"--set {said}: must be section.name=value; {hint}")
+        settings = _with(settings, section, name, assigned(text.strip()), Argument(text))
+    return _consistent(settings, Argument(""))
 
 
-def render(settings: Settings) -> str:
-    """Write a `crawl.toml`: each setting with its help text. `parse` reads the same settings from it."""
+def render(settings: Settings, *, secrets: bool = True) -> str:
+    """Write a `crawl.toml`: each setting with its help text. `parse` reads the same settings from it.
+
+    `secrets`: also write the values that may hold passwords; without them a comment says that there was one.
+    """
     lines = ["# The settings of this crawl, for all machines. You can edit this file while they run."]
-    for section in fields(settings):
-        lines += ["", f"[{section.name}]"]
-        group = getattr(settings, section.name)
+    for section in SECTIONS:
+        lines += ["", f"[{section}]"]
+        group = getattr(settings, section)
         for setting in fields(group):
             value = getattr(group, setting.name)
             lines.append(f"# {setting.metadata['help']}")
-            lines.append(f"# {setting.name} =" if value is None else f"{setting.name} = {to_toml(value)}")
+            if value and setting.metadata["secret"] and not secrets:
+                lines.append(f"# {setting.name} =  {NOT_KEPT}")
+            else:
+                lines.append(f"# {setting.name} =" if value is None else f"{setting.name} = {to_toml(value)}")
+    for site in settings.sites:
+        lines += ["", *render_site(site.table, secrets=secrets)]
     return "\n".join([*lines, "", END]) + "\n"
 
 
 def digest_of(text: str) -> str:
     """Return a short hash of a `crawl.toml`. Machines report it, so that one can see which text each of them uses."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
-def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None:
-    """Raise SettingsError if a setting differs from what was fixed when the tree was created."""
-    for section, name in _FIXED:
-        fixed, value = getattr(record, name), getattr(getattr(chosen, section), name)
-        if value != fixed:
-            raise SettingsError(
-                f"{where}: {section}.{name} = {to_toml(value)}: cannot be changed; it was fixed as {to_toml(fixed)}"
-                f" when the tree was created ({TREE_RECORD}); write that value, or start a new tree elsewhere"
-            )
-
-
-def _fixed_by(record: TreeRecord) -> Settings:
+def fixed_by(record: TreeRecord) -> Settings:
+    """Give the defaults, with what was fixed when the tree was created."""
     settings = Settings()
-    for section, name in _FIXED:
+    for section, name in FIXED:
         group = replace(getattr(settings, section), **{name: getattr(record, name)})
         settings = replace(settings, **{section: group})
     return settings
@@ -330,42 +363,28 @@ def _fixed_by(record: TreeRecord) -> Settings:
 
 def names() -> list[str]:
     """Return the full names of all settings, `section.name`."""
-    return [f"{s.name}.{f.name}" for s in fields(Settings) for f in fields(getattr(Settings(), s.name))]
+    return [f"{section}.{f.name}" for section in SECTIONS for f in fields(getattr(Settings(), section))]
 
 
-def _name_in(assignment: str) -> str:
-    """Give what stands before the value, which may be a password.
-
-    >>> _name_in("politeness.delay"), _name_in("fetch.auth:{'a.example'='me:pw'}")
-    ('politeness.delay', 'fetch.auth…')
-    """
-    name = re.match(r"[\w.]*", assignment)
-    return assignment if name is None or name[0] == assignment else f"{name[0]}…"
-
-
-def _assigned(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):
-        return text
-
-
-def _with(settings: Settings, section: str, name: str, value: Any, where: str) -> Settings:
-    group = getattr(settings, section) if section in _SECTIONS else None
+def _with(settings: Settings, section: str, name: str, value: Any, source: TomlFile | Argument) -> Settings:
+    group = getattr(settings, section) if section in SECTIONS else None
     found = None if group is None else {f.name: f for f in fields(group)}.get(name)
     if group is None or found is None:
-        near = difflib.get_close_matches(f"{section}.{name}", names(), 1)
-        hint = f"did you mean {near[0]}?" if near else f"the sections are {_LIST}"
-        raise SettingsError(f"{where}: unknown setting {one_line(section)}.{one_line(name)}; {hint}")
-    full = f"{section}.{name}"
-    return replace(settings, **{section: replace(group, **{name: checked(found, value, f"{where}: {full}")})})
+        raise SettingsError(f"{source.key(section, name)}: {unknown.setting(section, name, names())}")
+    try:
+        new = checked(found, value)
+    except ValueError as error:
+        at, full = source.value(section, name), f"{section}.{name}"
+        said = full if found.metadata["secret"] else f"{full} = {source.typed(section, name)}"
+        raise SettingsError(f"{at}: {said}: must be {error}") from None
+    return replace(settings, **{section: replace(group, **{name: new})})
 
 
-def _consistent(settings: Settings, where: str) -> Settings:
+def _consistent(settings: Settings, source: TomlFile | Argument) -> Settings:
     fleet = settings.fleet
     if fleet.dead_after < 3 * fleet.beat:
         raise SettingsError(
-            f"{where}: fleet.dead_after = {fleet.dead_after:g}: must be at least 3 times fleet.beat,"
-            f" which is {fleet.beat:g}"
+            f"{source.value('fleet', 'dead_after')}: fleet.dead_after = {fleet.dead_after:g}: must be at least 3 times"
+            f" fleet.beat, which is {fleet.beat:g}"
         )
     return settings

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import Field
 from typing import Any, NamedTuple
 
-from fscrawl.config.toml_text import to_toml
-from fscrawl.errors import SettingsError
+from fscrawl.util.toml_text import to_toml
 
 
 def _is_text(value: Any) -> bool:
@@ -24,48 +23,87 @@ def _is_whole_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _as_whole_number(value: Any) -> str | None:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value)) if abs(value) < 1e15 else None
+    return str(int(value)) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else None
+
+
+def _as_number(value: Any) -> str | None:
+    return value if isinstance(value, str) and re.fullmatch(r"[0-9]{1,8}(\.[0-9]+)?", value) else None
+
+
+def _as_truth(value: Any) -> str | None:
+    word = str(value).lower()
+    return "true" if word in ("true", "yes", "on", "1") else "false" if word in ("false", "no", "off", "0") else None
+
+
+def _as_text(value: Any) -> str | None:
+    return to_toml(value[0]) if isinstance(value, list) and len(value) == 1 and _is_text(value[0]) else None
+
+
+def _as_list(value: Any) -> str | None:
+    return to_toml([value]) if _is_text(value) and len(value) < 60 else None
+
+
 class _Type(NamedTuple):
-    """A type of settings: its name for people, which values of TOML fit, and how they become the field's value."""
+    """A type of settings.
+
+    `name`: for people. `fits`: which values of TOML it takes, and `convert`: how they become the field's value.
+    `meant`: of another value, the text that was probably meant; `example`: what is shown if it gives None.
+    """
 
     name: str
     fits: Callable[[Any], bool]
     convert: Callable[[Any], Any]
+    meant: Callable[[Any], str | None] = lambda _: None
+    example: str = ""
+
+    def right(self, value: Any, *, secret: bool) -> str:
+        """Say what a value that does not fit must be."""
+        example = (None if secret else self.meant(value)) or self.example
+        return f"{self.name}, for example {example}" if example else self.name
 
 
-_WHOLE_NUMBER = _Type("a whole number, for example 10", _is_whole_number, int)
-_TEXT = _Type('a string, for example "text"', _is_text, str)
+_WHOLE_NUMBER = _Type("a whole number", _is_whole_number, int, _as_whole_number, "10")
+_TEXT = _Type("a string", _is_text, str, _as_text, '"text"')
 _TYPES = {
-    "bool": _Type("true or false", lambda value: isinstance(value, bool), bool),
+    "bool": _Type("true or false", lambda value: isinstance(value, bool), bool, _as_truth),
     "int": _WHOLE_NUMBER,
     "int | None": _WHOLE_NUMBER,
-    "float": _Type("a number below 1e9, for example 2.5", _is_number, float),
+    "float": _Type("a number below 1e9", _is_number, float, _as_number, "2.5"),
     "str": _TEXT,
     "str | None": _TEXT,
     "tuple[str, ...]": _Type(
-        'a list of strings, for example ["a", "b"]',
+        "a list of strings",
         lambda value: isinstance(value, list) and all(map(_is_text, value)),
         tuple,
+        _as_list,
+        '["a", "b"]',
+    ),
+    "dict[str, int]": _Type(
+        "a table of whole numbers",
+        lambda value: isinstance(value, dict) and all(map(_is_whole_number, value.values())),
+        dict,
+        example='{"application/pdf" = 52428800}',
     ),
     "dict[str, str]": _Type(
-        'a table of strings, for example {a = "b"}',
+        "a table of strings",
         lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
         dict,
+        example='{a = "b"}',
     ),
 }
 
 
-def checked(setting: Field[Any], value: Any, name: str) -> Any:
-    """Return a value of TOML as the field of a settings class holds it; SettingsError if it does not fit.
-
-    `name`: of the setting, as errors call it.
-    """
+def checked(setting: Field[Any], value: Any) -> Any:
+    """Return a value of TOML as the field of a settings class holds it; ValueError with what it must be."""
     kind = _TYPES[str(setting.type)]
-    said = name if setting.metadata.get("secret") else f"{name} = {to_toml(value)}"
     if not kind.fits(value):
-        raise SettingsError(f"{said}: must be {kind.name}")
+        raise ValueError(kind.right(value, secret=setting.metadata["secret"]))
     value = kind.convert(value)
     check = setting.metadata["check"]
     right = check(value) if check else None
     if right:
-        raise SettingsError(f"{said}: must be {right}")
+        raise ValueError(right)
     return value

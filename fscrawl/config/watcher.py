@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from fscrawl.config import settings
+from fscrawl.config.fixed import check_fixed
+from fscrawl.config.missing import missing
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.errors import SettingsError, TreeError
+from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.storage.records import timestamp
+from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
@@ -24,15 +28,33 @@ _POLL_S = 0.25
 
 def settings_of(tree: Tree) -> Settings:
     """Read `crawl.toml` as it stands; SettingsError if it is wrong, or does not fit the tree."""
-    return _checked(tree, settings.parse(tree.controls.settings(), _where(tree), tree.record))
+    return _fitting(tree, tree.controls.settings())
+
+
+def parse_file(text: str, where: str, record: TreeRecord | None = None) -> Settings:
+    """Do what `settings.parse` does, for the whole text of a file; an empty one is a SettingsError.
+
+    It has lost what somebody wanted, and the defaults may be faster than they allow.
+    """
+    if not text.strip():
+        raise SettingsError(
+            f"{where}: the file is empty; write your settings again; one line, [crawl], gives all their defaults"
+        )
+    return settings.parse(text, where, record)
+
+
+def _parsed(tree: Tree, text: str) -> Settings:
+    return parse_file(text, _where(tree), tree.record)
 
 
 def _where(tree: Tree) -> str:
     return f"{tree.root}/{settings.FILE}"
 
 
-def _checked(tree: Tree, found: Settings) -> Settings:
-    settings.check_fixed(tree.record, found, _where(tree))
+def _fitting(tree: Tree, text: str) -> Settings:
+    """Read settings; SettingsError if they are wrong, or differ from what was fixed when the tree was made."""
+    found = _parsed(tree, text)
+    check_fixed(tree.record, found, _where(tree), text)
     return found
 
 
@@ -45,9 +67,9 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
     text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
-        found = settings.parse(text, where, tree.record)
+        settings.parse(text, where, tree.record)  # a mistake is told at once
         if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
-            return _checked(tree, found)  # half a file may only lack what was fixed
+            return _fitting(tree, text)  # half a file may only lack what was fixed
         if not warned:
             warned = True
             warn(
@@ -68,7 +90,8 @@ def is_whole(text: str) -> bool:
 class EditWatcher:
     """Finds edits, compared with the settings and seeds that the machine started with.
 
-    `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now.
+    `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now. `origins` are the roots of the
+    sites that templates of seeds name.
     """
 
     def __init__(
@@ -82,16 +105,20 @@ class EditWatcher:
         """`check`: raises SettingsError if valid settings cannot be used on this machine."""
         self.settings = current
         self.seeds = seeds
+        self.origins = origins(current.sites)
+        self._refusal = ""  # what was said of an edit that cannot be used
         self._tree = tree
         self._warn = warn
         self._check = check
         text = tree.controls.settings()
         self._text = self._used = text if _means(tree, text, current) else ""  # otherwise it has been edited meanwhile
+        self._keep_copy()
         self._candidate = self._text
         self._candidate_since = 0.0
         self._seed_text = tree.controls.seeds()
         self._seeds_since = time.monotonic()
         self._seeds_read = ""  # lines may have been added since this machine read its seeds
+        self._bad_seeds: set[str] = set()  # lines that have been told
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
@@ -116,17 +143,43 @@ class EditWatcher:
             self._candidate, self._candidate_since = text, now
         if not is_whole(text) and now - self._candidate_since <= CACHES_LIVE_S:
             return False
-        self._text = text
+        edited = self._usable(text)
+        if edited is None:
+            return False
+        self._text = self._used = text
+        edited = replace(edited, code=self.settings.code)
+        changed, self.settings = edited != self.settings, edited
+        self.origins = origins(edited.sites)
+        self.settings_at = timestamp(time.time())
+        if changed:
+            self._keep_copy()
+            if said := missing(edited):
+                self._warn(said)
+        return changed
+
+    def _usable(self, text: str) -> Settings | None:
+        """Read an edit; None if it cannot be used. One that this machine lacks a file for is looked at again."""
         try:
-            edited = _checked(self._tree, settings.parse(text, _where(self._tree), self._tree.record))
+            edited = _fitting(self._tree, text)
+        except SettingsError as error:
+            self._text = text
+            self._refuse(error)
+            return None
+        try:
             self._check(edited)
         except SettingsError as error:
+            self._refuse(error)
+            return None
+        self._refusal = ""
+        return edited
+
+    def _refuse(self, error: SettingsError) -> None:
+        if str(error) != self._refusal:
+            self._refusal = str(error)
             self._warn(f"{error}; the last good settings stay in force")
-            return False
-        self._used = text
-        changed, self.settings = edited != self.settings, edited
-        self.settings_at = timestamp(time.time())
-        return changed
+
+    def _keep_copy(self) -> None:
+        self._tree.controls.keep_copy(settings.render(self.settings, secrets=False))
 
     @property
     def settings_digest(self) -> str:
@@ -156,11 +209,16 @@ class EditWatcher:
         whole = text if is_settled else text[: text.rfind("\n") + 1]
         if whole == self._seeds_read:
             return []
+        warn = self._warn if self._seeds_read else _say_nothing  # the first lines were told when the machine began
         self._seeds_read = whole
-        found = read_seeds(whole, f"{self._tree.root}/{SEEDS}", lambda _: None)
+        found = read_seeds(whole, f"{self._tree.root}/{SEEDS}", warn, self._bad_seeds)
         new = [url for url in dict.fromkeys(found) if url not in self.seeds]
         self.seeds |= frozenset(new)
         return new
+
+
+def _say_nothing(said: str) -> None:
+    """Take the place of a warning that was given before."""
 
 
 def _means(tree: Tree, text: str, current: Settings) -> bool:

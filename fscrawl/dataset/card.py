@@ -9,6 +9,7 @@ from fscrawl import __version__
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, rows_of
 from fscrawl.dataset.tables import schemas
+from fscrawl.util.humanize import number_of, size
 from fscrawl.util.terminal import plain
 
 _LEFT_OUT = {
@@ -22,19 +23,22 @@ _LEFT_OUT = {
 def report(manifest: Manifest) -> Iterator[str]:
     """Yield the lines that say what a dataset holds, safe for a terminal."""
     counts, left_out = manifest.counts, manifest.left_out
-    text = f"pages: {counts.get('pages', 0)}"
-    if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
-        text += f", {counts['duplicates']} of them duplicates, {counts['near_duplicates']} near-duplicates"
+    kinds = f"{number_of(counts['pages'], 'page')}, {number_of(counts['redirects'], 'redirect')}"
+    text = f"records: {kinds}, {counts['others']:,} of other types"
     yield f"{text}; failures: {counts['errors']}" if "errors" in counts else text
+    if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
+        near = number_of(counts["near_duplicates"], "near-duplicate")
+        yield f"duplicates: {number_of(counts['duplicates'], 'page')}, and {near}"
     for reason, words in _LEFT_OUT.items():
         if left_out.get(reason):
             yield f"left out: {left_out[reason]} {words}"
     for name, each in manifest.fields.items():
         covered = each["found"] + each["missing"]
         bad = f", {each['bad']} with a value of the wrong type" if each["bad"] else ""
-        yield f"field {plain(name)}: found on {each['found']} of {covered} pages{bad}"
+        yield f"field {plain(name)}: found on {each['found']} of {number_of(covered, 'page')}{bad}"
     for folder, parts in _by_folder(manifest.parts).items():
-        yield f"{folder:12} {len(parts)} files, {sum(part.bytes for part in parts) / 1e6:.1f} MB, {rows_of(parts)} rows"
+        data = size(sum(part.bytes for part in parts))
+        yield f"{folder:12} {number_of(len(parts), 'file')}, {data}, {number_of(rows_of(parts), 'row')}"
 
 
 def _by_folder(parts: Iterable[Part]) -> dict[str, list[Part]]:

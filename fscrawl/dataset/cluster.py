@@ -10,29 +10,75 @@ import contextlib
 import logging
 import threading
 import time
+import uuid
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Executor, Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fscrawl import __version__
+from fscrawl.dataset import tally
 from fscrawl.dataset.dataset_dir import STATE
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.storage.layout import MACHINERY
+from fscrawl.util.installed import to_install
 
 _CONNECT_S = 10
 _WITHOUT_WORKERS_S = 30  # then the merge gives up; Dask's nanny restarts a worker sooner
+_TELL_EVERY_S = 0.5
+
+
+class Cluster(Executor):
+    """The workers of a cluster. `counted()`: how many pages they have said to be done."""
+
+    def __init__(self, client: Any) -> None:
+        self._workers: Executor = client.get_executor(pure=False)
+        self._topic = f"fscrawl-merge-{uuid.uuid4()}"
+        self._count = 0
+        client.subscribe_topic(self._topic, self._hear)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._workers.submit(_telling, self._topic, partial(fn, *args, **kwargs))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - Dask's has none
+        self._workers.shutdown(wait=wait)
+
+    def counted(self) -> int:
+        return self._count
+
+    def _hear(self, event: tuple[float, int]) -> None:
+        self._count += event[1]
+
+
+def _telling(topic: str, task: Callable[[], Any]) -> Any:
+    """Do a task on a worker, and tell the merge from time to time how many pages are done."""
+    from distributed import get_worker  # noqa: PLC0415 - an extra
+
+    worker, done, told_at = get_worker(), 0, time.monotonic()
+
+    def tell(pages: int) -> None:
+        nonlocal done, told_at
+        done += pages
+        if time.monotonic() - told_at >= _TELL_EVERY_S:
+            worker.log_event(topic, done)
+            done, told_at = 0, time.monotonic()
+
+    with tally.told_by(tell):
+        result = task()
+    worker.log_event(topic, done)
+    return result
 
 
 @contextlib.contextmanager
-def connected(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
+def connected(scheduler: str, job: Job) -> Iterator[tuple[Cluster, int]]:
     """Connect to the scheduler at this address. Yield an executor, and how many tasks run at the same time."""
     try:
         import distributed  # noqa: PLC0415 - an extra
     except ImportError:
-        raise UsageError("--scheduler needs Dask: pip install 'fscrawl[dask]'") from None
+        raise UsageError(f"--scheduler needs Dask: {to_install('dask')}") from None
     with _client(distributed, scheduler) as client:
         width = sum(client.ncores().values())
         if not width:
@@ -40,7 +86,7 @@ def connected(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
         for worker, problem in client.run(_problem, job.root, job.out, __version__, on_error="return").items():
             if problem:
                 raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {problem}")
-        executor = client.get_executor(pure=False)
+        executor = Cluster(client)
         watch = _watch(client, executor)
         try:
             yield executor, width

@@ -9,77 +9,90 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from multiprocessing.sharedctypes import Synchronized
+from typing import Any, TypeVar
 
-from tqdm import tqdm
-
-from fscrawl.dataset import cluster
+from fscrawl import interrupts
+from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError
+from fscrawl.util.children import SIGNALS, start_server
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
+from fscrawl.util.progress import ProgressLine
 
 T = TypeVar("T")
 
 
 class Crew:
-    """Runs the tasks of a step on an executor, with a progress bar. `width`: how many run at the same time."""
+    """Runs the tasks of a step on an executor, and shows how far it is.
 
-    def __init__(self, executor: Executor, width: int, *, bar: bool) -> None:
+    width      how many tasks run at the same time
+    counted    gives how many pages the tasks of all steps have said to be done (`tally`)
+    """
+
+    def __init__(self, executor: Executor, width: int, line: ProgressLine, counted: Callable[[], int]) -> None:
         self._executor = executor
         self._width = width
-        self._bar = bar
+        self._counted = counted
+        self.line = line
 
     def run(self, step: str, tasks: Iterable[Callable[[], T]], sizes: Sequence[int]) -> Generator[T]:
-        """Yield the tasks' results in order. `step` names them and `sizes` are the pages of each, both for the bar."""
-        results = in_turn(self._executor, tasks, 2 * self._width)
-        if not self._bar:
-            yield from results
-            return
-        with tqdm(total=sum(sizes), desc=step, unit=" pages", dynamic_ncols=True, file=sys.stderr, leave=False) as bar:
-            for size, result in zip(sizes, results, strict=False):
-                bar.update(size)
-                yield result
+        """Yield the tasks' results in order. `step` names them and `sizes` are the pages of each, both to be shown."""
+        before = self._counted()
+        self.line.begin(step, sum(sizes), "pages", source=lambda: self._counted() - before)
+        yield from in_turn(self._executor, tasks, 2 * self._width)
 
 
 @contextlib.contextmanager
-def open_crew(job: Job, processes: int | None, scheduler: str | None, *, bar: bool) -> Iterator[Crew]:
+def open_crew(job: Job, processes: int | None, scheduler: str | None, line: ProgressLine) -> Iterator[Crew]:
     """Start the processes (default: one per CPU), or connect to the Dask cluster whose address is given."""
     if scheduler is not None:
+        line.begin("connecting to the cluster", unit="")
         with cluster.connected(scheduler, job) as (executor, width):
-            yield Crew(executor, width, bar=bar)
+            yield Crew(executor, width, line, executor.counted)
         return
     width = processes or len(os.sched_getaffinity(0))
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool would hold a quarter more memory
+    start_server("fscrawl.merge")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fscrawl.merge"])
-    pool = ProcessPoolExecutor(width, context, _start)
+    with interrupts.later():  # its lock is a file that must be removed
+        count = context.Value("q", 0)
+    pool = _Pool(width, context, _start, (count,))
     try:
-        yield Crew(pool, width, bar=bar)
+        yield Crew(pool, width, line, lambda: int(count.get_obj().value))  # no lock: a process may die with it
     except BrokenProcessPool:
         raise FscrawlError(
             "a process of the merge died, perhaps because memory ran out; run the same command again to continue"
         ) from None
-    except KeyboardInterrupt:
-        _kill(pool)
-        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _start() -> None:
-    """Set up a process of the pool."""
+class _Pool(ProcessPoolExecutor):
+    """A pool whose processes are started without a signal between: one that was half started could not be ended."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        with interrupts.later():
+            return super().submit(fn, *args, **kwargs)
+
+
+def _start(count: Synchronized[int]) -> None:
+    """Set up a process of the pool. The pool ends it by SIGTERM if another one dies.
+
+    `count`: of all pages that were worked on.
+    """
+
+    def add(pages: int) -> None:
+        with count.get_lock():
+            count.value += pages
+
+    tally.tell_by(add)
     keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(1)
-
-
-def _kill(pool: ProcessPoolExecutor) -> None:
-    """Kill the processes: a half done batch is useless, so there is nothing to wait for."""
-    for process in list((pool._processes or {}).values()):  # noqa: SLF001 - kill_workers() comes with Python 3.14
-        process.kill()

@@ -9,7 +9,7 @@ means: in an earlier run, or before it in the plan. A duplicate always points to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from fscrawl.dataset.extract import BatchResult, result_name, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Batch, batches, seen, seen_name
 from fscrawl.dataset.schema import TIME
+from fscrawl.util.progress import ProgressLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,15 +54,12 @@ SEEN = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows of a run: kept `pages`, how many of these are duplicates; `dropped`: removed by --dedupe."""
+    """Rows of a run: kept `records`, how many of these are duplicates; `dropped`: removed by --dedupe."""
 
-    pages: int
+    records: int
     duplicates: int
     near_duplicates: int
     dropped: int
-
-    def values(self) -> dict[str, int]:
-        return {"pages": self.pages, "duplicates": self.duplicates, "near_duplicates": self.near_duplicates}
 
 
 def cut_into_groups(batches: Sequence[BatchResult]) -> list[range]:
@@ -81,9 +79,12 @@ def cut_into_groups(batches: Sequence[BatchResult]) -> list[range]:
     return [*found, range(begin, len(batches))] if batches else found
 
 
-def mark_duplicates(job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None) -> Counts:
+def mark_duplicates(
+    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine
+) -> Counts:
     """Write the verdicts and the table of seen pages. `most`: rows that --limit still allows, None without it."""
-    known = _KnownRows(job, earlier, len(results))
+    line.begin("finding duplicates", unit="pages")
+    known = _KnownRows(job, earlier, len(results), line.advance)
     exact, near = known.originals()
     keep = np.ones(len(known), dtype=bool)
     if job.options.dedupe:
@@ -92,11 +93,12 @@ def mark_duplicates(job: Job, results: Sequence[BatchResult], earlier: Sequence[
     if most is not None:
         of_this_run = keep[known.begin :]
         of_this_run[np.flatnonzero(of_this_run)[most:]] = False
-    _write_verdicts(job, known, results, keep, exact, near)
-    _write_seen(job, results)
+    line.begin("remembering pages", 2 * sum(each.rows for each in results), "rows")
+    _write_verdicts(job, known, results, keep, exact, near, line.advance)
+    _write_seen(job, results, line.advance)
     kept = keep[known.begin :]
     return Counts(
-        pages=int(kept.sum()),
+        records=int(kept.sum()),
         duplicates=int((kept & (exact[known.begin :] >= 0)).sum()),
         near_duplicates=int((kept & (near[known.begin :] >= 0)).sum()),
         dropped=dropped,
@@ -113,14 +115,19 @@ def verdicts_of(job: Job, index: int) -> pa.RecordBatch:
 class _KnownRows:
     """Keys, digests and signatures of all rows: first those of earlier runs, and from `begin` on those of this run."""
 
-    def __init__(self, job: Job, earlier: Sequence[int], count: int) -> None:
+    def __init__(self, job: Job, earlier: Sequence[int], count: int, read: Callable[[int], object]) -> None:
+        """`count`: of batches of this run. `read(n)`: n more rows have been read."""
         self._job = job
         self._earlier = earlier
-        parts = [_columns(rows, rows["digest"]) for rows in self._seen(["key", "digest", "signature"])]
+        parts = []
+        for rows in self._seen(["key", "digest", "signature"]):
+            parts.append(_columns(rows, rows["digest"]))
+            read(rows.num_rows)
         self.begin = sum(len(keys) for keys, _, _, _ in parts)
         for index in range(count):
-            found = rows_of(job, index, ["key", "sha256", "signature"])
-            parts.extend(_columns(rows, rows["sha256"]) for rows in found)
+            for rows in rows_of(job, index, ["key", "sha256", "signature"]):
+                parts.append(_columns(rows, rows["sha256"]))
+                read(rows.num_rows)
         empty = _columns(SEEN.empty_table(), SEEN.empty_table()["digest"])
         self.keys, digests, signatures, stored = (np.concatenate(each) for each in zip(empty, *parts, strict=True))
         self._digests = np.ascontiguousarray(digests)
@@ -186,6 +193,7 @@ def _write_verdicts(
     keep: NDArray[np.bool_],
     exact: NDArray[np.int64],
     near: NDArray[np.int64],
+    written: Callable[[int], object],
 ) -> None:
     archived = "warc" in job.options.formats
     originals = known.describe(exact[known.begin :][exact[known.begin :] >= 0].tolist()) if archived else {}
@@ -211,19 +219,21 @@ def _write_verdicts(
                     schema=VERDICTS,
                 )
             )
+            written(each.rows)
 
 
 def _names(known: _KnownRows, numbers: NDArray[np.int64]) -> pa.Array:
     return pa.array([known.keys[n].decode() if n >= 0 else None for n in numbers.tolist()], pa.string())
 
 
-def _write_seen(job: Job, results: Sequence[BatchResult]) -> None:
+def _write_seen(job: Job, results: Sequence[BatchResult], written: Callable[[int], object]) -> None:
     with (
         job.directory.publish(seen_name(job.run)) as temporary,
         pq.ParquetWriter(temporary, SEEN, compression="zstd", use_dictionary=["host"]) as writer,
     ):
         for batch, each in zip(batches(job.directory, job.run), results, strict=False):
             writer.write_batch(_seen_batch(job, batch, {(host, key) for host, key, _ in each.broken}))
+            written(each.rows)
 
 
 def _seen_batch(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.RecordBatch:

@@ -11,6 +11,7 @@ Promise: memory does not grow with the batch. Limits in bytes bound the bodies r
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 from collections import Counter
@@ -18,17 +19,25 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch
 from fscrawl.dataset.reading import ReadPage, is_noindex, pages
+from fscrawl.dataset.tally import pages_done
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import links
 from fscrawl.parse import text as page_text
+from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.extensions import TEXTS
+from fscrawl.request import url_of
+from fscrawl.sites.code import CodeSite
+from fscrawl.sites.page import Page
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS
 
@@ -46,11 +55,14 @@ class BatchResult:
     found: dict[str, list[int]] = field(
         default_factory=dict
     )  # field → number of pages it was found on, missing on, bad on
+    unread: Counter[str] = field(default_factory=Counter)  # documents whose text is missing or not whole, by the reason
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
         left_out = Counter(values["left_out"])
-        return cls(values["rows"], values["raw_bytes"], left_out, [tuple(b) for b in values["broken"]], values["found"])
+        broken = [tuple(each) for each in values["broken"]]
+        unread = Counter(values.get("unread", {}))  # an older version did not count them
+        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], unread)
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -68,6 +80,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
     """Do a batch, unless it was done before the run was interrupted."""
     done = job.directory.read_json(job.scratch(result_name(batch.index)))
     if done is not None:
+        pages_done(len(batch))
         return BatchResult.from_json(done)
     result = BatchResult()
     with (
@@ -75,10 +88,12 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
         ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool,
+        contextlib.closing(PdfText()) as pdf_text,
     ):
         rows = _Rows(job)
         for page in pages(job, batch.names(), pool):
-            _add_page(job, page, rows, result)
+            _add_page(job, page, rows, result, pdf_text)
+            pages_done(1)
             if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
         if len(rows):
@@ -102,7 +117,7 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
 # -- one page
 
 
-def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> None:
+def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_text: PdfText) -> None:
     if page.record is None:
         result.left_out[page.why] += 1
         if page.broken:
@@ -110,7 +125,45 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> Non
         return
     result.rows += 1
     result.raw_bytes += len(page.body or b"")
-    rows.add(page.name[0], page.record, page.body, _parse(job, page.record, page.body, result))
+    parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
+    found = parse(job, page.record, page.body, result)
+    if job.site is not None and page.body is not None:
+        found.update(_fields_of_code(job, page.record, page.body, result))
+    rows.add(page.name[0], page.record, page.body, found)
+
+
+def _fields_of_code(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that the site file fills."""
+    site = job.code.of(record.url)
+    if not isinstance(site, CodeSite):
+        return {}
+    page = Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+    extracted = site.fields(page)
+    _count(extracted, result)
+    return {f"field.{name}": value for name, value in extracted.values.items()}
+
+
+def _parse_document(
+    job: Job, record: PageRecord, body: bytes | None, result: BatchResult, pdf_text: PdfText
+) -> dict[str, Any]:
+    """Return the columns that need the body of a document that is not HTML: text and signature."""
+    found: dict[str, Any] = {"language": _header_language(record)}
+    text = None
+    if body is None or not job.options.reads_text:
+        return found
+    if record.file == "pdf":
+        text, why = pdf_text.of(body)
+        if why:
+            result.unread[why] += 1
+    elif record.file in TEXTS:
+        encoding = sniff_encoding(body, record.headers.get("content-type"))
+        text = decode(body, encoding).encode("utf-8", "replace").decode()
+        found.update(_fields(job, record, links.readable(body, encoding), result))
+    if text:
+        found["signature"] = similar.signature(text)
+        if job.options.text != "none":
+            found["text"] = text
+    return found
 
 
 def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult) -> dict[str, Any]:
@@ -123,11 +176,16 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     if job.options.text != "none":
         found["text"] = read.text
     found["signature"] = similar.signature(read.text)
-    if job.rules is not None:
-        extracted = job.rules.extract(record.url, html)
-        _count(extracted, result)
-        found.update({f"field.{name}": value for name, value in extracted.values.items()})
-    return found
+    return found | _fields(job, record, html, result)
+
+
+def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> dict[str, Any]:
+    """Return the user's columns."""
+    if job.rules is None:
+        return {}
+    extracted = job.rules.extract(url_of(record.url), html)
+    _count(extracted, result)
+    return {f"field.{name}": value for name, value in extracted.values.items()}
 
 
 def _count(extracted: field_rules.Extracted, result: BatchResult) -> None:
@@ -147,6 +205,7 @@ class _Rows:
 
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
+        self._path = job.tree.body_path
         self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
         self.held_bytes = 0
 
@@ -162,13 +221,16 @@ class _Rows:
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
             "html": body,
+            "file": None if record.file is None else self._path(host, record.key, record.file),
             "mime": record.headers.get("content-type", "").partition(";")[0].strip().lower() or None,
             "noindex": is_noindex(record),
+            "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
         }
         for name, column in self._columns.items():
             column.append(values[name] if name in values else getattr(record, name, None))
         self.held_bytes += len(body or b"") + len(values.get("text") or "") + 200 * len(record.links)
+        self.held_bytes += sum(map(len, record.requests or ()))
 
     def flush(self) -> pa.RecordBatch:
         arrays = [pa.array(self._columns[each.name], each.type) for each in self._schema]

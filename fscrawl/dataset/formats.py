@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import re
@@ -66,7 +67,7 @@ class Parquet:
 
 
 class JsonLines:
-    """One JSON object per line. A column without a value is left out; `html` is text."""
+    """One JSON object per line. A column without a value is left out; `html` is text, and `body` is base64."""
 
     def __init__(self, path: Path, compression: str) -> None:
         self.rows = 0
@@ -83,7 +84,9 @@ class JsonLines:
 
 def _json_row(row: dict[str, Any]) -> dict[str, Any]:
     charset = row.get("content_charset")
-    return {name: _json_value(value, charset) for name, value in row.items() if value is not None}
+    body = row.pop("body", None)
+    made = {name: _json_value(value, charset) for name, value in row.items() if value is not None}
+    return made if body is None else {**made, "body": base64.b64encode(body).decode()}
 
 
 def _json_value(value: Any, charset: str | None) -> Any:
@@ -99,11 +102,11 @@ def rfc3339(moment: datetime) -> str:
 
 
 class Csv:
-    """RFC 4180 with a header line, in UTF-8, without `html`: for spreadsheets."""
+    """RFC 4180 with a header line, in UTF-8, without `html` and `body`: for spreadsheets."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.rows = 0
-        self._names = [name for name in schema.names if name != "html"]
+        self._names = [name for name in schema.names if name not in ("html", "body")]
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file)
         self._writer.writerow(self._names)

@@ -15,6 +15,8 @@ from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import TIME
 from fscrawl.parse import fields as field_rules
+from fscrawl.sites.code import SiteFile, load
+from fscrawl.sites.rules import NO_SITES, Sites
 from fscrawl.store import Tree
 
 ROWS = pa.schema(
@@ -45,7 +47,8 @@ ROWS = pa.schema(
         ("language", pa.string()),
         ("text", pa.string()),
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
-        ("html", pa.binary()),
+        ("html", pa.binary()),  # the body, of whatever type
+        ("file", pa.string()),
     ]
 )
 _FIELD_TYPES = {
@@ -59,13 +62,14 @@ _FIELD_TYPES = {
 
 @dataclass(frozen=True)
 class Job:
-    """One run: tree, dataset, number and options. It can be pickled; each process makes the cached parts once."""
+    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once."""
 
     root: Path
     out: Path
     run: int
     options: Options
     crawl: str = ""
+    site: SiteFile | None = None
 
     @cached_property
     def directory(self) -> DatasetDir:
@@ -84,8 +88,15 @@ class Job:
         return field_rules.parse(self.options.fields, "--fields") if self.options.fields else None
 
     @cached_property
+    def code(self) -> Sites:
+        """The classes of the site file. It is run in this process."""
+        return Sites(load(self.site)) if self.site is not None else NO_SITES
+
+    @cached_property
     def field_columns(self) -> list[pa.Field]:
-        columns = self.rules.columns if self.rules else ()
+        of_code = load(self.site) if self.site is not None else ()
+        of_rules = self.rules.columns if self.rules else ()
+        columns = dict.fromkeys([*of_rules, *(column for site in of_code for column in site.columns)])
         types = {column.name: _FIELD_TYPES[column.type] for column in columns}
         return [pa.field(each.name, pa.list_(types[each.name]) if each.many else types[each.name]) for each in columns]
 
@@ -99,8 +110,8 @@ class Job:
         return f"{run_directory(self.run)}/{name}"
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.root, self.out, self.run, self.options, self.crawl
+        return self.root, self.out, self.run, self.options, self.crawl, self.site
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        for name, value in zip(("root", "out", "run", "options", "crawl"), state, strict=True):
+        for name, value in zip(("root", "out", "run", "options", "crawl", "site"), state, strict=True):
             object.__setattr__(self, name, value)

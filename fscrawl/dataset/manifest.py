@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What the manifest keeps of a run. `counts`: pages and duplicates; `left_out`: pages left out, by reason."""
+    """What the manifest keeps of a run. `counts`: as in the manifest; `left_out`: records left out, by reason."""
 
     run: int
     counts: Counts
@@ -70,8 +70,9 @@ class Manifest:
     """What a dataset holds after its last run.
 
     options    as `Options.values` gives them
-    counts     of pages, duplicates and failures, over all runs
-    left_out   pages left out, by reason
+    counts     over all runs: `records`, of these `pages`, `redirects` and `others`; `duplicates` and
+               `near_duplicates` among the pages; `errors`, the failures
+    left_out   records left out, by reason
     fields     for each field of --fields: how many pages it was found on, missing on, bad on
     """
 
@@ -90,10 +91,10 @@ class Manifest:
             made_by=values["made_by"],
             crawl=values["crawl"],
             options=values["options"],
-            counts=values["counts"],
+            counts=_by_kind(values["counts"]),
             left_out=values["left_out"],
             fields=values["fields"],
-            runs=tuple(RunSummary(each["run"], each["counts"], each["left_out"]) for each in values["runs"]),
+            runs=tuple(RunSummary(each["run"], _by_kind(each["counts"]), each["left_out"]) for each in values["runs"]),
             parts=tuple(Part(each["path"], each["rows"], each["bytes"], each["sha256"]) for each in values["files"]),
         )
 
@@ -118,7 +119,7 @@ class Manifest:
         """Tell whether a run found nothing new: no page, and as many broken pages and the same failures as before."""
         if result.left_out.get("broken", 0) != self.left_out.get("broken", 0):
             return False
-        if result.counts["pages"] or any(result.left_out.get(name) for name in ("filtered", "noindex", "dropped")):
+        if result.counts["records"] or any(result.left_out.get(name) for name in ("filtered", "noindex", "dropped")):
             return False
         return _failures_digests(self.parts) == result.failures_digests
 
@@ -157,6 +158,11 @@ def _left_out(runs: Iterable[RunSummary]) -> Counts:
     runs = list(runs)
     total = _sum(each.left_out for each in runs) | {"broken": runs[-1].left_out.get("broken", 0)}
     return {reason: number for reason, number in total.items() if number}
+
+
+def _by_kind(counts: Counts) -> Counts:
+    """Bring the counts of an older manifest up to date: it called all records pages."""
+    return counts if "records" in counts else {"records": counts["pages"], **counts, "redirects": 0, "others": 0}
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -10,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fscrawl import urls
+from fscrawl import hostnames
 from fscrawl.dataset.schema import PAGES
-from fscrawl.errors import UsageError
+from fscrawl.errors import UsageError, reason
 from fscrawl.parse import fields as field_rules
+from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import parse_age
+from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
 TAKEN = frozenset(PAGES.names)  # names that a field cannot have
@@ -29,10 +30,13 @@ class Options:
     formats   of FORMATS
     text      "visible", "main" (the main content, by trafilatura) or "none"
     html      whether tables have the pages' bodies
+    files     whether tables have the bodies of documents that are not HTML
     fields    text of a fields.toml, "" without one
+    site      digest of the site file whose columns it has, "" without one. Its text is not kept: what stands in a
+              dataset is never run
     dedupe    leave out duplicates and near-duplicates
     noindex   keep pages that ask not to be indexed
-    hosts     shell patterns: one must match the host name
+    hosts     as `hostnames` reads them, also globs: one must mean the page's host
     status    "200" or "2xx": one must match
     since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: what the user wrote, e.g. an age
     include   regular expressions on the URL: one must match; exclude: none may match
@@ -43,6 +47,7 @@ class Options:
     text: str = "visible"
     html: bool = True
     fields: str = ""
+    site: str = ""
     dedupe: bool = False
     noindex: bool = False
     hosts: tuple[str, ...] = ()
@@ -52,11 +57,12 @@ class Options:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     limit: int | None = None
+    files: bool = False
 
     @property
     def reads_text(self) -> bool:
         """Whether pages must be parsed: a WARC archive alone needs no text."""
-        return bool(self.fields) or self.dedupe or (self.text != "none" and self.formats != ("warc",))
+        return bool(self.fields or self.site) or self.dedupe or (self.text != "none" and self.formats != ("warc",))
 
     def values(self) -> dict[str, Any]:
         """Return the options as values of JSON; `from_values` reads them."""
@@ -81,13 +87,23 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
     """
     if kept is None:
         return Options(**given)
+    if kept.site and "site" not in given:
+        raise UsageError(f"{where} was made with a site file of digest {kept.site}; give it again, by --site FILE")
     same_since = given.get("since_said") is not None and given["since_said"] == kept.since_said
     for name, value in given.items():
         old = getattr(kept, name)
         if old != value and name != "since_said" and not (name == "since" and same_since):
-            was, now = ("other rules", "these") if name == "fields" else (json.dumps(old), json.dumps(value))
-            raise UsageError(f"{where} was made with {name} = {was}, not {now}; leave it out, or give --rebuild")
+            raise UsageError(f"{where} was made with {_difference(name, old, value)}, or give --rebuild")
     return kept
+
+
+def _difference(name: str, old: Any, value: Any) -> str:
+    """Say what a dataset was made with, and how to go on with that."""
+    if name == "site":
+        made = f"a site file of digest {old}" if old else "no site file"
+        return f"{made}, and this one has {value}; {'give that one' if old else 'leave it out'}"
+    was, now = ("other rules", "these") if name == "fields" else (json.dumps(old), json.dumps(value))
+    return f"{name} = {was}, not {now}; leave it out"
 
 
 def since(text: str, now: datetime) -> str:
@@ -117,6 +133,11 @@ def expression(text: str, flag: str) -> str:
     return text
 
 
+def host(text: str) -> str:
+    """Check a `--host`."""
+    return hostnames.option(text, globs=True).said
+
+
 def one_of(text: str, values: tuple[str, ...], flag: str) -> str:
     if text not in values:
         raise UsageError(f"{flag} {text}: must be one of {', '.join(values)}")
@@ -126,9 +147,9 @@ def one_of(text: str, values: tuple[str, ...], flag: str) -> str:
 def rules(path: Path) -> str:
     """Read a file of rules for fields, and check it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--fields {path}: cannot be read: {error}") from error
+        text = decode(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--fields {path}: cannot be read: {reason(error)}") from error
     field_rules.parse(text, str(path), TAKEN)
     return text
 
@@ -150,31 +171,25 @@ class Filters:
     def __init__(self, options: Options) -> None:
         self._since = options.since or ""
         self._status = re.compile("|".join(options.status).replace("x", r"\d") or r"\d+")
-        names = [name.lower() for name in options.hosts]  # also literally: as a pattern, "[::1]" is one character
-        self._hosts = names and re.compile(
-            "|".join([*map(fnmatch.translate, names), *(rf"{re.escape(n)}\Z" for n in names)])
-        )
+        self._hosts = [hostnames.option(each, globs=True) for each in options.hosts]
         self._include = [re.compile(each) for each in options.include]
         self._exclude = [re.compile(each) for each in options.exclude]
 
     def may_take_host(self, directory: str) -> bool:
         """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
-        if not self._hosts or directory.startswith("h-"):
-            return True
-        names = (urls.without_port(directory), directory)  # a host's name can look as if it ended with a port
-        return any(self._hosts.match(name) for name in names)
+        return not self._hosts or any(host.may_name(directory) for host in self._hosts)
 
     def takes(self, record: PageRecord) -> bool:
-        return bool(self._status.fullmatch(str(record.status))) and self._takes(record.url, record.fetched_at)
+        return bool(self._status.fullmatch(str(record.status))) and self._takes(url_of(record.url), record.fetched_at)
 
     def takes_failure(self, record: ErrorRecord) -> bool:
         """Like `takes`, but without the status: --status is about pages only."""
-        return self._takes(record.url, record.failed_at)
+        return self._takes(url_of(record.url), record.failed_at)
 
     def _takes(self, url: str, moment: str) -> bool:
         return (
             moment >= self._since  # both are RFC 3339 of the same length
-            and (not self._hosts or bool(self._hosts.match(urls.hostname(url))))
+            and (not self._hosts or any(host.has(url) for host in self._hosts))
             and (not self._include or any(each.search(url) for each in self._include))
             and not any(each.search(url) for each in self._exclude)
         )

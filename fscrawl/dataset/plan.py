@@ -6,7 +6,7 @@ import contextlib
 import heapq
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow.parquet as pq
@@ -62,10 +62,20 @@ def seen(directory: DatasetDir, run: int) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def make(directory: DatasetDir, tree: Tree, filters: Filters, earlier: Iterable[int], run: int) -> int:
-    """Write the plan of `run`; return its number of pages. `earlier`: the numbers of the runs before it."""
+def make(
+    directory: DatasetDir,
+    tree: Tree,
+    filters: Filters,
+    earlier: Iterable[int],
+    run: int,
+    listed: Callable[[int], object] = lambda number: None,  # noqa: ARG005
+) -> int:
+    """Write the plan of `run`; return its number of pages.
+
+    `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed.
+    """
     seen_before = heapq.merge(*(_seen(directory, number) for number in earlier))
-    new = _subtract(_listed(tree, filters), seen_before)
+    new = _subtract(_listed(tree, filters, listed), seen_before)
     pages = 0
     with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
         while names := list(itertools.islice(new, BATCH_PAGES)):
@@ -98,9 +108,11 @@ def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
     return sorted(filter(filters.may_take_host, names))
 
 
-def _listed(tree: Tree, filters: Filters) -> Iterator[Name]:
+def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> Iterator[Name]:
     for host in hosts_of(tree, LINKS, filters):
-        for key in sorted(tree.keys(LINKS, host)):
+        keys = sorted(tree.keys(LINKS, host))
+        listed(len(keys))
+        for key in keys:
             yield host, key
 
 

@@ -21,7 +21,8 @@ from fscrawl import urls
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError, TreeBusyError
-from fscrawl.storage.layout import HTMLS, LINKS
+from fscrawl.request import is_normal
+from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -104,7 +105,7 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
         return ReadPage(name, record)
     try:
-        body = read_retrying(job, HTMLS, *name, most=record.bytes)
+        body = _read_path(job, job.tree.body_path(*name, record.file), most=record.bytes)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its body cannot be read: {error}")
     if body is None:
@@ -115,11 +116,14 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
 
 
 def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:
-    """Read a file, and try again after a passing fault. None if it is missing, PlantedError if it is not a file.
+    """Read a file of a page, and try again after a passing fault. None if it is missing, PlantedError if it is none.
 
     `most`: bytes that it may have.
     """
-    path = job.tree.tree_path(room, host, key)
+    return _read_path(job, job.tree.tree_path(room, host, key), most)
+
+
+def _read_path(job: Job, path: str, most: int | None) -> bytes | None:
     for _ in range(_BUSY_TRIES - 1):
         try:
             return job.tree.files.read(path, most)
@@ -145,7 +149,7 @@ def is_sound(record: PageRecord | ErrorRecord, name: Name) -> bool:
     moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
     status = record.status or 0
     return (
-        urls.normalise(record.url) == record.url
+        is_normal(record.url)
         and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
         and is_time(moment)
         and 0 <= record.depth < 2**31

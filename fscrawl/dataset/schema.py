@@ -21,6 +21,8 @@ PAGES = pa.schema(
         _column("url_host_name", pa.string(), "host without port"),
         _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
         _column("key", pa.string(), "24 hexadecimal digits: names the page's files in the tree"),
+        _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
+        _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
         _column("depth", pa.int32(), "links followed from the nearest seed"),
         _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
         _column("fetch_time", TIME, "UTC, milliseconds, by the clock of the machine that fetched it"),
@@ -44,17 +46,21 @@ PAGES = pa.schema(
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
         _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
         _column("text", pa.string(), "visible text, or the main content (--text main); a line for each block"),
-        _column("html", pa.binary(), "the body, bytes as received after content decoding"),
+        _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
+        _column("file", pa.string(), "path of a body that is not HTML, in the tree: files/<host>/<key>.<ext>"),
+        _column("body", pa.binary(), "its bytes; only with --files"),
     ]
 )
 LINKS = pa.schema(
     [
         _column("source", pa.string(), "URL of the page that has the link"),
         _column("source_key", pa.string(), "its key"),
-        _column("target", pa.string(), "normal form of where it leads"),
+        _column("target", pa.string(), "normal form of where it leads, for a request its URL"),
         _column("target_key", pa.string(), "the target's key, whether it is stored or not"),
         _column("nofollow", pa.bool_(), "marked rel=nofollow, or the page asks for it"),
         _column("redirect", pa.bool_(), "it is no link, but the redirect of a page that was fetched"),
+        _column("target_method", pa.string(), "of the request for the target; GET for every link of a page"),
+        _column("target_request_body", pa.string(), "of this request; null if it has none"),
     ]
 )
 ERRORS = pa.schema(
@@ -63,6 +69,8 @@ ERRORS = pa.schema(
         _column("url_host_name", pa.string(), "host without port"),
         _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
         _column("key", pa.string(), "24 hexadecimal digits"),
+        _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
+        _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
         _column("depth", pa.int32(), "links followed from the nearest seed"),
         _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
         _column("fetch_time", TIME, "of the last attempt: UTC, milliseconds"),
@@ -78,6 +86,8 @@ WARC_INDEX = pa.schema(
         _column("url_surtkey", pa.string(), "SURT: host reversed, then the path"),
         _column("url", pa.string(), "normal form"),
         _column("key", pa.string(), "names the page in the tree and in pages/"),
+        _column("method", pa.string(), "of the request"),
+        _column("request_body", pa.string(), "of the request; null if it had none"),
         _column("fetch_time", TIME, "UTC, milliseconds"),
         _column("fetch_status", pa.int32(), "HTTP status"),
         _column("content_mime_type", pa.string(), "of Content-Type; warc/revisit for a duplicate"),
@@ -90,7 +100,7 @@ WARC_INDEX = pa.schema(
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}
 
 
-def pages(fields: list[pa.Field], *, text: bool, html: bool) -> pa.Schema:
-    """Return the schema of a dataset's pages: PAGES, without text or html if it has none, and its fields."""
-    left_out = {name for name, there in (("text", text), ("html", html)) if not there}
+def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool) -> pa.Schema:
+    """Return the schema of a dataset's pages: PAGES, without text, html or body if it has none, and its fields."""
+    left_out = {name for name, there in (("text", text), ("html", html), ("body", files)) if not there}
     return pa.schema([*(each for each in PAGES if each.name not in left_out), *fields])

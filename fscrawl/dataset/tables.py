@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import lru_cache, partial
@@ -11,23 +11,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fscrawl import urls
-from fscrawl.dataset import schema
+from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.reading import encodable, is_sound, read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
+from fscrawl.request import url_of
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.util.parallel import READERS, in_turn
 
 _ERROR_ROWS = 5000
 
-_key = lru_cache(1 << 16)(urls.key)
+_key_of_url = lru_cache(1 << 16)(urls.key)
+
+
+def _key(text: str) -> str:
+    return urls.key(text) if "#" in text else _key_of_url(text)  # a request may be as long as fifty URLs
 
 
 def pages_schema(job: Job) -> pa.Schema:
-    return schema.pages(job.field_columns, text=job.options.text != "none", html=job.options.html)
+    options = job.options
+    return schema.pages(job.field_columns, text=options.text != "none", html=options.html, files=options.files)
 
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
@@ -39,7 +45,6 @@ def schemas(job: Job) -> dict[str, pa.Schema]:
 _RENAMED = {
     "fetch_time": "fetched_at",
     "fetch_status": "status",
-    "fetch_redirect": "redirect",
     "content_mime_type": "mime",
     "content_charset": "encoding",
     "content_languages": "language",
@@ -49,20 +54,35 @@ _RENAMED = {
 
 def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.RecordBatch:
     """Make the table of pages from `rows`, all of which are kept."""
-    addresses = rows["url"].to_pylist()
+    spellings = rows["url"].to_pylist()
+    of_requests = asked.columns(spellings)
+    addresses = of_requests.urls.to_pylist()
     names = [urls.hostname(url) for url in addresses]
+    is_html, no_bytes = pc.is_null(rows["file"]), pa.scalar(None, pa.binary())
     made = {
+        "url": of_requests.urls,
+        "method": of_requests.methods,
+        "request_body": of_requests.bodies,
+        "fetch_redirect": _urls_of(rows["redirect"]),
         "url_surtkey": pa.array(map(surt, addresses), pa.string(), size=len(addresses)),
         "url_host_name": pa.array(names, pa.string()),
         "url_host_registered_domain": pa.array(map(urls.site, names), pa.string(), size=len(names)),
         "outlinks": _count(rows["links"], rows["nofollow"]),
         "duplicate_of": verdicts["duplicate_of"],
         "near_duplicate_of": verdicts["near_duplicate_of"],
+        "html": pc.if_else(is_html, rows["html"], no_bytes),
+        "body": pc.if_else(is_html, no_bytes, rows["html"]) if job.options.files else None,
         **{each.name: rows[f"field.{each.name}"] for each in job.field_columns},
     }
     wanted = pages_schema(job)
     columns = [made[name] if name in made else rows[_RENAMED.get(name, name)] for name in wanted.names]
     return pa.record_batch(columns, schema=wanted)
+
+
+def _urls_of(spellings: pa.Array) -> pa.Array:
+    """Give the URLs of requests; most are their spellings."""
+    found = [text and url_of(text) for text in spellings.to_pylist()]
+    return pa.array(found, pa.string())
 
 
 def _count(*lists: pa.Array) -> pa.Array:
@@ -82,14 +102,18 @@ def links(rows: pa.RecordBatch) -> pa.RecordBatch:
 def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBatch:
     sources = pc.list_parent_indices(rows[column])
     targets = pc.list_flatten(rows[column]).dictionary_encode()
-    keys = pa.array(map(_key, targets.dictionary.to_pylist()), pa.string(), size=len(targets.dictionary))
+    spellings = targets.dictionary.to_pylist()
+    keys = pa.array(map(_key, spellings), pa.string(), size=len(spellings))
+    of_requests = asked.columns(spellings)
     columns = [
-        rows["url"].take(sources),
+        _urls_of(rows["url"]).take(sources),
         rows["key"].take(sources),
-        targets.dictionary_decode(),
+        of_requests.urls.take(targets.indices),
         keys.take(targets.indices),
         pa.repeat(pa.scalar(nofollow), len(sources)),
         pc.is_valid(rows["redirect"]).take(sources),
+        of_requests.methods.take(targets.indices),
+        of_requests.bodies.take(targets.indices),
     ]
     return pa.record_batch(columns, schema=schema.LINKS)
 
@@ -97,11 +121,18 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
 # -- failures
 
 
-def errors(job: Job) -> Iterator[pa.RecordBatch]:
-    """Read the current failures of URLs that are not stored. Records that cannot be read are left out."""
+def errors(
+    job: Job,
+    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
+) -> Iterator[pa.RecordBatch]:
+    """Read the current failures of URLs that are not stored. Records that cannot be read are left out.
+
+    `read(n)`: n more have been read.
+    """
     with ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool:
         rows = []
         for record in in_turn(pool, (partial(_failure, job, host, key) for host, key in _failed(job))):
+            read(1)
             if record is not None:
                 rows.append(_error_row(record))
             if len(rows) == _ERROR_ROWS:
@@ -129,11 +160,14 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:
     name = urls.hostname(record.url)
+    method, body = asked.method_and_body(record.url)
     return {
-        "url": record.url,
+        "url": url_of(record.url),
         "url_host_name": name,
         "url_host_registered_domain": urls.site(name),
         "key": record.key,
+        "method": method,
+        "request_body": body,
         "depth": record.depth,
         "referrer": record.referrer or None,
         "fetch_time": datetime.fromisoformat(record.failed_at),

@@ -6,9 +6,11 @@
     warc/<part>.cdxj                      the index for web archives, sorted
     warc-index/<part>.parquet             the same index as a table
 
-A page is a response record and a metadata record with its outlinks. For an exact duplicate, a revisit record takes the
-place of the response. Bodies are stored without content encoding. So the headers that are no longer true are named
-`X-Crawl-…`, as in Common Crawl's files. Record ids are made of crawl, key and time: the same page gives the same bytes.
+A page is a response record and a metadata record with its outlinks. If it was not asked for by a plain GET, a request
+record stands between them: it has what decides about the answer, and not every header that was sent. For an exact
+duplicate, a revisit record takes the place of the response. Bodies are stored without content encoding. So the headers
+that are no longer true are named `X-Crawl-…`, as in Common Crawl's files. Record ids are made of crawl, key and time:
+the same page gives the same bytes.
 """
 
 from __future__ import annotations
@@ -23,19 +25,23 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
-from fscrawl import __version__
+from fscrawl import __version__, urls
+from fscrawl.dataset.asked import GET, text_of
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
+from fscrawl.dataset.tally import pages_done
+from fscrawl.request import Request, read, url_of
 
 PART_BYTES = 1_000_000_000
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
@@ -45,7 +51,7 @@ COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_HTTP = "application/http; msgtype=response"
+_HTTP = "application/http; msgtype={kind}"
 _FIELDS = "application/warc-fields"
 
 
@@ -64,6 +70,8 @@ class SegmentWriter:
 
     def _add(self, row: dict[str, Any], verdict: dict[str, Any]) -> None:
         duplicate = verdict["original_url"] is not None
+        request = read(row["url"])
+        row["url"] = request.url
         begin = self._offset
         self._append(_revisit(self._crawl, row, verdict) if duplicate else _response(self._crawl, row))
         self.index.append(
@@ -71,6 +79,8 @@ class SegmentWriter:
                 "url_surtkey": surt(row["url"]),
                 "url": row["url"],
                 "key": row["key"],
+                "method": request.method,
+                "request_body": text_of(request),
                 "fetch_time": row["fetched_at"],
                 "fetch_status": row["status"],
                 "content_mime_type": "warc/revisit" if duplicate else row["mime"],
@@ -79,7 +89,10 @@ class SegmentWriter:
                 "warc_record_length": self._offset - begin,
             }
         )
-        self._append(_metadata(self._crawl, row, "revisit" if duplicate else "response"))
+        beside = "revisit" if duplicate else "response"
+        if not request.is_plain:
+            self._append(_request(self._crawl, row, request, beside))
+        self._append(_metadata(self._crawl, row, beside))
 
     def _append(self, record: bytes) -> None:
         data = _compress(record)
@@ -118,11 +131,28 @@ def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
         "WARC-Record-ID": _id(crawl, row, "revisit"),
         "WARC-Date": rfc3339(row["fetched_at"]),
         "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
-        "WARC-Refers-To-Target-URI": verdict["original_url"],
+        "WARC-Refers-To-Target-URI": url_of(verdict["original_url"]),
         "WARC-Refers-To-Date": rfc3339(verdict["original_time"]),
         "WARC-Payload-Digest": f"sha1:{row['sha1']}",
     }
     return _record("revisit", row["url"], b"", headers, _http_head(row, len(row["html"])))
+
+
+def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> bytes:
+    target = request.url[len(urls.origin(request.url)) :]
+    lines = [f"{request.method} {target} HTTP/1.1", f"Host: {urls.origin(request.url).partition('://')[2]}"]
+    lines += [f"{name}: {value}" for name, value in request.headers]
+    if request.type_:
+        lines.append(f"Content-Type: {request.type_}")
+    if request.method != "GET":
+        lines.append(f"Content-Length: {len(request.body)}")
+    headers = {
+        "WARC-Record-ID": _id(crawl, row, "request"),
+        "WARC-Concurrent-To": _id(crawl, row, beside),
+        "WARC-Date": rfc3339(row["fetched_at"]),
+    }
+    head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
+    return _record("request", request.url, request.body, headers, head)
 
 
 def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
@@ -133,7 +163,7 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     if row["encoding"]:
         fields.append(("charset-detected", row["encoding"]))
     kind = "R" if row["redirect"] else "L a/@href"
-    fields += [("outlink", f"{url} {kind}") for url in row["links"] or ()]
+    fields += [("outlink", f"{url_of(link)} {kind}") for link in row["links"] or ()]
     fields += [("nofollow", url) for url in row["nofollow"] or ()]
     text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # one line per value
     headers = {
@@ -168,7 +198,9 @@ def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str],
 
     `head`: status line and headers of an exchange. Without a head, `headers` must have the Content-Type.
     """
-    content_type = _HTTP if head else headers.pop("Content-Type")
+    content_type = _HTTP.format(kind="request" if kind == "request" else "response")
+    if not head:
+        content_type = headers.pop("Content-Type")
     lines = headers | {"WARC-Type": kind}
     if url is not None:
         lines["WARC-Target-URI"] = url
@@ -234,6 +266,7 @@ def join_segments(job: Job, part: str, segments: list[str]) -> list[Part]:
         for segment, index in zip(segments, indexes, strict=True):
             moved.append(_moved(index, archive, offset))
             offset += _copy(job.directory.path(job.scratch(f"{segment}.warc.gz")), file)
+            pages_done(len(index))
     rows = pa.concat_tables(moved).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
     with job.directory.publish(cdxj) as temporary, temporary.open("w", encoding="utf-8") as lines:
         lines.writelines(sorted(_cdxj_lines(rows)))
@@ -277,4 +310,17 @@ def _cdxj_line(row: dict[str, Any]) -> str:
         "offset": str(row["warc_record_offset"]),
         "filename": row["warc_filename"].rpartition("/")[2],
     }
-    return f"{row['url_surtkey']} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
+    if row["method"] != GET:
+        values |= {"method": row["method"], "requestBody": row["request_body"] or ""}
+    return f"{_cdxj_key(row)} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
+
+
+def _cdxj_key(row: dict[str, Any]) -> str:
+    """Give the key of a line. Method and body of a request are in the query, as pywb has them: it would take it for a
+    GET of the same URL otherwise. https://pypi.org/project/cdxj-indexer/
+    """
+    if row["method"] == GET:
+        return str(row["url_surtkey"])
+    body = quote(row["request_body"] or "", safe="=&+%")
+    url = row["url"]
+    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if body else ''}{body}")

@@ -19,22 +19,36 @@ from fscrawl.dataset.extract import rows_of
 from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
+from fscrawl.dataset.tally import pages_done
+from fscrawl.util.progress import ProgressLine
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one)."""
+    """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one).
+
+    `redirects`, `others`: rows of these kinds; all others are pages.
+    """
 
     rows: int
     parts: tuple[Part, ...]
     segment_bytes: int
+    redirects: int = 0
+    others: int = 0
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> GroupResult:
-        return cls(values["rows"], tuple(Part(**each) for each in values["files"]), values["bytes"])
+        parts = tuple(Part(**each) for each in values["files"])
+        return cls(values["rows"], parts, values["bytes"], values["redirects"], values["others"])
 
     def as_json(self) -> dict[str, Any]:
-        return {"rows": self.rows, "files": [asdict(part) for part in self.parts], "bytes": self.segment_bytes}
+        return {
+            "rows": self.rows,
+            "redirects": self.redirects,
+            "others": self.others,
+            "files": [asdict(part) for part in self.parts],
+            "bytes": self.segment_bytes,
+        }
 
 
 def segment_name(index: int) -> str:
@@ -54,8 +68,10 @@ def write_group(job: Job, index: int, batches: range) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
     name = job.scratch(f"{segment_name(index)}.json")
     done = job.directory.read_json(name)
-    if done is not None:
-        return GroupResult.from_json(done)
+    if done is not None and "redirects" in done:  # an older version did not count them: then the group is made again
+        result = GroupResult.from_json(done)
+        pages_done(result.rows)
+        return result
     result = _write(job, index, batches)
     job.directory.write_json(name, result.as_json())
     return result
@@ -63,6 +79,7 @@ def write_group(job: Job, index: int, batches: range) -> GroupResult:
 
 def _write(job: Job, index: int, batches: range) -> GroupResult:
     if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in batches):
+        pages_done(sum(verdicts_of(job, batch).num_rows for batch in batches))
         return GroupResult(0, (), 0)
     names = {
         (table, style): TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
@@ -70,17 +87,20 @@ def _write(job: Job, index: int, batches: range) -> GroupResult:
         if style in TABLE_FORMATS
         for table in ("pages", "links")
     }
-    rows = 0
+    rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
         writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
         segment = _open_segment(stack, job, index) if "warc" in job.options.formats else None
         for kept, verdicts in _kept(job, batches):
             rows += kept.num_rows
+            moved = pc.is_valid(kept["redirect"])
+            redirects += pc.sum(moved).as_py()
+            others += pc.sum(pc.and_not(pc.is_valid(kept["skipped"]), moved)).as_py()
             _write_tables(job, kept, verdicts, writers)
             if segment is not None:
                 segment.write(kept, verdicts)
     parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items())
-    return GroupResult(rows, parts, _segment_bytes(job, index))
+    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others)
 
 
 def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> TableWriter:
@@ -116,6 +136,7 @@ def _kept(job: Job, batches: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordB
             keep = verdicts_here["keep"]
             if pc.any(keep).as_py():
                 yield rows.filter(keep), verdicts_here.filter(keep)
+            pages_done(rows.num_rows)
 
 
 def _write_tables(
@@ -128,14 +149,15 @@ def _write_tables(
         writer.write(made[table])
 
 
-def write_failures(job: Job) -> list[Part]:
+def write_failures(job: Job, line: ProgressLine) -> list[Part]:
     """Write the current failures, one part in each format."""
     styles = [style for style in job.options.formats if style in TABLE_FORMATS]
     part = part_name(job.run, 0)
     names = {style: TABLE_FORMATS[style].path.format(table="errors", part=part) for style in styles}
+    line.begin("writing failures", unit="failures")
     with contextlib.ExitStack() as stack:
         writers = {style: _open(stack, job, name, "errors", style) for style, name in names.items()}
-        for rows in tables.errors(job) if writers else ():
+        for rows in tables.errors(job, line.advance) if writers else ():
             for writer in writers.values():
                 writer.write(rows)
     return [job.directory.part(name, writers[style].rows) for style, name in names.items()]

@@ -11,21 +11,25 @@ the loop ends when the exchanges in flight are over; after a second one it ends 
 
 from __future__ import annotations
 
-import os
 import random
+import signal
+import threading
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 
+from fscrawl import interrupts
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
+from fscrawl.engine.idleness import Idleness, Load, why_paced
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.run import Ending, Options, Result
+from fscrawl.engine.site_process import Seeds
+from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.engine.worker_process import WorkerSetup, most_stalled
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
+from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
@@ -33,56 +37,20 @@ from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
-from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.outage import Outage
-from fscrawl.storage.layout import HTMLS
+from fscrawl.sites.code import digest_of
+from fscrawl.sites.rules import near_to
 from fscrawl.storage.retrying import Retrying
-from fscrawl.store import STOP, Tree
+from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
 from fscrawl.util.memory import anonymous_bytes
 from fscrawl.worker import CrawlConfig
 
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
+_SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
 _END_WAIT_S = 0.05  # the crawl may be over at any moment
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How one machine takes part.
-
-    reseed           read all records again, and do not trust the logs
-    follow           stay when all is done, and wait for new seeds
-    refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
-    allow_env        environment variables that settings may name, besides FSCRAWL_…
-    """
-
-    workers: int
-    threads: int
-    reseed: bool = False
-    follow: bool = False
-    refresh_before: str = ""
-    allow_env: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a run ended: what it did, its exit code, and why it stopped if the crawl was not finished."""
-
-    counts: Counts
-    exit_code: int
-    elapsed_s: float
-    stopped: str | None = None
-
-
-def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
-    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing.
-
-    `allow_env`: as for `Options`.
-    """
-    fetch = settings.fetch
-    if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in value for value in fetch.headers.values()):
-        Fetcher(fetch, settings.politeness, 1, allow_env).close()
 
 
 class Machine:
@@ -101,6 +69,7 @@ class Machine:
         self._progress = progress
         self._options = options
         self._interrupts = 0
+        self._interrupted_by = 0
         self._interrupted_at = 0.0
         self._tree_error: FscrawlError | None = None
         self._finished = False
@@ -108,9 +77,8 @@ class Machine:
         self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
-        self._edits = EditWatcher(
-            tree, settings, seeds, progress.warn, partial(check_usable, allow_env=options.allow_env)
-        )
+        check = partial(check_edit, tree, allow_env=options.allow_env)
+        self._edits = EditWatcher(tree, settings, seeds, progress.warn, check)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
@@ -122,6 +90,7 @@ class Machine:
             counters=self._beat,
             warn=progress.warn,
             refresh_before=options.refresh_before,
+            of_code=Seeds,
         )
         self._outage = Outage()
         self._bookkeeper = Bookkeeper(
@@ -133,6 +102,7 @@ class Machine:
             lambda: self._settings,
             rng or random.Random(),
         )
+        self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
         self._elsewhere_before = 0
         self._pool: Pool
@@ -158,6 +128,8 @@ class Machine:
         """
         began = time.monotonic()
         with self._watchdog:
+            if waiting := interrupts.take():
+                self._interrupt(waiting)
             self._pool = self._new_pool()
             try:
                 self._crawl()
@@ -178,7 +150,7 @@ class Machine:
             if not self._interrupts:
                 raise cause
             self._progress.warn(str(cause))
-        return Result(self.counts, self._exit_code(), time.monotonic() - began, self._stop_reason())
+        return Result(self.counts, self._exit_code(), time.monotonic() - began, self._ending())
 
     def _new_pool(self) -> Pool:
         settings = self._settings
@@ -224,22 +196,25 @@ class Machine:
             self._membership.abandon()
 
     def _config(self) -> CrawlConfig:
-        return CrawlConfig(
-            self._settings, self._edits.seeds, self._membership.rules.term.digest, self._membership.refresh_before
-        )
+        near = near_to(self._edits.seeds, self._settings.sites, self._settings.code)
+        return CrawlConfig(self._settings, near, self._membership.rules.term.digest, self._membership.refresh_before)
 
     def _exit_code(self) -> int:
         if self._interrupts:
-            return EXIT_INTERRUPTED
-        there = self._edits.stopped or self.counts.pages or self._stored.hosts or self._membership.pages_elsewhere()
-        return EXIT_OK if there else EXIT_UNUSABLE_RESULT
+            return EXIT_TERMINATED if self._interrupted_by == signal.SIGTERM else EXIT_INTERRUPTED
+        there = self._edits.stopped or self.counts.pages or self._membership.pages_elsewhere()
+        return EXIT_OK if there or self._has_page() else EXIT_UNUSABLE_RESULT
 
-    def _stop_reason(self) -> str | None:
+    def _has_page(self) -> bool:
+        """Tell whether the tree has a page: the heartbeats that counted it may have been deleted."""
+        return any(self._stored.page_count(host) for host in self._stored.hosts)
+
+    def _ending(self) -> Ending:
         if self._interrupts:
             return "interrupted"
         if self._edits.stopped:
-            return f"{STOP} is in the root"
-        return "crawl.max_pages is reached" if self._pages_left() <= 0 else None
+            return "stopped"
+        return "max_pages" if self._pages_left() <= 0 else "finished"
 
     # -- what the heartbeat says
 
@@ -247,9 +222,7 @@ class Machine:
         """Give the counters of a heartbeat; called from the thread that beats."""
         counts = self.counts
         return Beat(
-            pages=counts.pages,
-            bytes=counts.bytes,
-            errors=dict(counts.errors),
+            **counts.for_beat(),
             pending=self._frontier.pending,
             in_flight=self._frontier.in_flight,
             hosts=len(self._frontier.scheduler),
@@ -257,6 +230,7 @@ class Machine:
             state=self._state(),
             settings=self._edits.settings_digest,
             settings_at=self._edits.settings_at,
+            site=digest_of(self._settings.code),
             **self._frontier.scheduler.stats(time.monotonic()),
         )
 
@@ -291,6 +265,7 @@ class Machine:
             self._pool.reconfigure(self._config())
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
+        self._say_why_idle()
 
     def _hold_back_or_dispatch(self) -> None:
         """Hand tasks out, or have those back that no worker has begun: another machine may have their hosts later."""
@@ -317,7 +292,7 @@ class Machine:
     def _count_stored(self) -> None:
         """If pages are limited, count the stored ones; what other machines add later is in their heartbeats."""
         if self._settings.crawl.max_pages is not None:
-            self._stored_before = sum(len(self._tree.keys(HTMLS, host)) for host in self._tree.hosts(HTMLS))
+            self._stored_before = self._tree.all_pages()
             self._elsewhere_before = self._membership.pages_elsewhere()
 
     def _pages_left(self) -> float:
@@ -326,7 +301,7 @@ class Machine:
         if limit is None:
             return float("inf")
         elsewhere = self._membership.pages_elsewhere() - self._elsewhere_before
-        return limit - self._stored_before - elsewhere - self.counts.pages
+        return limit - self._stored_before - elsewhere - self.counts.more_pages
 
     def _may_dispatch(self) -> bool:
         if self._outage.is_on or self._membership.fenced or self._edits.paused:
@@ -370,19 +345,46 @@ class Machine:
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
         counts.hosts = len(self._frontier.scheduler)
-        counts.reseeding = self._membership.reseeding
+        counts.tree_pages = self._membership.pages_elsewhere() + counts.more_pages
+        counts.reseeding = self._membership.survey.hosts_left
+        counts.reseeded = self._membership.survey.records_read
         counts.state = self._state()
         if last:
             self._progress.close(counts)
         else:
             self._progress.show(counts)
 
-    def _interrupt(self) -> None:
+    def _say_why_idle(self) -> None:
+        """Explain why there is little to do, if that is so. The counts have just been shown."""
+        counts = self.counts
+        hindered = bool(counts.state or counts.reseeding) or self._membership.busy
+        load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
+        now = time.monotonic()
+        reason = self._idleness.look(now, load)
+        if reason == "idle":
+            self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
+        elif reason == "paced" and self._settings.politeness.delay:
+            self._progress.note(why_paced(self._settings.politeness.delay))
+
+    def _interrupt(self, number: int) -> None:
         """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog."""
+        if self._interrupts and time.monotonic() - self._interrupted_at < _SAME_SIGNAL_S:
+            return
         self._interrupts += 1
         self._interrupted_at = time.monotonic()
-        if self._interrupts > 1:
-            if hasattr(self, "_pool"):
-                self._pool.kill()
-            os._exit(EXIT_INTERRUPTED)
-        self._progress.warn("stopping: waiting for the pages in flight; a second Ctrl-C leaves at once")
+        if self._interrupts == 1:
+            self._interrupted_by = number
+            said = "stopping: waiting for the pages in flight (a second Ctrl-C leaves at once)"
+            self._say(f"{said}; {interrupts.kept()}")
+            return
+        try:
+            cut = number_of(self._frontier.in_flight, "page")
+            self._say(f"leaving at once: {cut} in flight will be fetched again")
+        finally:
+            interrupts.leave(number, said=True)
+
+    def _say(self, text: str) -> None:
+        """Print a line, but do not wait for a terminal that was stopped: the next signal must be received."""
+        saying = threading.Thread(target=self._progress.warn, args=[text], daemon=True)
+        saying.start()
+        saying.join(1.0)

@@ -105,19 +105,13 @@ class Bookkeeper:
 
     def _stored(self, outcome: Stored) -> None:
         task, exchange = outcome.task, outcome.exchange
-        counts = self.counts
-        if outcome.kind == "stored":
-            counts.pages += 1
-            counts.bytes += outcome.bytes
-        elif outcome.kind == "redirect":
-            counts.redirects += 1
-        else:
-            counts.skipped += 1
+        self.counts.add(outcome.kind, outcome.bytes)
+        self.counts.replace(outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
         self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
         self._membership.told(task, outcome.term)
-        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "stored", told=True)
+        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "page", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -156,6 +150,7 @@ class Bookkeeper:
             self._frontier.scheduler.give_up(task.host, outcome.class_)
         else:
             self.counts.errors[outcome.class_] += 1
+            self.counts.replace(outcome.replaced)
             self._membership.failed(task, outcome.failed_at)
         self._frontier.finish(task, exchange.asked_at if exchange else None, failed=True)
 

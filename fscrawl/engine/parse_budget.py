@@ -23,7 +23,7 @@ _USUAL_S = 0.005
 _USUAL_S_PER_BYTE = 4e-8
 _USUAL_S_PER_LINK = 4e-6
 _MOST_LINKS = 20_000  # more of them are no longer usual
-_HTML5LIB = 50.0  # times slower
+_TIMES_SLOWER = {"html5lib": 50.0, "pdf": 10.0}  # PDF: the links of manuals of 0.1 to 9 MB take at most six tenths
 
 
 def usual_s(size_bytes: int, parser: str, links: int = 0) -> float:
@@ -33,7 +33,7 @@ def usual_s(size_bytes: int, parser: str, links: int = 0) -> float:
     (0.009, 0.013)
     """
     usual = _USUAL_S + _USUAL_S_PER_BYTE * size_bytes + _USUAL_S_PER_LINK * min(links, _MOST_LINKS)
-    return usual * (_HTML5LIB if parser == "html5lib" else 1.0)
+    return usual * _TIMES_SLOWER.get(parser, 1.0)
 
 
 class ParseBudget:

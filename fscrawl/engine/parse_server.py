@@ -18,6 +18,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import NamedTuple
 
+from fscrawl.util.children import SIGNALS
+
 _FIRST_FD = 3  # after stdin, stdout and stderr
 _MOST_FDS = 65_536
 
@@ -39,7 +41,7 @@ class ParseServer:
         """
         self._connection, theirs = multiprocessing.Pipe()
         if os.fork() == 0:
-            with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+            with contextlib.suppress(EOFError, OSError):
                 _run(theirs, serve)
             os._exit(0)
         theirs.close()
@@ -55,7 +57,8 @@ class ParseServer:
 
 
 def _run(connection: Connection, serve: Callable[[Connection, int], None]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the machine decides
+    for number in SIGNALS:  # the machine decides
+        signal.signal(number, signal.SIG_IGN)
     _close_all_but(connection)
     while True:
         nice, worker = connection.recv()
@@ -66,7 +69,8 @@ def _run(connection: Connection, serve: Callable[[Connection, int], None]) -> No
         pid = os.fork()
         if pid == 0:
             _close_all_but(theirs)
-            serve(theirs, nice)
+            with contextlib.suppress(BaseException):  # for example MemoryError: this copy must not go on as the worker
+                serve(theirs, nice)
             os._exit(0)
         theirs.close()
         send_handle(connection, ours.fileno(), worker)

@@ -1,10 +1,12 @@
 """Who reads a page: this worker process itself, or one of two processes beside it.
 
 Vocabulary:
-  small     a page that cannot take long, however it is made: this process reads it
+  small     a page that cannot take long, however it is made: this process reads it, unless its site has rules
   quick     a process that reads all other pages, as long as they take little more than the usual time
   patient   a process that stands back for all others. It reads what was too much for the quick one, and all pages of
             sites that have used up their processor time (see `parse_budget`)
+  document  a PDF: even a small one may keep its reader busy for ever, and an honest one takes long. A process of its
+            own takes the place of the quick one, so that pages do not wait for it
 
 Promise: a page that takes too long costs its own site, and nobody else: the quick process is held up for a moment, once
 for each site. Only a page for which even the patient process has not enough time cannot be read.
@@ -20,7 +22,7 @@ from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
 from fscrawl.engine.parse_server import ParseServer
-from fscrawl.handlers.reading import Reading, UnreadableError, read_here
+from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here
 from fscrawl.http.fetch import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
@@ -29,6 +31,10 @@ _SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
 _QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
+_DOCUMENT_S = 2.0  # and the usual time
+_DOCUMENTS_STAND_BACK = 5
+_READ_HERE = frozenset({"lexbor", FEED})  # if they are small
+_RULES = 4.0  # times longer: the rules of a site parse the page once more with each parser that they use
 _STANDS_BACK = 19  # gets a sixtieth of what others get, if they want it
 _MOST_WAITING = 16  # for the patient process
 _STANDARD = b"<p>A paragraph with <a href=/a/b>a link</a>, and <em>other</em> words in it.\n" * 800
@@ -53,7 +59,8 @@ def slowness() -> float:
 
 
 def _usual_here_s(reading: Reading, links: int = 0) -> float:
-    return usual_s(len(reading.body), reading.parser, links) * slowness()
+    by_rules = 1.0 if reading.site is None else _RULES
+    return usual_s(len(reading.body), reading.parser, links) * by_rules * slowness()
 
 
 class Parsing:
@@ -69,11 +76,13 @@ class Parsing:
         self._budget = ParseBudget()
         self._quick = ParseProcess(server, nice=0)
         self._patient = ParseProcess(server, nice=_STANDS_BACK)
+        self._documents = ParseProcess(server, nice=_DOCUMENTS_STAND_BACK)
 
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long."""
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
-        if is_known and len(reading.body) <= _SMALL_BYTES and reading.parser == "lexbor":
+        is_small = len(reading.body) <= _SMALL_BYTES and reading.parser in _READ_HERE
+        if is_known and is_small and reading.site is None:  # the rules of a site may take any time
             began_s = time.thread_time()
             page = read_here(reading, joiner)
             self._charge(reading, page, time.thread_time() - began_s)
@@ -85,7 +94,8 @@ class Parsing:
             self._on_read()
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
-        read, took_s = self._quick.read(reading, _QUICK_S + usual, self._on_wait)
+        process, limit_s = (self._documents, _DOCUMENT_S) if reading.parser == PDF else (self._quick, _QUICK_S)
+        read, took_s = process.read(reading, limit_s + usual, self._on_wait)
         self._charge(reading, read, took_s if read is not None else usual + _TOO_LONG_S)
         return read
 
@@ -97,7 +107,8 @@ class Parsing:
         read, took_s = self._patient.read(reading, _PATIENT_S + usual)
         self._charge(reading, read, took_s)
         if read is None:
-            why = f"reading it takes more than {_PATIENT_S + usual:.0f} s of processor time, or 2 GB of memory"
+            by = "" if reading.site is None else " by the rules of its site"
+            why = f"reading it{by} takes more than {_PATIENT_S + usual:.0f} s of processor time, or 2 GB of memory"
             raise UnreadableError(Failed("parse", why, retry=False))
         return read
 
@@ -110,8 +121,8 @@ class Parsing:
             self._budget.charge(_site(urls.origin(reading.url)), excess_s, _now())
 
     def close(self) -> None:
-        self._quick.end()
-        self._patient.end()
+        for process in (self._quick, self._patient, self._documents):
+            process.end()
 
 
 def _now() -> float:

@@ -24,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from fscrawl import interrupts
 from fscrawl.engine.worker_process import (
     Answer,
     Drain,
@@ -133,7 +134,8 @@ class Pool:
         slot.executor = ProcessPoolExecutor(
             1, mp_context=self._context, initializer=start, initargs=(theirs, self._setup, self._config)
         )
-        slot.executor.submit(serve)
+        with interrupts.later():  # one that is half started could not be ended
+            slot.executor.submit(serve)
         theirs.close()
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)

@@ -1,4 +1,4 @@
-"""What a crawl shows while it runs: a tqdm line on a terminal, else a plain line every 30 s, or JSON lines.
+"""What a crawl shows while it runs: a progress line (`util.progress`), or JSON lines.
 
 Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes.
 """
@@ -9,74 +9,132 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
-from fscrawl.util.terminal import plain, say, say_json
+from fscrawl.handlers.outcome import Replaced
+from fscrawl.request import body_text, read, shown
+from fscrawl.storage.records import KINDS, Kind
+from fscrawl.util.humanize import number_of
+from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
+from fscrawl.util.terminal import plain, say_json
 
-_LINE_EVERY_S = 30.0
-_REDRAW_EVERY_S = 0.25
+_DONE = (
+    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded"),
+    *("errors", "replaced", "replaced_bytes", "cut"),
+)
 
 
 @dataclass
 class Counts:
     """What this run has done, and what is left to do.
 
-    pages, redirects, skipped   records stored by this run
+    pages, redirects, others    records stored by this run, by kind
     unchanged                   stored pages that were checked again, and stay as they are
     bytes                       of the stored bodies
-    errors                      error records written, by class
+    errors                      failures recorded, by class
+    replaced                    records and failures in whose place they were put, by kind or class
+    replaced_bytes              of the bodies of these records
     retried                     failures that were returned for another attempt
     pending, in_flight, hosts   as in the frontier
+    tree_pages                  pages in the tree, as far as the machines have said
     reseeding                   hosts whose link files are still to be read
+    reseeded                    records that this run has read to see their links
     state                       what keeps this machine from fetching, "" if nothing does
     cut                         URLs left out, by the setting that did it; by "length": they are too long
     """
 
     pages: int = 0
     redirects: int = 0
-    skipped: int = 0
+    others: int = 0
     unchanged: int = 0
     bytes: int = 0
+    replaced_bytes: int = 0
     retried: int = 0
+    tree_pages: int = 0
     pending: int = 0
     in_flight: int = 0
     hosts: int = 0
     reseeding: int = 0
+    reseeded: int = 0
     state: str = ""
     errors: Counter[str] = field(default_factory=Counter)
+    replaced: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: Kind, size: int) -> None:
+        """Count a stored record. `size`: bytes of its body."""
+        if kind == "page":
+            self.pages += 1
+            self.bytes += size
+        elif kind == "redirect":
+            self.redirects += 1
+        else:
+            self.others += 1
+
+    def replace(self, before: Replaced | None) -> None:
+        """Count what has been replaced: a tree that is counted anew does not have it any more."""
+        if before is not None:
+            self.replaced[before.what] += 1
+            self.replaced_bytes += before.bytes
+
+    @property
+    def more_pages(self) -> int:
+        """How many pages the tree has more than before; below 0 if refreshed pages are redirects now, for example."""
+        return self.pages - self.replaced["page"]
+
+    @property
+    def more_bytes(self) -> int:
+        """How many bytes the bodies in the tree have more than before."""
+        return self.bytes - self.replaced_bytes
+
+    @property
+    def more_errors(self) -> dict[str, int]:
+        """How many failures the tree has more than before, by class."""
+        names = {*self.errors, *self.replaced} - set(KINDS)
+        return {name: self.errors[name] - self.replaced[name] for name in sorted(names)}
+
+    def for_beat(self) -> dict[str, Any]:
+        """Give what a heartbeat says of these counts."""
+        more = {"pages": self.more_pages, "bytes": self.more_bytes, "errors": self.more_errors}
+        return {**more, "stored": self.pages}
 
     def after(self, before: Counts) -> Counts:
         """Give the sum with the counts of the runs before; what is left to do is as it is now."""
-        done = ("pages", "redirects", "skipped", "unchanged", "bytes", "retried", "errors", "cut")
-        return replace(self, **{name: getattr(self, name) + getattr(before, name) for name in done})
+        summed = {name: getattr(self, name) + getattr(before, name) for name in _DONE}
+        return replace(self, **summed)
 
 
 class Progress:
-    """Shows `Counts` as they change, on `stream`; `mode`: "line" | "json" | "quiet"."""
+    """Shows `Counts` as they change, on `stream`; `mode`: "line" | "json" | "quiet".
+
+    As a context manager it keeps a terminal's line moving, also while the crawl waits for the share.
+    """
 
     def __init__(self, mode: str, *, verbose: bool, stream: TextIO | None = None) -> None:
         self._mode = mode
         self._verbose = verbose
         self._stream = stream or sys.stderr
-        self._bar: Any = None
+        self._line = ProgressLine(self._stream, silent=mode != "line")
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         self._before: Counts | None = None
-        if mode == "line" and self._stream.isatty():
-            from tqdm import tqdm  # noqa: PLC0415 - slow to load, and only a terminal needs it
+        self._line.begin("", unit="pages")
 
-            self._bar = tqdm(
-                unit=" pages", dynamic_ncols=True, smoothing=0.1, file=self._stream, mininterval=_REDRAW_EVERY_S
-            )
+    def __enter__(self) -> Self:
+        self._line.__enter__()
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._line.__exit__(*reason)
 
     def show(self, counts: Counts) -> None:
         """Show how far the crawl is, if the next line is due."""
         counts = self.whole(counts)
-        if self._bar is not None:
-            self._bar.set_postfix_str(_summary(counts), refresh=False)
-            self._bar.update(counts.pages - self._bar.n)
-        elif self._mode != "quiet" and time.monotonic() - self._shown >= _LINE_EVERY_S:
+        if self._mode == "line":
+            self._line.reach(counts.pages)
+            self._line.note = _summary(counts)
+            self._line.tick()
+        elif self._mode == "json" and time.monotonic() - self._shown >= LINE_EVERY_S:
             self._print_progress(counts)
 
     def carry(self, counts: Counts) -> None:
@@ -91,19 +149,16 @@ class Progress:
         now = time.monotonic()
         rate = (counts.pages - self._pages_shown) / max(now - self._shown, 1e-9)
         self._shown, self._pages_shown = now, counts.pages
-        if self._mode == "json":
-            self._print_json("progress", **vars(counts), pages_per_s=round(rate, 1))
-        else:
-            say(f"{counts.pages} pages, {rate:.1f}/s, {_summary(counts)}", stream=self._stream, flush=True)
+        self._print_json("progress", **vars(counts), pages_per_s=round(rate, 1))
 
     def event(self, url: str, what: str, **facts: Any) -> None:
-        """Show what came of one URL, with --verbose."""
+        """Show what came of one URL, or of the request that is spelled so, with --verbose."""
         if not self._verbose:
             return
         if self._mode == "json":
-            self._print_json(what, url=plain(url), **facts)
+            self._print_json(what, **_asked(url), **facts)
         else:
-            self.print_line(f"{what:<8} {url}" + "".join(f" {name}={fact}" for name, fact in facts.items()))
+            self.print_line(f"{what:<8} {shown(url)}" + "".join(f" {name}={fact}" for name, fact in facts.items()))
 
     def warn(self, text: str) -> None:
         """Print a warning, also with --quiet."""
@@ -112,18 +167,20 @@ class Progress:
         else:
             self.print_line(text)
 
+    def note(self, text: str) -> None:
+        """Print what is good to know and nothing wrong, so not with --quiet."""
+        if self._mode != "quiet":
+            self.warn(text)
+
     def print_line(self, text: str) -> None:
         """Print a line above the progress line."""
-        if self._bar is not None:
-            self._bar.write(plain(text), file=self._stream)
-        else:
-            say(text, stream=self._stream, flush=True)
+        self._line.print_line(text)
 
     def close(self, counts: Counts) -> None:
         """Draw the progress line for the last time, and end it."""
-        if self._bar is not None:
+        if self._mode == "line":
             self.show(counts)
-            self._bar.close()
+            self._line.end(stays=True)
         elif self._mode == "json":
             self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
 
@@ -131,9 +188,22 @@ class Progress:
         say_json({"event": event, **facts}, self._stream)
 
 
+def _asked(url: str) -> dict[str, str]:
+    """Give the facts of a request: only those of a plain GET are its URL alone."""
+    if "#" not in url:
+        return {"url": plain(url)}
+    request = read(url)
+    return {"url": request.url, "method": request.method, "request_body": body_text(request)}
+
+
 def _summary(counts: Counts) -> str:
-    errors = sum(counts.errors.values())
-    reseeding = f"{counts.reseeding} hosts to re-seed from, " if counts.reseeding else ""
+    failures = sum(counts.errors.values())
+    reseeding = (
+        f"re-seeding: {number_of(counts.reseeded, 'record')} read, {number_of(counts.reseeding, 'host')} left, "
+        if counts.reseeding
+        else ""
+    )
     state = f"{counts.state.upper()}, " if counts.state else ""
-    facts = f"{counts.pending} pending, {counts.hosts} hosts, {errors} errors, {counts.in_flight} in flight"
-    return f"{state}{reseeding}{facts}"
+    unchanged = f"{counts.unchanged:,} unchanged, " if counts.unchanged else ""
+    facts = f"{number_of(counts.hosts, 'host')}, {number_of(failures, 'failure')}, {counts.in_flight:,} in flight"
+    return f"{counts.tree_pages:,} in the tree, {state}{reseeding}{unchanged}{counts.pending:,} pending, {facts}"

@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from fscrawl.engine.machine import Result
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.run import Result
 from fscrawl.errors import FscrawlError, MemoryGone
 
 _MOST = 5

@@ -4,7 +4,8 @@ A file server that stops answering can hold every call to a hard mount for any t
 no signal handler runs (Python runs them in the main thread) and no line is printed. So one thread here receives SIGINT
 and SIGTERM, and another warns when the main loop has not called `alive` for long.
 
-Promise: the first signal asks the crawl to stop, a second one ends the process at once, whatever hangs.
+Promise: the first signal asks the crawl to stop, a second one ends the process at once, whatever hangs. Before and
+after this, signals end the process at once (`interrupts`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ def _do_nothing(*_: object) -> None:
 
 
 class Watchdog:
-    """A context manager for the main thread. Inside, signals call `on_signal`, and `alive` must be called often."""
+    """A context manager for the main thread. Inside, `alive` must be called often."""
 
-    def __init__(self, on_signal: Callable[[], None], warn: Callable[[str], None], where: str) -> None:
-        """`warn`: called when the main loop has been silent for long, and when it goes on.
+    def __init__(self, on_signal: Callable[[int], None], warn: Callable[[str], None], where: str) -> None:
+        """`on_signal`: called with the number of each signal.
+
+        `warn`: called when the main loop has been silent for long, and when it goes on.
 
         `where`: what the main loop probably waits for.
         """
@@ -83,7 +86,7 @@ class Watchdog:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         while number := os.read(self._read_end, 1)[0]:
             if number in _SIGNALS:
-                self._on_signal()
+                self._on_signal(number)
 
     def _watch(self) -> None:
         while not self._over.wait(_CHECK_EVERY_S):

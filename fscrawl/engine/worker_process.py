@@ -35,9 +35,11 @@ from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.http.fetch import Failed
+from fscrawl.sites.code import SiteFault, load
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
+from fscrawl.util.children import SIGNALS
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import CrawlConfig, Worker
@@ -131,10 +133,19 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
     keep_freed_memory()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it: looking through them for cycles finds none
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the machine decides
+    for number in SIGNALS:  # they reach the whole process group; the machine decides
+        signal.signal(number, signal.SIG_IGN)
+    _load(config)
     _connection, _setup, _config, _parse_server = connection, setup, config, ParseServer(parse_process.serve)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked until here, see `commands.crawl`
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(0)  # also when the machine dies before it has said what to do
+
+
+def _load(config: CrawlConfig) -> None:
+    """Run the site file before the processes that read pages are forked: then each of them has it."""
+    with contextlib.suppress(SiteFault):  # the machine could load it; if this process cannot, each page says so
+        for site in config.settings.code:
+            load(site.file)
 
 
 def serve() -> None:

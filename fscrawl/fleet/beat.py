@@ -58,12 +58,14 @@ class Beat:
     shards        how many it holds
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
-    pages, bytes  stored by this machine
-    errors        failed URLs by error class
+    pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one
+    stored        pages that it has stored, those that it fetched again included; older machines do not say it
+    errors        the same of failures, by class; below 0 for a class of which it fetched some URLs again with success
     pending, in_flight, hosts    of its frontier
     memory        bytes of the machine's processes
     state         what keeps it from fetching; "" if nothing does
     settings, settings_at        digest of the crawl.toml that it uses, and since when
+    site          digest of its site file (`--site`), "" without one
     resting, gave_up             numbers of hosts
     slow, failing                host → seconds for an answer; host → failures in a row
     rests         host → seconds for which it must still be left alone
@@ -79,6 +81,7 @@ class Beat:
     shards: int | None = None
     dead_after: float = 0.0
     pages: int = 0
+    stored: int = 0
     bytes: int = 0
     errors: Mapping[str, int] = field(default_factory=dict)
     pending: int = 0
@@ -88,6 +91,7 @@ class Beat:
     state: str = ""
     settings: str = ""
     settings_at: str = ""
+    site: str = ""
     resting: int = 0
     gave_up: int = 0
     slow: Mapping[str, float] = field(default_factory=dict)
@@ -170,9 +174,10 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
         dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
-        pages=_whole(get("pages")),
-        bytes=_whole(get("bytes")),
-        errors={name: int(number) for name, number in _table(get("errors")).items()},
+        pages=_signed(get("pages")),
+        stored=_whole(get("stored", get("pages"))),
+        bytes=_signed(get("bytes")),
+        errors=_signed_table(get("errors")),
         pending=_whole(get("pending")),
         in_flight=_whole(get("in_flight")),
         hosts=_whole(get("hosts")),
@@ -180,6 +185,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         state=_text(get("state")),
         settings=_text(get("settings")),
         settings_at=_text(get("settings_at")),
+        site=_text(get("site")),
         resting=_whole(get("resting")),
         gave_up=_whole(get("gave_up")),
         slow=_table(get("slow")) if host_tables else {},
@@ -208,6 +214,18 @@ def _whole(value: Any) -> int:
     if type(value) is int and 0 <= value <= _MOST:  # nearly all are; a log of an hour has many
         return value
     return int(value) if _is_number(value) else 0
+
+
+def _signed(value: Any) -> int:
+    """Read a sum that may have become less."""
+    return -_whole(-value) if type(value) is int and value < 0 else _whole(value)
+
+
+def _signed_table(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        return {}
+    found = {name: _signed(number) for name, number in value.items() if _is_unicode(name)}
+    return {name: number for name, number in found.items() if number}
 
 
 def _seconds(value: Any) -> float:
@@ -270,6 +288,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "shards": beat.shards,
         "dead_after": beat.dead_after or None,
         "pages": beat.pages,
+        "stored": beat.stored,
         "bytes": beat.bytes,
         "errors": dict(beat.errors),
         "pending": beat.pending,
@@ -279,6 +298,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "state": beat.state,
         "settings": beat.settings,
         "settings_at": beat.settings_at,
+        "site": beat.site or None,
         "resting": beat.resting,
         "gave_up": beat.gave_up,
         "slow": dict(beat.slow),

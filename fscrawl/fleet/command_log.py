@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fscrawl import interrupts
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_writer import LogWriter
@@ -36,7 +37,8 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
                 writer.flush()
         writer.flush()
     finally:
-        writer.close()
-        if written:
-            heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, writer.place)
+        with interrupts.later():  # an empty heartbeat log would be one of a machine that has not said hello yet
+            writer.close()
+            if written:
+                heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, writer.place)
     return written

@@ -15,6 +15,7 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.frontier import ShardHolder
 
@@ -22,12 +23,14 @@ from fscrawl.frontier.frontier import ShardHolder
 class Seeds:
     """Puts the seeds of held shards into the frontier. Only the main loop uses it."""
 
-    def __init__(self, watch: EditWatcher, frontier: ShardHolder) -> None:
+    def __init__(self, watch: EditWatcher, frontier: ShardHolder, by_template: Seeding) -> None:
         self._watch = watch
         self._frontier = frontier
+        self.by_template = by_template
 
     def add_of(self, shards: set[int]) -> None:
-        """Add the seeds of some shards, whose logs have been read."""
+        """Add the seeds of some shards, whose logs have been read; those of templates come later."""
+        self.by_template.want(shards)
         self.add(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
 
     def add(self, seeds: Iterable[str]) -> None:
@@ -71,6 +74,7 @@ class Edits:
         cut = self._ledger.believed_cut(now, self._snapshots.cuts)
         if cut is not None:
             self._rulebook.mend(cut.machine, cut.expected)
+        self._seeds.by_template.look()
         change = self._rulebook.look(now)
         if change is None:
             return False
@@ -79,11 +83,15 @@ class Edits:
             self._use_fleet_settings(heart)
             self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
         self._ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
+        if change.edited or change.retake:
+            self._ledger.needed |= self._seeds.by_template.shards
+            self._seeds.by_template.restart()
         if change.retake:
             self._ledger.use(self._rulebook.rules)
             self._intake.begin(set(self._fleet.held) - handover.releasing, {})
         else:
             self._seeds.add(change.seeds)
+            self._seeds.by_template.want(self._frontier.shards)
         return True
 
     def _use_fleet_settings(self, heart: Heartbeat) -> None:

@@ -25,6 +25,7 @@ from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
 
 _RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one
+_FIRST_BEAT_S = 0.5  # doubled with each beat: who looks on sees from the first second what a new machine does
 _AGAIN_S = 1.0  # until the next try, after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
 _HELLO_BYTES = 4096  # of a log: its first line is in there
@@ -163,6 +164,7 @@ class Heartbeat:
         self._wake = threading.Event()
         self._over = False
         self._number = 0
+        self._soon_s = _FIRST_BEAT_S
         self.beat_s = beat_s
         self.trouble: FscrawlError | None = None
         self.written: list[Beat] = []  # the last two beats
@@ -206,7 +208,8 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._over:
-            self._wake.wait(self._beat())
+            self._wake.wait(min(self._beat(), self._soon_s))
+            self._soon_s *= 2
             self._wake.clear()
 
     def _beat(self) -> float:

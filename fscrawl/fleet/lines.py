@@ -1,6 +1,6 @@
 """The lines of a machine's log, as bytes and as values. Pure.
 
-    u <depth> <referrer or -> <url>[ <flags>]     a URL was found
+    u <depth> <referrer or -> <url>[ <flags>]     a URL, or another request in its spelling (`request`), was found
     t <key> <depth> <term>[ e<failed_at>]         all links of a page stand before this line, or it failed
     s <generation>                                all that was stored of the shard has been put in
 
@@ -19,6 +19,7 @@ import re
 from typing import NamedTuple
 
 from fscrawl.frontier.flags import NO_FLAGS, Flags, format_flags, parse_flags
+from fscrawl.request import is_spelling
 from fscrawl.storage.layout import is_key
 
 _URL = re.compile(r"https?://[^/?#@\\]+/")  # programs read such letters before the first slash in different ways
@@ -95,7 +96,9 @@ def parse_line(shard: int, line: bytes) -> Line:
     text = line.decode("ascii")
     if not text.isprintable():
         raise ValueError(text)
-    return _value_of(shard, text)
+    value = _value_of(shard, text)
+    _check_spellings([value])
+    return value
 
 
 def parse_lines(shard: int, data: bytes) -> list[Line]:
@@ -110,16 +113,27 @@ def parse_lines(shard: int, data: bytes) -> list[Line]:
     lines = text.split("\n")
     if lines.pop():
         raise ValueError("the last line is not whole")
-    return [_value_of(shard, line) for line in lines]
+    values = [_value_of(shard, line) for line in lines]
+    if "#" in text:  # one look for all lines: in most logs there is none
+        _check_spellings(values)
+    return values
+
+
+def _check_spellings(lines: list[Line]) -> None:
+    for line in lines:
+        if isinstance(line, Found) and not is_spelling(line.url):
+            raise ValueError(line.url)
 
 
 def is_url(text: str) -> bool:
-    """Tell whether a text may be a normal form, and leads where it seems to lead.
+    """Tell whether a text may be a normal form, or the spelling of a request, and leads where it seems to lead.
 
     >>> is_url("http://a.example/"), is_url("http://a.example:x@b.example/"), is_url("http://b.example?.a.example/")
     (True, False, False)
+    >>> is_url("http://a.example/#method=POST"), is_url("http://a.example/#method=BREW")
+    (True, False)
     """
-    return _URL.match(text) is not None
+    return _URL.match(text) is not None and ("#" not in text or is_spelling(text))
 
 
 def number_of(text: str) -> int:
@@ -133,7 +147,7 @@ def _value_of(shard: int, text: str) -> Line:
     kind, *words = text.split(" ")
     if kind == "u":
         depth, referrer, url, *flags = words
-        if len(flags) > 1 or not is_url(url):
+        if len(flags) > 1 or _URL.match(url) is None:
             raise ValueError(text)
         found_from = "" if referrer == _NO_REFERRER else referrer
         return Found(shard, number_of(depth), found_from, url, parse_flags(flags[0]) if flags else NO_FLAGS)

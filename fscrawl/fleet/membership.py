@@ -19,9 +19,11 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.fleet import agreement
 from fscrawl.fleet.anchor import Anchor, cause_of, unless_gone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.claims import Claims
+from fscrawl.fleet.code_seeds import OfCode, no_seeds
 from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.fence import Fence
@@ -40,6 +42,7 @@ from fscrawl.fleet.recovery import shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
@@ -71,6 +74,7 @@ class Membership:
         refresh_before: str = "",
         clock: Callable[[], float] = time.monotonic,
         caches_s: float | None = None,
+        of_code: OfCode = no_seeds,
         heart: Callable[..., Heartbeat] | None = None,
         aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
@@ -79,8 +83,8 @@ class Membership:
         `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: begin a
         new generation, so that all records are read again. `refresh_before`: pages that were last fetched or checked
         before this time (RFC 3339) are fetched again. `caches_s`: how long the share may show old states; None: this
-        is found out by the type of its file system. `heart`: makes what beats; None: a thread does. `aside`: does what
-        may take long beside the main loop.
+        is found out by the type of its file system. `of_code`: as for `Seeding`. `heart`: makes what beats; None: a
+        thread does. `aside`: does what may take long beside the main loop.
         """
         self._tree = tree
         self._frontier = frontier
@@ -93,6 +97,7 @@ class Membership:
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
         self._aside = aside
         self._make_heart = heart
+        self._of_code = of_code
         self._make_parts(refresh_before)
         self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
@@ -114,9 +119,10 @@ class Membership:
         logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored)
-        self._survey = self._make_survey()
-        seeds = Seeds(watch, self._frontier)
-        parts = (self.ledger, self._snapshots, self._survey)
+        self.survey = self._make_survey()
+        self._seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
+        seeds = Seeds(watch, self._frontier, self._seeding)
+        parts = (self.ledger, self._snapshots, self.survey)
         self._intake = Intake(
             self._frontier, *parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock
         )
@@ -176,18 +182,20 @@ class Membership:
         self.ledger.open()
         self.fleet.observe(now)
         self._claims.wait_for_old_permits(now)
+        agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
         self._stored.list_hosts()
         needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
-        self.ledger.needed |= needed | shards_of(self._tree, self._stored.hosts)
+        self.ledger.needed |= needed | self._seeding.shards | shards_of(self._tree, self._stored.hosts)
         self._hearing.hear_all()
         self._round(now, starved=True)
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
+        self._seeding.close()
         self.ledger.flush()
         self.ledger.close()
         self._update()
@@ -198,6 +206,7 @@ class Membership:
 
     def abandon(self) -> None:
         """Stop beating: this process is about to end, and other machines should take its shards."""
+        self._seeding.close()
         if hasattr(self, "_heart"):
             self._heart.abandon()
 
@@ -253,13 +262,8 @@ class Membership:
 
     @property
     def busy(self) -> bool:
-        """There are logs or records still to be read."""
-        return self._intake.busy
-
-    @property
-    def reseeding(self) -> int:
-        """Directories whose records are still to be read."""
-        return self._survey.hosts_left
+        """There are logs or records still to be read, or seeds to be made."""
+        return self._intake.busy or not self._seeding.is_done
 
     def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> None:
         """Take in URLs of a page, all inside the scope."""
@@ -297,6 +301,7 @@ class Membership:
         self._intake.step(now)
         self._housekeeping.step(now)
         self._tidying.step(now)
+        self._seeding.step()
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
@@ -333,6 +338,7 @@ class Membership:
             self._frontier.idle  # asked first: most often this is the answer
             and self._intake.is_done
             and self._tidying.is_done
+            and self._seeding.is_done
             and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
             and self.ledger.is_flushed
         )
@@ -353,6 +359,7 @@ class Membership:
             return False
         self._watch.look_for_signs()
         self.fleet.observe(now)
+        agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
         changed = self._edits.look(now, self._heart, self._handover)
@@ -383,8 +390,6 @@ class Membership:
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 
-    # -- fencing
-
     def _end_fence(self, now: float) -> None:
         self.fleet.observe(now)
         changes = self.fleet.look_again(now)
@@ -392,8 +397,6 @@ class Membership:
         self.fleet.check_held()
         self._take(changes.adopted)
         self._fence.take_down()
-
-    # -- cuts
 
     def _forgive(self, log: str, expected: Place) -> None:
         self.ledger.forgive(log, expected)

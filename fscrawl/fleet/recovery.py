@@ -18,11 +18,14 @@ from typing import TypeVar
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.heartbeat import is_gone_by_name
+from fscrawl.fleet.lines import is_url
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
 from fscrawl.util.parallel import READERS, in_turn
 
 R = TypeVar("R", PageRecord, ErrorRecord)
@@ -74,9 +77,10 @@ def _read_all(
 
     def read(key: str) -> R | None:
         try:
-            return read_one(key)
+            return _checked(read_one(key))
         except RecordError as error:
-            warn(f"{about(tree.path_of(room, host, key), error)}; after `fscrawl audit --repair` it is fetched again")
+            repair = f"{command('audit', tree.root)} --repair"
+            warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  {repair}")
         except TreeError as error:
             if not error.is_missing:
                 raise
@@ -92,7 +96,14 @@ def _read_all(
     if missed and room == LINKS:  # an error record is removed when its page is stored
         tree.check_there()
         example = tree.path_of(room, host, missed[0])
-        warn(f"{len(missed)} records of {host} are listed but missing, for example {example}")
+        warn(f"{number_of(len(missed), 'record')} of {urls.shown_host(host)} listed but missing, for example {example}")
+
+
+def _checked(record: R) -> R:
+    """Raise RecordError if no log could hold the URL of a record: somebody has edited the file."""
+    if not is_url(record.url):
+        raise RecordError("its URL is none, or not the spelling of a request")
+    return record
 
 
 def _until_found(missed: list[str], read: Callable[[str], R | None]) -> Iterator[R | None]:

@@ -12,6 +12,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.terms import Term
 from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope
+from fscrawl.sites.rules import NO_SITES, Sites, near_to
 from fscrawl.storage.records import TreeRecord
 
 
@@ -23,6 +24,7 @@ class Rules(NamedTuple):
     seeds        normal forms
     nofollow     whether links that are marked as not to be followed are followed
     term         names these rules in the logs
+    sites        the rules of sites: what is followed in place of links
     """
 
     scope: Scope
@@ -30,13 +32,16 @@ class Rules(NamedTuple):
     seeds: frozenset[str]
     nofollow: bool
     term: Term
+    sites: Sites = NO_SITES
 
     @classmethod
     def of(cls, watch: EditWatcher, record: TreeRecord, generation: int) -> Rules:
         """Give the rules that follow from what `watch` has read."""
         crawl = watch.settings.crawl
-        term = Term.of(crawl, watch.seeds, record, generation)
-        return cls(Scope(crawl, watch.seeds), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term)
+        chosen = watch.settings
+        sites, near = Sites(chosen.rules), near_to(watch.seeds, chosen.sites, chosen.code)
+        term = Term.of(crawl, near, record, generation, sites.digest)
+        return cls(Scope(crawl, near), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term, sites)
 
     @property
     def generation(self) -> int:

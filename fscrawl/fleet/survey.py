@@ -19,12 +19,17 @@ from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP, SITEMAP_PART, Fla
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.sites.told import as_told
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
 
 class Survey:
-    """Reads records, and tells what they hold. `hosts_left`: directories that are still to be read."""
+    """Reads records, and tells what they hold.
+
+    hosts_left      directories that are still to be read
+    records_read    so far, of pages and of failures
+    """
 
     def __init__(
         self,
@@ -38,8 +43,8 @@ class Survey:
         tidy_up: Callable[[str], None],
     ) -> None:
         """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
-        self.hosts_left = 0
-        self.refreshing: set[int] = set()  # shards with a page that is fetched again, and told only then
+        self.hosts_left = self.records_read = 0
+        self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
         self._frontier = frontier
         self._ledger = ledger
@@ -59,11 +64,13 @@ class Survey:
             is_told = self._frontier.is_told_as_page
             for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
                 if page is not None:
+                    self.records_read += 1
                     self._tell(page)
                 yield
             is_settled = self._frontier.is_settled
             for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
                 if error is not None:
+                    self.records_read += 1
                     self._tell_failure(error)
                 yield
             self.hosts_left -= 1
@@ -86,6 +93,14 @@ class Survey:
         location = self._frontier.location(page.url)
         if not self._frontier.holds(location.shard):  # it was read before the shard was lost
             return
+        told = as_told(page, self._ledger.rules.sites)
+        if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
+            if self._is_old(page) and not self._ledger.rules.admit(page.url, NO_FLAGS):
+                return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run
+            self._ledger.discover([page.url], page.depth, page.referrer)
+            self.refreshing.add(location.shard)
+            return
+        page = told
         depth = self._know(Found(location.shard, page.depth, page.referrer, page.url), location)
         rules = self._ledger.rules
         if self._is_old(page) and rules.admit(page.url, NO_FLAGS):

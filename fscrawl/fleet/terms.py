@@ -48,6 +48,7 @@ class Term:
     max_path_depth, max_repeats, follow_nofollow, max_depth      as in the settings
     partition, shards      of the tree
     machinery        of the tree: names the `.fscrawl` whose generations these are; "" in format 1
+    sites            digest of the rules of sites that find links in pages; "" if there are none
     """
 
     generation: int
@@ -62,14 +63,15 @@ class Term:
     partition: str
     shards: int
     machinery: str
+    sites: str = ""
     digest: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", hashlib.sha224(self._canonical()).hexdigest()[:_DIGITS])
 
     @classmethod
-    def of(cls, crawl: CrawlSettings, seeds: Iterable[str], tree: TreeRecord, generation: int) -> Term:
-        """Give the term of some settings. `seeds`: normal forms."""
+    def of(cls, crawl: CrawlSettings, seeds: Iterable[str], tree: TreeRecord, generation: int, sites: str = "") -> Term:
+        """Give the term of some settings. `seeds`: normal forms; `sites`: digest of the rules of sites."""
         return cls(
             generation=generation,
             mode=crawl.scope,
@@ -83,6 +85,7 @@ class Term:
             partition=tree.partition,
             shards=tree.shards,
             machinery=tree.machinery or "",
+            sites=sites,
         )
 
     @property
@@ -92,10 +95,12 @@ class Term:
 
     def covers(self, other: Term) -> bool:
         """Tell whether a page that was told under this term is certainly told under `other`, at the same depth."""
-        mine = (self.generation, self.machinery, self.follow_nofollow, self.partition, self.shards)
-        if mine != (other.generation, other.machinery, other.follow_nofollow, other.partition, other.shards):
+        if self._must_be_same() != other._must_be_same():
             return False
         return self._goes_as_deep_as(other) and self._is_as_wide_as(other)
+
+    def _must_be_same(self) -> tuple[object, ...]:
+        return self.generation, self.machinery, self.follow_nofollow, self.partition, self.shards, self.sites
 
     def _goes_as_deep_as(self, other: Term) -> bool:
         """Tell whether no link was left out for its depth. Without a limit, shorter ways are not kept at all."""
@@ -138,6 +143,7 @@ class Term:
             "partition": self.partition,
             "shards": self.shards,
             "machinery": self.machinery,
+            **({"sites": self.sites} if self.sites else {}),  # a crawl without rules of sites keeps its term
         }
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
 
@@ -148,9 +154,9 @@ class Term:
             values = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"not a term: {error}") from error
-        if not isinstance(values, dict) or values.keys() != _FITS.keys():
+        if not isinstance(values, dict) or values.keys() | {"sites"} != _FITS.keys():
             raise ValueError("not a term: other fields")
-        for name, fits in _FITS.items():
+        for name, fits in _FITS.items() if "sites" in values else _FITS_WITHOUT_SITES.items():
             if not fits(values[name]):
                 raise ValueError(f"not a term: field {name}")
         fields: dict[str, Any] = {
@@ -176,11 +182,13 @@ def _are_texts(value: Any) -> bool:
 
 _FITS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("generation", "max_path_depth", "max_repeats", "shards"), _is_number),
-    **dict.fromkeys(("mode", "partition", "machinery"), _is_text),
+    **dict.fromkeys(("mode", "partition", "machinery", "sites"), _is_text),
     **dict.fromkeys(("members", "allow", "deny"), _are_texts),
     "follow_nofollow": lambda value: type(value) is bool,
     "max_depth": lambda value: value is None or _is_number(value),
 }
+
+_FITS_WITHOUT_SITES = {name: fits for name, fits in _FITS.items() if name != "sites"}
 
 
 class ReadFiles(Protocol):

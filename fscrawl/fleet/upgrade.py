@@ -28,6 +28,7 @@ from fscrawl.fleet.logs import Logs
 from fscrawl.storage.layout import NEXT_TREE_RECORD, UPGRADED
 from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree, upgrade_record
+from fscrawl.util.installed import command
 
 _GLANCE_S = 1.0
 _HELLO_BYTES = 4096
@@ -61,7 +62,7 @@ def check_format(tree: Tree) -> None:
     if tree.record.format < FORMAT:
         raise TreeError(
             f"{tree.root}: the tree has format {tree.record.format}; to bring it to format {FORMAT}, first run "
-            f" fscrawl crawl --root {tree.root}"
+            f" {command('crawl', tree.root)}"
         )
 
 

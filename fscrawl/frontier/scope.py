@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
+from fscrawl.request import is_spelling, url_of
 from fscrawl.urls import bad_port, hostname, site
 
 
@@ -30,6 +31,7 @@ class Limits(Protocol):
 
 
 BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
+BAD_REQUEST = "bad-request"  # and for what looks like a request and is none: somebody has written it into the tree
 _REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
 
 
@@ -72,7 +74,9 @@ class Scope:
         return self.mode == other.mode and self._members <= other._members
 
     def refuses(self, url: str) -> str | None:
-        """Give what keeps a normal form out of the crawl: a setting, or BAD_PORT. None if it belongs to the crawl.
+        """Give what keeps a URL out of the crawl: a setting, BAD_PORT or BAD_REQUEST. None if it belongs to the crawl.
+
+        `url`: a normal form, or the spelling of a request, which is judged by its URL.
 
         >>> from fscrawl.config.settings import CrawlSettings
         >>> scope = Scope(CrawlSettings(deny=("[?]session=",)), frozenset({"http://www.example.com/"}))
@@ -83,6 +87,8 @@ class Scope:
         >>> scope.refuses("http://example.com/" + "a/b/" * 5)
         'max_repeats'
         """
+        if "#" in url:
+            return self._refuses_request(url)
         if self.mode != "any":
             name = hostname(url)
             if (name if self.mode == "host" else site(name)) not in self._members:
@@ -101,6 +107,9 @@ class Scope:
             return "allow"
         return None
 
+    def _refuses_request(self, text: str) -> str | None:
+        return self.refuses(url_of(text)) if is_spelling(text) else BAD_REQUEST
+
     def explain(self, url: str) -> str | None:
         """As `refuses`, with the value of the setting, to be shown to a user.
 
@@ -112,5 +121,5 @@ class Scope:
         if rule == "scope":
             return f'scope = "{self.mode}"'
         if rule == "deny":
-            return next(f'deny = "{pattern.pattern}"' for pattern in self._deny if pattern.search(url))
+            return next(f'deny = "{pattern.pattern}"' for pattern in self._deny if pattern.search(url_of(url)))
         return rule

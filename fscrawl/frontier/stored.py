@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from fscrawl.storage.layout import ERRS, HTMLS, LINKS, PAGE_ROOMS
+from fscrawl.storage.layout import BODY_ROOMS, ERRS, LINKS, PAGE_ROOMS
 from fscrawl.store import Tree
 
 
@@ -40,10 +40,13 @@ class StoredOnTree:
         self._tree = tree
         self.hosts: frozenset[str] = frozenset()
         self.met: list[str] = []
+        self._bodies: dict[str, frozenset[str]] = {}  # by room, the hosts that have bodies there
 
     def list_hosts(self) -> None:
         """Bring `hosts` up to date."""
-        self.hosts = frozenset(host for room in PAGE_ROOMS for host in self._tree.hosts(room))
+        found = {room: frozenset(self._tree.hosts(room)) for room in PAGE_ROOMS}
+        self.hosts = frozenset().union(*found.values())
+        self._bodies = {room: found[room] for room in BODY_ROOMS}
 
     def keys(self, host: str) -> list[str]:
         """Give the keys that are stored or have failed for good."""
@@ -59,4 +62,4 @@ class StoredOnTree:
 
     def page_count(self, host: str) -> int:
         """Tell how many pages are stored."""
-        return len(self._tree.keys(HTMLS, host)) if host in self.hosts else 0
+        return self._tree.page_count(host, [room for room, hosts in self._bodies.items() if host in hosts])

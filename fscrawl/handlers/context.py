@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
-from fscrawl.handlers.exchange import media_type
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.handlers.reading import Reader
+from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
+from fscrawl.handlers.sessions import Sessions, asking
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
-from fscrawl.parse import media_types
+from fscrawl.parse import media_types, pdf
+from fscrawl.parse.documents import page_of
+from fscrawl.parse.follow import chosen
+from fscrawl.parse.links import ParsedPage
+from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, named_type
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots_cache import RobotsCache
+from fscrawl.request import Request, read, url_of
+from fscrawl.sites.code import CodeSite
+from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
 
 
@@ -42,27 +51,103 @@ class Context:
         self.term = term
         self.tree = tree
         self.settings = settings
-        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env)
+        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
         self.fresh_links = FreshLinks(settings.crawl, scope)
-        self.accept = frozenset(settings.fetch.accept)
+        self.sites = Sites(settings.rules)
+        self.sessions = Sessions(asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots))
+        fetch = settings.fetch
+        self.accept = Ranges(fetch.accept)
+        self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
+        self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
+        self._follow = chosen(settings.crawl.follow)
         self.on_answer = on_answer
         self.read = read
-        self._unnamed = media_types.NO_MEANING if "text/html" in self.accept else frozenset({""})
+        self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
 
     def ask(self, url: str, conditions: Mapping[str, str] | None = None) -> tuple[Fetched | Failed, float]:
-        """Ask a host for a page; give its answer, and when the request had surely reached the host."""
-        answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
+        """Ask a host for a page; give its answer, and when the request had surely reached the host.
+
+        `url`: of the task, so the spelling of a request. `conditions`: only sent with a GET (RFC 9110 13.1).
+        """
+        if "#" in url:
+            answer = self._send(read(url), conditions)
+        else:
+            answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
         self.on_answer()
         return answer, asked_at(answer)
 
+    def _send(self, asked: Request, conditions: Mapping[str, str] | None) -> Fetched | Failed:
+        """Send a request that is no plain GET."""
+        conditions = conditions if asked.method == "GET" else None
+        if not asked.session:
+            return self.fetcher.send(asked, conditions, wants_body=self._wants_body)
+        jar = self.sessions.jar(asked, self._opener_of(asked.url))
+        if isinstance(jar, Failed):
+            return jar
+        return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
+
+    def _opener_of(self, url: str) -> CodeSite | None:
+        rules = self.sites.of(url)
+        return rules if isinstance(rules, CodeSite) else None
+
+    def spoil_session(self, asked: str) -> None:
+        """Let the session that this thread has just used for a request be opened anew."""
+        self.sessions.spoil(read(asked))
+
+    def rules_of(self, asked: str) -> str:
+        """Give the digest of the rules that its site has for pages; "" if it has none."""
+        rules = self.sites.reader_of(asked) if self.sites else None
+        return "" if rules is None else rules.digest
+
+    def understand(
+        self, asked: str, body: bytes, status: int, headers: Mapping[str, str], type_: str | None = None
+    ) -> ParsedPage:
+        """Read a page, and what the rules of its site say of it. UnreadableError if it takes too long.
+
+        `asked`: the URL of its task, so the spelling of a request. `type_`: what it was taken for, if that is known.
+        A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
+        """
+        type_ = type_ or media_types.type_of(body, named_type(headers))
+        rules = self.sites.reader_of(asked) if self.sites else None
+        reader = self._reader_of(type_)
+        reading = Reading(
+            body,
+            url_of(asked),
+            headers.get("content-type"),
+            headers.get("x-robots-tag"),
+            reader,
+            self.settings.crawl.drop_query,
+            "#" not in asked,
+            None if rules is None else OfSite(rules, asked, status, headers),
+            self._follow,
+        )
+        if type_ in media_types.HTML:
+            page = self.read(reading, self.joiner)
+            return page if type_ in self._accept_links else replace(page, links=(), nofollow=())
+        if rules is not None:
+            return self.read(reading, self.joiner)
+        if reader != NO_LINKS:
+            with contextlib.suppress(UnreadableError):
+                return self.read(reading, self.joiner)
+        robots_tag = headers.get("x-robots-tag")
+        return page_of((), reading.url, self.joiner, robots_tag=robots_tag, truncated=reader != NO_LINKS)
+
+    def _reader_of(self, type_: str) -> str:
+        """Tell who reads a page or document of a type."""
+        if type_ in media_types.HTML:
+            return self.settings.parse.parser
+        if type_ not in self._accept_links:
+            return NO_LINKS
+        return PDF if type_ == media_types.PDF else FEED
+
     def _wants_body(self, status: int, headers: dict[str, str]) -> bool:
         """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
-        named = media_type(headers)
+        named = named_type(headers)
         return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
 
 

@@ -12,7 +12,6 @@ from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness.redirects import REDIRECTS
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
 
 
@@ -23,16 +22,6 @@ def is_redirect(answer: Fetched) -> bool:
 
 def _target_chars(answer: Fetched) -> int:
     return len(answer.headers.get("location", ""))
-
-
-def media_type(headers: Mapping[str, str]) -> str:
-    """Give the type that the server names, "" if it names none, or something that is too long for a type.
-
-    >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
-    'text/html'
-    """
-    named = headers.get("content-type", "").partition(";")[0].strip()
-    return named.lower() if len(named) <= _MAX_TYPE_CHARS else ""
 
 
 def bad_status(answer: Fetched) -> Failed:

@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.storage.records import Kind
 
 Health = Literal["answered", "failing", "silent", "unknown"]
-StoredKind = Literal["stored", "redirect", "skipped"]
+
+
+class Replaced(NamedTuple):
+    """What stood in the tree for the URL before: a record of that kind with `bytes` of body, or a failure.
+
+    what    a `Kind` of record, or the class of a failure
+    """
+
+    what: str
+    bytes: int = 0
 
 
 class Exchange(NamedTuple):
@@ -36,23 +46,25 @@ class Exchange(NamedTuple):
 class Stored(NamedTuple):
     """The page's record is in the tree, with its body if there is one.
 
-    kind       "stored": a page with a body; "redirect"; "skipped": an unwanted type, or a sitemap
+    kind       that of the record
     bytes      of the stored body
     links      outlinks inside the scope that this worker has not reported before
     sitemaps   of a sitemap: the sitemaps that it names; of a redirect: where it has moved
     cut        number of outlinks left out, by the setting that did it; by "length": they are too long for URLs
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
+    replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
     """
 
     task: PageTask
     exchange: Exchange
-    kind: StoredKind
+    kind: Kind
     status: int
     bytes: int = 0
     links: tuple[str, ...] = ()
     cut: Mapping[str, int] | None = None
     sitemaps: tuple[str, ...] = ()
     term: str = ""
+    replaced: Replaced | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as one call: measured, a third less time than the default, which treats each tuple as an object."""
@@ -105,6 +117,7 @@ class FailedForGood(NamedTuple):
     exchange   None if the host was not asked
     class_     the error class (see `http.answers.CLASSES`)
     failed_at  of a page: the time in its error record
+    replaced   the failure that this one replaces; None: there was none
     """
 
     task: PageTask | RobotsTask
@@ -113,6 +126,7 @@ class FailedForGood(NamedTuple):
     message: str
     status: int = 0
     failed_at: str = ""
+    replaced: Replaced | None = None
 
 
 class FailedForNow(NamedTuple):

@@ -10,6 +10,7 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
 from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import CLASSES
@@ -53,6 +54,7 @@ class PageHandler:
         if is_sitemap != bool(task.flags.sitemap):  # the record tells what the page is, and so how deep its links are
             task = task._replace(flags=Flags(FROM_ROBOTS) if is_sitemap else NO_FLAGS)
         links = self._context.fresh_links
+        record = told_again(self._context, task.host, record)
         fresh, cut = links.of(record, task.depth)
         named = links.sitemaps(record.sitemaps or (), task.url)
         return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)

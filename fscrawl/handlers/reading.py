@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from fscrawl.http.fetch import Failed
-from fscrawl.parse import links
+from fscrawl.parse import feeds, links, pdf
+from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage
+from fscrawl.sites.page import Page, SiteRules
 from fscrawl.urls import Joiner
+
+FEED, PDF, NO_LINKS = "feed", "pdf", "none"  # readers of documents, beside the parsers of HTML
+
+
+class OfSite(NamedTuple):
+    """What the rules of the page's site need to know, beside the page. `asked`: the spelling of its request."""
+
+    rules: SiteRules
+    asked: str
+    status: int
+    headers: Mapping[str, str]
 
 
 class Reading(NamedTuple):
-    """A page to read. `content_type`, `robots_tag`: HTTP headers; `parser`, `drop_query`: settings."""
+    """A page to read. `content_type`, `robots_tag`: HTTP headers; `drop_query`, `follow`: settings.
+
+    parser     "lexbor" or "html5lib", as the settings say; FEED, PDF or NO_LINKS for documents
+    is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
+    site       None if the page's site has no rules that say something of pages
+    follow     the elements whose references are links; None: the usual ones
+    """
 
     body: bytes
     url: str
@@ -20,6 +40,9 @@ class Reading(NamedTuple):
     robots_tag: str | None
     parser: str
     drop_query: bool
+    is_plain: bool = True
+    site: OfSite | None = None
+    follow: frozenset[str] | None = None
 
 
 class UnreadableError(Exception):
@@ -35,6 +58,14 @@ Reader = Callable[[Reading, Joiner], ParsedPage]  # raises UnreadableError
 
 def read_here(reading: Reading, joiner: Joiner) -> ParsedPage:
     """Read a page in this thread, however long it takes."""
+    page = _read(reading, joiner)
+    return page if reading.site is None else _understood(page, reading, reading.site, joiner)
+
+
+def _read(reading: Reading, joiner: Joiner) -> ParsedPage:
+    if reading.parser in _DOCUMENTS:
+        extract = _DOCUMENTS[reading.parser]
+        return extract(reading.body, reading.url, joiner, robots_tag=reading.robots_tag, is_plain=reading.is_plain)
     return links.extract(
         reading.body,
         reading.url,
@@ -42,4 +73,29 @@ def read_here(reading: Reading, joiner: Joiner) -> ParsedPage:
         content_type=reading.content_type,
         robots_tag=reading.robots_tag,
         parser=reading.parser,
+        follow=reading.follow,
+        is_plain=reading.is_plain,
     )
+
+
+def _without_links(
+    _body: bytes, url: str, joiner: Joiner, *, robots_tag: str | None = None, is_plain: bool = True
+) -> ParsedPage:
+    return page_of((), url, joiner, robots_tag=robots_tag, is_plain=is_plain)
+
+
+_DOCUMENTS = {FEED: feeds.extract, PDF: pdf.extract, NO_LINKS: _without_links}
+
+
+def _understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:
+    """Let the rules of its site say what they see in a page."""
+    seen = Page(
+        site.asked,
+        reading.body,
+        status=site.status,
+        headers=site.headers,
+        encoding=page.encoding,
+        joiner=joiner,
+    )
+    said = site.rules.understand(seen)
+    return replace(page, **said._asdict())

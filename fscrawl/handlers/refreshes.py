@@ -11,9 +11,16 @@ from dataclasses import replace
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
-from fscrawl.handlers.outcome import Exchange, Outcome, Returned, Stored, Unchanged
+from fscrawl.handlers.outcome import (
+    Exchange,
+    Outcome,
+    Replaced,
+    Returned,
+    Unchanged,
+)
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.fetch import Failed, Fetched
@@ -55,20 +62,34 @@ class RefreshHandler:
         if not self._context.permitted():
             return Returned(task, asked_at)
         if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
-            outcome = self._writer.answered(task, answer, asked_at, begun_at)
-            if old.sha256 and not (isinstance(outcome, Stored) and outcome.kind == "stored"):
-                self._tree.drop_body(task.host, task.key)
-            return outcome
+            return self._replace(task, old, answer, asked_at, begun_at)
         return self._keep(task, old, answer, asked_at, begun_at)
 
+    def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float, begun_at: float) -> Outcome:
+        """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""
+        outcome = self._writer.stored(task, answer, old)
+        if isinstance(outcome, Failed):
+            return self._keep(task, old, answer, asked_at, begun_at, outcome)
+        return outcome._replace(replaced=Replaced(old.kind, old.bytes))
+
     def _keep(
-        self, task: PageTask, old: PageRecord, answer: Fetched | Failed, asked_at: float, begun_at: float
+        self,
+        task: PageTask,
+        old: PageRecord,
+        answer: Fetched | Failed,
+        asked_at: float,
+        begun_at: float,
+        failure: Failed | None = None,
     ) -> Outcome:
-        """Leave the page as it is, and write into its record that it was checked."""
-        failure = answer if isinstance(answer, Failed) else bad_status(answer)
+        """Leave the page as it is, and write into its record that it was checked.
+
+        `failure`: what the answer means; None: its status says it.
+        """
+        failure = failure or (answer if isinstance(answer, Failed) else bad_status(answer))
         unchanged = isinstance(answer, Fetched) and answer.status == 304
         if not unchanged and self._writer.may_try_again(task, failure):
             return self._writer.failed(task, failure, asked_at, begun_at)
+        old = told_again(self._context, task.host, old)
         status, latency_s = (answer.status, answer.elapsed_s) if isinstance(answer, Fetched) else (0, 0.0)
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)

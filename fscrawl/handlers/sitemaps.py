@@ -58,7 +58,7 @@ class SitemapHandler:
             truncated=found.truncated or None,
             too_long=found.too_long,
         )
-        return self._writer.put(task, "skipped", answer, record, None, found.too_long)._replace(sitemaps=parts)
+        return self._writer.put(task, answer, record, None, found.too_long)._replace(sitemaps=parts)
 
     def _is_named(self, task: PageTask) -> bool:
         """Tell whether the host's own robots.txt names this sitemap. Then it is meant to be read."""
@@ -88,4 +88,4 @@ class SitemapHandler:
             skipped=SITEMAP if there else None,
             sitemaps=there or None,
         )
-        return self._writer.put(task, "redirect", answer, record, None)._replace(sitemaps=there)
+        return self._writer.put(task, answer, record, None)._replace(sitemaps=there)

@@ -5,16 +5,22 @@ Promise: when `Stored` or `FailedForGood` is returned for a page, its record is 
 
 from __future__ import annotations
 
+import contextlib
 from hashlib import sha256
 
+from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, media_type, rest_s
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Stored, StoredKind
-from fscrawl.handlers.reading import Reading, UnreadableError
+from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
+from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
+from fscrawl.handlers.redirected import redirected
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse import media_types
+from fscrawl.parse.extensions import extension
+from fscrawl.parse.links import ParsedPage
+from fscrawl.request import url_of
 from fscrawl.storage.records import PageRecord
 
 
@@ -30,36 +36,45 @@ class Writer:
         self, task: PageTask, answer: Fetched | Failed, asked_at: float, begun_at: float
     ) -> Stored | FailedForGood | FailedForNow:
         """Write down whatever the host answered."""
-        if isinstance(answer, Failed):
-            return self.failed(task, answer, asked_at, begun_at)
-        if is_redirect(answer):
-            return self._redirect(task, answer)
-        if not 200 <= answer.status < 300:
-            return self.failed(task, bad_status(answer), asked_at, begun_at, answer.elapsed_s)
-        named = media_type(answer.headers)
-        if answer.body is None:
-            return self._skip(task, answer, f"type {named}")
-        accepted = named in self._context.accept and named
-        shown = media_types.unwanted_type(answer.body, "text/html" if accepted else named)
-        if shown is not None:
-            return self._skip(task, answer, f"type {shown}")
-        try:
-            return self._store(task, answer, answer.body)
-        except UnreadableError as error:
-            return self.failed(task, error.failure, asked_at, begun_at, answer.elapsed_s)
+        outcome = answer if isinstance(answer, Failed) else self.stored(task, answer)
+        if isinstance(outcome, Failed):
+            latency_s = answer.elapsed_s if isinstance(answer, Fetched) else 0.0
+            return self.failed(task, outcome, asked_at, begun_at, latency_s)
+        return outcome
 
-    def _store(self, task: PageTask, answer: Fetched, body: bytes) -> Stored:
-        page = self._context.read(
-            Reading(
-                body,
-                task.url,
-                answer.headers.get("content-type"),
-                answer.headers.get("x-robots-tag"),
-                self._settings.parse.parser,
-                self._settings.crawl.drop_query,
-            ),
-            self._context.joiner,
-        )
+    def stored(self, task: PageTask, answer: Fetched, old: PageRecord | None = None) -> Stored | Failed:
+        """Store what an answer holds; give the failure if it holds nothing to store, and write nothing.
+
+        `old`: the record that the page has so far.
+        """
+        try:
+            return self._stored(task, answer, old)
+        except UnreadableError as error:
+            return error.failure
+
+    def _stored(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
+        if is_redirect(answer):
+            return self._redirect(task, answer, old)
+        if not 200 <= answer.status < 300:
+            return bad_status(answer)
+        named = media_types.named_type(answer.headers)
+        if answer.body is None:
+            return self._skip(task, answer, f"type {named}", old)
+        type_ = media_types.type_of(answer.body, named)
+        if type_ not in self._context.accept:
+            return self._skip(task, answer, f"type {type_}", old)
+        return self._store(task, answer, answer.body, type_, old)
+
+    def _store(
+        self, task: PageTask, answer: Fetched, body: bytes, type_: str, old: PageRecord | None
+    ) -> Stored | Failed:
+        limits = self._context.limits
+        if limits and len(body) > limits.of(type_):  # the server has named another type
+            message = f"the body of type {type_} is larger than {limits.of(type_)} bytes (fetch.max_bytes_by_type)"
+            return Failed("too-large", message, False, answer.status, answer.headers)
+        page = self._context.understand(task.url, body, answer.status, answer.headers, type_)
+        if page.unexpected or page.fault:
+            return self._not_right(task, page, answer)
         record = page_record(
             task,
             answer,
@@ -67,49 +82,81 @@ class Writer:
             page.links,
             bytes=len(body),
             sha256=sha256(body).hexdigest(),
-            encoding=page.encoding,
+            encoding=page.encoding or None,
             title=page.title,
             nofollow=page.nofollow or None,
             canonical=page.canonical,
             robots=page.robots or None,
             truncated=page.truncated or None,
             too_long=page.too_long,
+            requests=page.requests,
+            rules=self._context.rules_of(task.url) or None,
+            file=None if type_ in media_types.HTML else extension(type_),
         )
-        return self.put(task, "stored", answer, record, body, page.too_long)
+        return self.put(task, answer, record, body, page.too_long, old)
 
-    def _redirect(self, task: PageTask, answer: Fetched) -> Stored:
-        """Store a redirect: a page whose only link is its target."""
-        target = self._context.joiner.join(task.url, answer.headers["location"])
+    def _not_right(self, task: PageTask, page: ParsedPage, answer: Fetched) -> Failed:
+        """Give the failure of a page that its site's rules do not expect. The host works, and may send another one."""
+        if page.renew:
+            self._context.spoil_session(task.url)
+        if page.fault:
+            return Failed("site", page.fault, retry=False, status=answer.status, headers=answer.headers)
+        return Failed("unexpected", page.unexpected, retry=True, status=answer.status, headers=answer.headers)
+
+    def _redirect(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
+        """Store a redirect: a page whose only link is its target. It may be unexpected, such as one to a login."""
+        if self._context.rules_of(task.url):
+            page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
+            if page.unexpected or page.fault:
+                return self._not_right(task, page, answer)
+        target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
+        if target is not None and "#" in task.url:
+            target = redirected(task.url, answer.status, target)
         outlinks = (target,) if target and target != task.url else ()
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
-        return self.put(task, "redirect", answer, record, None)
+        return self.put(task, answer, record, None, old=old)
 
-    def _skip(self, task: PageTask, answer: Fetched, why: str) -> Stored:
+    def _skip(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored:
         record = page_record(task, answer, self._tree.machine, (), skipped=why)
-        return self.put(task, "skipped", answer, record, None)
+        return self.put(task, answer, record, None, old=old)
 
     def put(
         self,
         task: PageTask,
-        kind: StoredKind,
         answer: Fetched,
         record: PageRecord,
         body: bytes | None,
         too_long: int = 0,
+        old: PageRecord | None = None,
     ) -> Stored:
         """Store a page's record and body; an error record of an earlier attempt is removed.
 
-        `too_long`: how many references of the page were too long to be kept.
+        `too_long`: how many references of the page were too long to be kept. `old`: the record that the page had; its
+        body is removed if the page has none any more, or one of another type.
         """
+        replaced = self._failure_before(task)
         self._tree.put_page(task.host, record, body)
+        if old is not None and old.sha256 and (body is None or old.file != record.file):
+            self._tree.drop_body(task.host, task.key, old.file)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
         if too_long:
             cut = {**(cut or {}), "length": too_long}
         exchange = Exchange(answer.began, "answered", answer.elapsed_s, address=self._context.fetcher.address)
-        return Stored(task, exchange, kind, answer.status, record.bytes, fresh, cut, term=self._context.term)
+        term = self._context.term
+        return Stored(
+            task, exchange, record.kind, answer.status, record.bytes, fresh, cut, term=term, replaced=replaced
+        )
+
+    def _failure_before(self, task: PageTask) -> Replaced | None:
+        """Give the failure for which a user asked for another try: whatever comes of it takes its place."""
+        if not task.flags.retry_of:
+            return None
+        with contextlib.suppress(RecordError, TreeError):
+            return Replaced(self._tree.error(task.host, task.key).class_)
+        return None
 
     def failed(
         self, task: PageTask, failure: Failed, asked_at: float | None, begun_at: float, latency_s: float = 0.0
@@ -126,8 +173,9 @@ class Writer:
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message, status)
         record = error_record(task, failure, self._tree.machine)
+        replaced = self._failure_before(task)
         self._tree.put_error(task.host, record)
-        return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at)
+        return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at, replaced)
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
         return failure.retry and task.attempt <= self._settings.fetch.retries

@@ -91,8 +91,10 @@ def read_prefix(raw: Any, headers: dict[str, str], max_bytes: int) -> bytes:
     return body.getvalue()[:max_bytes]
 
 
-def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) -> bytes:
-    """Read the body of `raw`, a response of urllib3, and give its connection back.
+def read_body(
+    raw: Any, status: int, headers: dict[str, str], max_bytes: int, setting: str = "fetch.max_bytes"
+) -> bytes:
+    """Read the body of `raw`, a response of urllib3, and give its connection back. `setting`: that of the limit.
 
     Raises TooLargeError, CodingError, CutShortError, or an error of urllib3.
     """
@@ -104,14 +106,14 @@ def read_body(raw: Any, status: int, headers: dict[str, str], max_bytes: int) ->
         raise urllib3.exceptions.ProtocolError(f"the transfer coding {transfer[:40]!a} is unknown")
     length = None if transfer else content_length(headers)
     if length is not None and length > max_bytes:
-        raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes (fetch.max_bytes)")
+        raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes ({setting})")
     if length is not None and "content-encoding" not in headers:  # it cannot inflate: one read, no copies
         whole: bytes = raw.read(decode_content=False)
         raw.release_conn()
         return whole
-    pieces = _limited(raw.stream(_PIECE, decode_content=False), max_bytes)
+    pieces = _limited(raw.stream(_PIECE, decode_content=False), max_bytes, setting)
     for name in codings(headers):
-        pieces = _limited(_decoded(pieces, name), max_bytes)
+        pieces = _limited(_decoded(pieces, name), max_bytes, setting)
     body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
     for piece in pieces:
         body.write(piece)
@@ -129,12 +131,12 @@ def skip_body(raw: Any, status: int, headers: dict[str, str]) -> None:
         raw.close()
 
 
-def _limited(pieces: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+def _limited(pieces: Iterable[bytes], max_bytes: int, setting: str) -> Iterator[bytes]:
     total = 0
     for piece in pieces:
         total += len(piece)
         if total > max_bytes:
-            raise TooLargeError(f"the body is larger than the limit of {max_bytes} bytes (fetch.max_bytes)")
+            raise TooLargeError(f"the body is larger than the limit of {max_bytes} bytes ({setting})")
         yield piece
 
 

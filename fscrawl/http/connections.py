@@ -38,6 +38,7 @@ from fscrawl.errors import SettingsError
 from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.heads import HeadLines, check_framing
+from fscrawl.util.installed import to_install
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
 
@@ -203,7 +204,7 @@ def import_socks() -> Any:
     try:
         import socks  # type: ignore[import-untyped]  # noqa: PLC0415
     except ImportError:
-        raise SettingsError("fetch.proxies: socks5h:// needs PySocks; install it: pip install PySocks") from None
+        raise SettingsError(f"fetch.proxies: socks5h:// needs PySocks: {to_install('socks')}") from None
     return socks
 
 

@@ -4,18 +4,20 @@ Vocabulary:
   Fetched     an answer, whatever its status. Its body is decoded; redirects are returned, not followed
   Failed      no usable answer: its class (see `answers`), one line of text, and whether another try may help
   wants body  decides by status and headers whether the body is read
+  jar         where the cookies of an exchange come from and go to: that of all requests without a session, or another
 
-Promise: `Fetcher.get` returns within `fetch.timeout`, unless the system's resolver takes longer. It holds at most
-`fetch.max_bytes` of a body, however far its coding inflates, and never raises for anything that a server does. Errors
-of requests, urllib3 and the operating system are translated in one place, `_try_once`.
+Promise: `Fetcher.send` returns within `fetch.timeout`, unless the system's resolver takes longer. It holds at most
+`fetch.max_bytes` of a body, however far its coding inflates, and never raises for anything that a server does. A host
+gets a request once: if a kept connection turns out to be closed, that is a failure, and whoever tries again counts it
+(RFC 9110 9.2.2). Errors of requests, urllib3 and the operating system are translated in one place, `_try_once`.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import requests
 import urllib3
@@ -28,32 +30,47 @@ from fscrawl.http.answers import Failed, Fetched, failure
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
 from fscrawl.http.connections import HEAD_BYTES, Adapter, exchange, import_socks, tls_context
 from fscrawl.http.cookies import Jar
+from fscrawl.http.site_headers import SiteHeaders
+from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
+from fscrawl.request import Request
+from fscrawl.sites.rules import Site
 
 __all__ = ["Failed", "Fetched", "Fetcher", "WantsBody"]
 
 WantsBody = Callable[[int, dict[str, str]], bool]  # of status and headers, names in lower case
 
 _CHUNK_LINES_BYTES = 1048576  # what the lines of chunks may cost, beside an eighth of the body
+_OWN_JAR = Jar()  # stands for the fetcher's own
 
 
 class Fetcher:
     """Fetches pages for one worker, from several threads. It keeps connections by host, and cookies by site."""
 
     def __init__(
-        self, fetch: FetchSettings, politeness: PolitenessSettings, threads: int, allow_env: Collection[str] = ()
+        self,
+        fetch: FetchSettings,
+        politeness: PolitenessSettings,
+        threads: int,
+        allow_env: Collection[str] = (),
+        sites: Sequence[Site] = (),
     ) -> None:
         """`threads`: how many may fetch from one host at the same time. `allow_env`: as for `Variables`.
+
+        `sites`: tables that have headers of their own.
 
         Raises SettingsError if a setting cannot be used on this machine: a variable that is missing or may not be
         named, an unreadable file.
         """
         self._fetch = fetch
+        self._limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
+        self._most_bytes = max([fetch.max_bytes, *fetch.max_bytes_by_type.values()])
         self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
         self._timeouts = (min(fetch.connect_timeout, fetch.timeout), fetch.timeout)
         variables = credentials.Variables(os.environ, allow_env)
         self._authorizations = credentials.authorizations(fetch.auth, variables)
         self._user_agents = [_sendable(each) for each in politeness.user_agents]
         headers = {name: credentials.expand(text, variables, "fetch.headers") for name, text in fetch.headers.items()}
+        self._of_sites = SiteHeaders(sites, variables)
         self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses)
@@ -73,53 +90,63 @@ class Fetcher:
             return [Adapter(self._permits, context, threads)]
         return [Adapter(lambda _: True, context, threads, proxy) for proxy in found]
 
-    def get(
+    def get(self, url: str, conditions: Mapping[str, str] | None = None, **how: Any) -> Fetched | Failed:
+        """Fetch a normal form by a plain GET; `conditions`, `how`: as for `send`."""
+        return self.send(Request(url), conditions, **how)
+
+    def send(
         self,
-        url: str,
-        headers: Mapping[str, str] | None = None,
+        asked: Request,
+        conditions: Mapping[str, str] | None = None,
         *,
+        jar: Jar | None = _OWN_JAR,
         wants_body: WantsBody = lambda status, headers: True,  # noqa: ARG005
         max_prefix_bytes: int | None = None,
     ) -> Fetched | Failed:
-        """Fetch a normal form.
+        """Send a request to the URL in it, a normal form.
 
-        `headers`: sent with this request only, for example If-None-Match. `wants_body`: called with the status and the
-        headers of the answer; if it returns False, or for a 304, the body is None. `max_prefix_bytes`: read no more of
-        a body than this, however long it is; None reads all of it.
+        `conditions`: headers such as If-None-Match. `jar`: that of a session, or None for no cookies; by default, the
+        one of all requests without a session. `wants_body`: called with the status and the headers of the answer; if it
+        returns False, or for a 304, the body is None. `max_prefix_bytes`: read no more of a body than this, however
+        long it is; None reads all of it.
         """
+        url = asked.url
         if (port := urls.bad_port(url)) is not None:
             return Failed(
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
             )
         exchange.deadline = time.monotonic() + self._fetch.timeout
         exchange.address = ""
-        request = self._prepared(url, headers)
-        if self._fetch.proxies:
-            return self._by_proxies(request, url, wants_body, max_prefix_bytes)
-        return self._try_once(self._adapters[0], request, url, wants_body, max_prefix_bytes)
+        jar = self._jar if jar is _OWN_JAR else jar
+        sending = _Sending(self._prepared(asked, conditions, jar), url, jar, wants_body, max_prefix_bytes)
+        return self._by_proxies(sending) if self._fetch.proxies else self._try_once(self._adapters[0], sending)
 
     @property
     def address(self) -> str:
         """The IP address that was connected to in the last exchange of this thread; "" if there was none."""
         return exchange.address
 
-    def _prepared(self, url: str, headers: Mapping[str, str] | None) -> Any:
+    def _prepared(self, asked: Request, conditions: Mapping[str, str] | None, jar: Jar | None) -> Any:
+        url = asked.url
         request: Any = self._template.copy()
         request.url = url  # the normal form as it is: `prepare` would quote it again
         if self._user_agents:
             request.headers["User-Agent"] = self._user_agents[urls.shard(urls.host(url), len(self._user_agents))]
         if self._authorizations and (login := self._authorizations.get(urls.origin(url))):
             request.headers["Authorization"] = login
-        if self._jar is not None and (cookie := self._jar.header(url, time.time())):
+        if jar is not None and (cookie := jar.header(url, time.time())):
             request.headers["Cookie"] = cookie
-        for name, text in (headers or {}).items():
+        if self._of_sites:
+            conditions = {**self._of_sites.of(url), **(conditions or {})}
+        for name, text in (conditions or {}).items():
             request.headers[name] = _sendable(text)
+        if not asked.is_plain:
+            _add(request, asked)
         return request
 
-    def _by_proxies(
-        self, request: Any, url: str, wants_body: WantsBody, max_prefix_bytes: int | None
-    ) -> Fetched | Failed:
+    def _by_proxies(self, sending: _Sending) -> Fetched | Failed:
         """Try the proxies in turn until one of them answers. The proxy resolves the name."""
+        url = sending.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
             return Failed("blocked-address", f"{host} is not a public address", retry=False)
@@ -128,7 +155,7 @@ class Fetcher:
             index = self._rotation.take(urls.host(url))
             if index is None:
                 break
-            answer = self._try_once(self._adapters[index], request, url, wants_body, max_prefix_bytes)
+            answer = self._try_once(self._adapters[index], sending)
             if isinstance(answer, Fetched) and not (answer.status == 407 and self._adapters[index].forwards(url)):
                 self._rotation.worked(index)
                 return answer
@@ -141,33 +168,30 @@ class Fetcher:
             failed = answer
         return failed
 
-    def _try_once(
-        self, adapter: Adapter, request: Any, url: str, wants_body: WantsBody, max_prefix_bytes: int | None
-    ) -> Fetched | Failed:
+    def _try_once(self, adapter: Adapter, sending: _Sending) -> Fetched | Failed:
         exchange.allowance_bytes = HEAD_BYTES
         try:
-            return self._exchange(adapter, request, url, wants_body, max_prefix_bytes)
+            return self._exchange(adapter, sending)
         except (requests.RequestException, urllib3.exceptions.HTTPError, TooLargeError, OSError, ValueError) as error:
             return failure(error)
 
-    def _exchange(
-        self, adapter: Adapter, request: Any, url: str, wants_body: WantsBody, max_prefix_bytes: int | None
-    ) -> Fetched:
+    def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
+        request, url, jar, wants_body, max_prefix_bytes = sending
         began = time.monotonic()
         answer = adapter.send(request, stream=True, timeout=self._timeouts)
         raw, status = answer.raw, answer.status_code
         try:
             headers = _headers(raw.headers)
             head_at = time.monotonic()
-            if self._jar is not None and "set-cookie" in headers:
-                self._jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
-            limit = self._fetch.max_bytes
+            if jar is not None and "set-cookie" in headers:
+                jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
+            limit, setting = self._limit(headers) if self._limits else (self._fetch.max_bytes, "fetch.max_bytes")
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
             if status == 304 or not wants_body(status, headers):
                 skip_body(raw, status, headers)
             elif max_prefix_bytes is None:
-                body = read_body(raw, status, headers, limit)
+                body = read_body(raw, status, headers, limit, setting)
             else:
                 body = read_prefix(raw, headers, max_prefix_bytes)
             return Fetched(status, headers, body, head_at, time.monotonic() - began)
@@ -175,9 +199,46 @@ class Fetcher:
             raw.close()  # a connection with an unread rest of a body must not be used again
             raise
 
+    def _limit(self, headers: dict[str, str]) -> tuple[int, str]:
+        """Give how many bytes a body may have, and the setting that says so.
+
+        What names no type may turn out to be of any: the writer looks again.
+        """
+        named = named_type(headers)
+        limit = self._most_bytes if named in NO_MEANING else self._limits.of(named)
+        return limit, "fetch.max_bytes" if limit == self._fetch.max_bytes else "fetch.max_bytes_by_type"
+
     def close(self) -> None:
         for adapter in self._adapters:
             adapter.close()
+
+
+class _Sending(NamedTuple):
+    """A request that is sent: as requests' adapter takes it, and what `Fetcher.send` was told of it."""
+
+    request: Any
+    url: str
+    jar: Jar | None
+    wants_body: WantsBody
+    max_prefix_bytes: int | None
+
+
+def _add(request: Any, asked: Request) -> None:
+    """Put the method, the headers and the body of a request into a prepared one.
+
+    Servers expect a Content-Length of 0 from a POST without a body (RFC 9110 8.6).
+    """
+    request.method = asked.method
+    own: dict[str, str] = {}
+    for name, text in asked.headers:
+        own[name] = f"{own[name]}, {text}" if name in own else text  # RFC 9110 5.3
+    for name, text in own.items():
+        request.headers[name] = _sendable(text)
+    if asked.method != "GET":
+        request.body = asked.body
+        request.headers["Content-Length"] = str(len(asked.body))
+    if asked.type_:
+        request.headers["Content-Type"] = asked.type_
 
 
 def _template(user_agent: str, accept: tuple[str, ...], headers: dict[str, str]) -> Any:
@@ -187,7 +248,7 @@ def _template(user_agent: str, accept: tuple[str, ...], headers: dict[str, str])
         "http://localhost/",
         headers={
             "User-Agent": user_agent,
-            "Accept": ",".join(accept) + ",*/*;q=0.1",
+            "Accept": ",".join(accept if "*/*" in accept else (*accept, "*/*;q=0.1")),
             "Accept-Encoding": ACCEPT_ENCODING,
         },
     ).prepare()

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -35,8 +35,9 @@ _HISTORY_BEATS = 4000
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
+_TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
 
-CounterName = Literal["pages", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
+CounterName = Literal["pages", "stored", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
 State = Literal["alive", "left", "dead"]
 _NO_COUNTERS = Beat()
 
@@ -113,7 +114,7 @@ class MachineStatus:
         if whole is not None and not isinstance(whole, Hello):
             self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
-    def rate(self, window_s: float, counter: CounterName = "pages") -> float:
+    def rate(self, window_s: float, counter: CounterName = "stored") -> float:
         """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
         last = first = self.last
         for first in reversed(self.history):
@@ -126,6 +127,17 @@ class MachineStatus:
 def _without_host_tables(beat: Beat) -> Beat:
     """Drop the tables of hosts, which matter in the last beat only: so an hour of beats stays small."""
     return replace(beat, slow={}, failing={}, rests={})
+
+
+def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
+    """Give the URLs that a machine has left to nobody. By the machines' clocks, so it is a guess where they differ.
+
+    `newest`: when the last machine of all came; `end`: when the last one wrote its last line.
+    """
+    others_take_s = _TAKEN_OVER_S if machine.left else max(machine.last.dead_after, _TAKEN_OVER_S)
+    if newest > machine.seen_at or end - machine.seen_at > others_take_s:
+        return 0
+    return machine.last.pending + machine.last.in_flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,8 @@ class Snapshot:
     free_bytes         on the tree's disk
     signs              PAUSE, STOP, …: the files in the root that steer the machines
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
+    max_pages          the setting, None if there is no limit
+    over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     """
 
     now: float
@@ -153,31 +167,58 @@ class Snapshot:
     free_bytes: int
     settings_digest: str
     settings_trouble: str = ""
+    max_pages: int | None = None
+    over_pages: bool = False
 
     def alive(self) -> list[MachineStatus]:
         return [machine for machine in self.machines if machine.state == "alive"]
 
     def total(self, counter: CounterName) -> int:
         """Sum a counter over all machines that ever took part."""
-        return sum(getattr(machine.last, counter) for machine in self.machines)
+        total: int = sum(getattr(machine.last, counter) for machine in self.machines)
+        return max(0, total)
 
     def at_work(self, counter: CounterName) -> int:
         """Sum a counter over the machines that are alive, such as the URLs that are pending now."""
         return sum(getattr(machine.last, counter) for machine in self.alive())
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the sums are those of the tree; else it has more: a machine that died could not count its last."""
+        return not self.over_pages and all(machine.state != "dead" for machine in self.machines)
+
+    @property
+    def at_least(self) -> str:
+        """What people read before the number of pages: "at least " if the tree has more, else ""."""
+        return "" if self.is_exact else "at least "
+
+    def last(self) -> MachineStatus | None:
+        """Give the machine that wrote last, by the machines' clocks; None if none was ever there."""
+        return max(self.machines, key=lambda machine: (machine.seen_at, machine.finished), default=None)
+
+    def pending(self) -> int:
+        """Give how many URLs are pending. If no machine is alive: what the last ones have left."""
+        last = self.last()
+        if last is None or self.alive():
+            return self.at_work("pending")
+        if last.finished:
+            return 0
+        newest = max(machine.greeted_at for machine in self.machines)
+        return sum(_left_by(machine, newest, last.seen_at) for machine in self.machines)
+
     def errors(self) -> Counter[str]:
-        """Give the failures by class."""
+        """Give the failures by class; classes with as many are in the order of their names."""
         found: Counter[str] = Counter()
         for machine in self.machines:
             found.update(machine.last.errors)
-        return found
+        return Counter(dict(sorted((+found).items())))
 
-    def rate(self, window_s: float, counter: CounterName = "pages") -> float:
+    def rate(self, window_s: float, counter: CounterName = "stored") -> float:
         return sum(machine.rate(window_s, counter) for machine in self.alive())
 
     def ends_in_s(self) -> float | None:
         """Estimate when nothing will be pending, from the last five minutes; None if there is nothing to go by."""
-        pending, rate = self.at_work("pending"), self.rate(WINDOWS_S["5 min"])
+        pending, rate = self.pending(), self.rate(WINDOWS_S["5 min"])
         return pending / rate if rate and pending else None
 
     def worst(self, table: Literal["slow", "failing"], most: int = 10) -> list[HostFigure]:
@@ -238,6 +279,8 @@ class Observer:
             self._tree.files.free_bytes(),
             self._digest,
             trouble,
+            max_pages=self._good.crawl.max_pages,
+            over_pages=bool(self._tree.record.over_pages),
         )
 
     def _read_settings(self) -> str:
@@ -303,22 +346,3 @@ class Observer:
         if tick - machine.grown_at > dead_after_s:
             return "dead"
         return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"
-
-
-def curve(
-    machines: Iterable[MachineStatus], counter: CounterName, step_s: float, since: float, now: float
-) -> Iterator[tuple[float, float]]:
-    """Give (time, value) of a counter at every `step_s` seconds, summed over machines."""
-    positions = [(list(machine.history), 0) for machine in machines]
-    moment = since
-    while moment <= now:
-        total = 0.0
-        for number, (beats, start) in enumerate(positions):
-            index = start
-            while index + 1 < len(beats) and beats[index + 1].at <= moment:
-                index += 1
-            positions[number] = beats, index
-            if beats and beats[index].at <= moment:
-                total += getattr(beats[index], counter)
-        yield moment, total
-        moment += step_s

@@ -63,7 +63,7 @@ def state_of(snapshot: Snapshot) -> CrawlState:
             return CrawlState.STOPPING
         paused = PAUSE in snapshot.signs or all(machine.doing == "paused" for machine in staying)
         return CrawlState.PAUSED if paused else CrawlState.RUNNING
-    if not snapshot.machines:
+    last = snapshot.last()
+    if last is None:
         return CrawlState.NEW
-    last = max(snapshot.machines, key=lambda machine: (machine.seen_at, machine.finished))
     return CrawlState.FINISHED if last.finished else CrawlState.STOPPED

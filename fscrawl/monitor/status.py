@@ -17,11 +17,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from fscrawl import urls
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
 from fscrawl.monitor.state import CrawlState, state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.store import PAUSE, STOP
-from fscrawl.util.humanize import DAY_S, count, size, span
+from fscrawl.util.humanize import DAY_S, count, number_of, size, span
+from fscrawl.util.installed import command
 from fscrawl.util.terminal import plain
 
 _SHOWN_GONE = 10  # machines that are not alive
@@ -41,11 +43,13 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "crawl": snapshot.crawl,
         "state": state_of(snapshot).value,
         **{state: sum(machine.state == state for machine in snapshot.machines) for state in ("alive", "dead", "left")},
+        "exact": snapshot.is_exact,
         "pages": int(snapshot.total("pages")),
         "bytes": int(snapshot.total("bytes")),
         "errors": {plain(name): number for name, number in snapshot.errors().most_common()},
         "pages_per_s": {name: round(snapshot.rate(window_s), 3) for name, window_s in WINDOWS_S.items()},
-        **{name: int(snapshot.at_work(name)) for name in ("pending", "in_flight", "hosts", "resting", "gave_up")},
+        "pending": snapshot.pending(),
+        **{name: int(snapshot.at_work(name)) for name in ("in_flight", "hosts", "resting", "gave_up")},
         "slow": {plain(each.host): each.value for each in snapshot.worst("slow")},
         "failing": {plain(each.host): int(each.value) for each in snapshot.worst("failing")},
         "signs": [plain(sign) for sign in snapshot.signs],
@@ -112,27 +116,27 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
     """Give the facts about the whole crawl: label → text."""
     errors = snapshot.errors()
     found = {
-        "pages": f"{snapshot.total('pages'):,.0f} stored, {size(snapshot.total('bytes'))}",
+        "pages": f"{snapshot.at_least}{snapshot.total('pages'):,} stored, {size(snapshot.total('bytes'))}",
         "pages/s": "   ".join(f"{name}: {snapshot.rate(window_s):,.1f}" for name, window_s in WINDOWS_S.items()),
-        "errors": f"{errors.total():,}"
+        "failures": f"{errors.total():,}"
         + (": " if errors else "")
         + _listed(f"{n:,} {c}" for c, n in errors.most_common()),
+        "pending": number_of(snapshot.pending(), "URL"),
         "disk": f"{size(snapshot.free_bytes)} free",
     }
     if snapshot.alive():
         ends_in_s = snapshot.ends_in_s()
-        found["pending"] = (
-            f"{snapshot.at_work('pending'):,.0f} URLs, {snapshot.at_work('in_flight'):,.0f} in flight"
-            + (f"; done in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else "")
+        found["pending"] += f", {snapshot.at_work('in_flight'):,.0f} in flight" + (
+            f"; done in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else ""
         )
         found["hosts"] = (
             f"{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
             f" {snapshot.at_work('gave_up'):,.0f} given up"
         )
     if slow := snapshot.worst("slow", _SHOWN_HOSTS):
-        found["slow"] = _listed(f"{each.host} {each.value:,.4g} s" for each in slow)
+        found["slow"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} s" for each in slow)
     if failing := snapshot.worst("failing", _SHOWN_HOSTS):
-        found["failing"] = _listed(f"{each.host} {each.value:,.4g} in a row" for each in failing)
+        found["failing"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} in a row" for each in failing)
     if snapshot.signs:
         found["signs"] = _listed(snapshot.signs)
     return found
@@ -185,9 +189,14 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     if dead and snapshot.alive():
         lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
     if STOP in snapshot.signs or any(sign.startswith(PAUSE) for sign in snapshot.signs):
-        lines.append(f"to go on:  fscrawl resume --root {root}")
+        lines.append(f"to go on:  {command('resume', root)}")
+    idle = sum(machine.doing == "idle" for machine in snapshot.alive())
+    if idle and snapshot.pending():
+        lines.append(f"{idle} idle: a host belongs to one machine at a time, and the others have those that are left")
     if state_of(snapshot) is CrawlState.STOPPED:
-        lines.append(f"to continue:  fscrawl crawl --root {root}")
+        if snapshot.max_pages is not None and snapshot.total("pages") >= snapshot.max_pages:
+            lines.append(f"crawl.max_pages = {snapshot.max_pages} is reached; to get more, raise it in crawl.toml")
+        lines.append(f"to continue:  {command('crawl', root)}")
     return lines
 
 

@@ -16,17 +16,17 @@ import difflib
 import json
 import math
 import re
-import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
 
 from fscrawl.errors import SettingsError
-from fscrawl.parse import selectors
+from fscrawl.hostnames import pattern_covers, url_pattern
+from fscrawl.parse import json_paths, selectors
+from fscrawl.parse.json_paths import JsonPath
 from fscrawl.parse.selectors import Css, Page, XPath, fold
-from fscrawl.urls import hostname, normalise
+from fscrawl.util.toml_file import TomlFile
 
 FILE = "fields.toml"
 
@@ -40,6 +40,20 @@ class Column:
     name: str
     type: str = "string"
     many: bool = False
+
+    @classmethod
+    def of(cls, name: object, kind: object) -> Column | None:
+        """Give a column by its name and a word for its type: "float", or "float[]" for a list; None if it is wrong.
+
+        >>> Column.of("tags", "string[]")
+        Column(name='tags', type='string', many=True)
+        >>> Column.of("tags", "str") is None
+        True
+        """
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(kind, str):
+            return None
+        type_ = kind.removesuffix("[]")
+        return cls(name, type_, kind != type_) if type_ in TYPES else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +86,13 @@ class Rules:
         >>> rules.extract("http://a.example/", b"<b>7</b>")
         Extracted(values={'n': 7}, bad={}, missing=('t',))
         """
-        page, host = Page(html), hostname(url)
+        page = Page(html)
         covered: dict[str, None] = {}
         values: dict[str, Any] = {}
         bad: dict[str, str] = {}
         for each in self.fields:
             name = each.column.name
-            if name in values or not each.covers(host):
+            if name in values or not pattern_covers(each.hosts, url):
                 continue
             covered[name] = None
             found, wrong = each.read(page)
@@ -138,17 +152,23 @@ _CONVERT: dict[str, Callable[[str], Any]] = {
 TYPES = tuple(_CONVERT)
 
 
+def convert(type_: str, text: str) -> Any:
+    """Give the value of a text in one of TYPES; None if it is not of that type.
+
+    >>> convert("integer", "7"), convert("integer", "seven")
+    (7, None)
+    """
+    return _CONVERT[type_](text)
+
+
 @dataclass(frozen=True, slots=True)
 class _Field:
     """One line of the rules: how to fill a column from the pages whose host matches `hosts`."""
 
     hosts: str
     column: Column
-    selector: Css | XPath
+    selector: Css | XPath | JsonPath
     regex: re.Pattern[str] | None
-
-    def covers(self, host: str) -> bool:
-        return host == self.hosts or fnmatchcase(host, self.hosts)  # as a pattern, "[::1]" would match one character
 
     def read(self, page: Page) -> tuple[list[Any], str | None]:
         """Return the values (without `many` at most one) and the first bad text. Raises nothing."""
@@ -178,10 +198,15 @@ class _Field:
 
 # The file
 
-_KEYS = ("css", "xpath", "type", "many", "regex")
+_KEYS = ("css", "xpath", "json", "type", "many", "regex")
+_SELECTORS = _KEYS[:3]
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _BARE_PATTERN = re.compile(r"^[ \t]*\[[ \t]*hosts[ \t]*\.[ \t]*[^\"'\s\]]*[*?]", re.MULTILINE)
 _SECTION = '[hosts."docs.python.org"]'
+_NO_PATTERN = (
+    'must be a host name or a pattern, for example "*.example.com", without scheme and path;'
+    ' a part that has both a * and letters other than a to z must be written as "xn--…"'
+)
 
 
 def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> Rules:
@@ -191,24 +216,26 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
     (Column(name='title', type='string', many=False),)
     >>> parse('[hosts."*"]\\ntitle = { ccs = "h1::text" }')
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: fields.toml: [hosts."*"] title: unknown key ccs; did you mean css?
+    fscrawl.errors.SettingsError: fields.toml:2:11: [hosts."*"] title: unknown key ccs; did you mean css?
     """
     fields: list[_Field] = []
     columns: dict[str, tuple[Column, str]] = {}
-    for pattern, table in _sections(text, where).items():
-        section = f"{where}: [hosts.{_quoted(pattern)}]"
-        hosts = _host_pattern(pattern, section)
+    file = TomlFile(text, where)
+    for pattern, table in _sections(file, text).items():
+        hosts = url_pattern(pattern)
+        if hosts is None:
+            raise SettingsError(f"{file.key('hosts', pattern)}: [hosts.{_quoted(pattern)}]: {_NO_PATTERN}")
         for name, keys in table.items():
-            at = f"{section} {_shown(name)}"
             if isinstance(keys, dict):
-                _check_quoting(pattern, name, keys, where)
-            each = _Field(hosts, *_rule(name, keys, at, taken))
-            first, there = columns.setdefault(name, (each.column, pattern))
-            if first != each.column:
-                raise SettingsError(
-                    f"{at}: the type is {_kind_of(each.column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
-                    " a column must have one type"
-                )
+                _check_quoting(pattern, name, keys, file)
+            try:
+                each = _Field(hosts, *_rule(name, keys, taken))
+                first, there = columns.setdefault(name, (each.column, pattern))
+                _check_type(each.column, first, there)
+            except _RuleError as error:
+                at = file.key("hosts", pattern, name, *error.path)
+                said = f"{at}: [hosts.{_quoted(pattern)}] {_shown(name)}: {error}"
+                raise SettingsError(said) from error.__cause__
             fields.append(each)
     if not fields:
         raise SettingsError(
@@ -217,42 +244,58 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
     return Rules(tuple(column for column, _ in columns.values()), tuple(fields))
 
 
-def _sections(text: str, where: str) -> dict[str, dict[str, Any]]:
-    try:
-        tables = tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-        hint = f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else ""
-        raise SettingsError(f"{where}: not valid TOML: {error}{hint}") from error
+def of_site(
+    hosts: Sequence[str], table: Mapping[str, Any], place: Callable[..., str], taken: frozenset[str] = frozenset()
+) -> Rules:
+    """Read the table [site.fields] of `crawl.toml`: lines as in a file, or in short `<column> = "css:h1"`.
+
+    `hosts`: patterns of the site; `place`: names the place of a key in errors, given the column and the key.
+    `taken`: as for `parse`.
+    """
+    fields: list[_Field] = []
+    for name, keys in table.items():
+        try:
+            rule = _rule(name, in_full(keys), taken)
+        except _RuleError as error:
+            raise SettingsError(f"{place(name, *error.path)}: {_shown(name)}: {error}") from error.__cause__
+        fields += (_Field(each, *rule) for each in hosts)
+    return Rules(tuple(dict.fromkeys(each.column for each in fields)), tuple(fields))
+
+
+def in_full(keys: Any) -> Any:
+    """Give the table that a rule in short stands for."""
+    kind, colon, text = keys.partition(":") if isinstance(keys, str) else ("", "", "")
+    return {kind: text.strip()} if colon and kind in _SELECTORS else keys
+
+
+class _RuleError(Exception):
+    """What is wrong with a field. `path`: the key of its table that is wrong, if it is one key."""
+
+    def __init__(self, said: str, *path: str) -> None:
+        super().__init__(said)
+        self.path = path
+
+
+def _check_type(column: Column, first: Column, there: str) -> None:
+    if first != column:
+        raise _RuleError(
+            f"the type is {_kind_of(column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
+            " a column must have one type"
+        )
+
+
+def _sections(file: TomlFile, text: str) -> dict[str, dict[str, Any]]:
+    tables = file.tables(f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else "")
     for name in tables:
         if name != "hosts":
-            raise SettingsError(f"{where}: unknown section {_shown(name)}; write a section as {_SECTION}")
+            raise SettingsError(f"{file.key(name)}: unknown section {_shown(name)}; write a section as {_SECTION}")
     hosts = tables.get("hosts", {})
     if not isinstance(hosts, dict) or not all(isinstance(table, dict) for table in hosts.values()):
-        raise SettingsError(f"{where}: hosts: write a section as {_SECTION}")
+        raise SettingsError(f"{file.key('hosts')}: hosts: write a section as {_SECTION}")
     return hosts
 
 
-def _host_pattern(pattern: str, at: str) -> str:
-    """Return a pattern in the form of host names: lower case, other alphabets in Punycode.
-
-    >>> _host_pattern("*.Bücher.example", "")
-    '*.xn--bcher-kva.example'
-    """
-    labels = [label.lower() if label.isascii() else _ascii(label) for label in pattern.split(".")]
-    if not pattern or re.search(r"[/\\@#\s]|\A[^\[]*:", pattern) or None in labels:
-        raise SettingsError(
-            f'{at}: must be a host name or a pattern, for example "*.example.com", without scheme, port and path;'
-            ' a part that has both a * and letters other than a to z must be written as "xn--…"'
-        )
-    return ".".join(label or "" for label in labels)
-
-
-def _ascii(label: str) -> str | None:
-    url = None if re.search(r"[*?\[\]]", label) else normalise(f"http://{label}/")
-    return hostname(url) if url else None
-
-
-def _check_quoting(pattern: str, name: str, keys: dict[str, Any], where: str) -> None:
+def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile) -> None:
     """Explain the mistake [hosts.docs.python.org]: without quotes, TOML takes each dot for a table in a table."""
     path = [pattern, name]
     while not set(keys) & set(_KEYS):
@@ -264,30 +307,29 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], where: str) ->
     if len(path) > 2:
         host = ".".join(path[:-1])
         raise SettingsError(
-            f"{where}: [hosts.{_shown(host)}]: a host pattern must be in quotes: [hosts.{_quoted(host)}]"
+            f"{file.key('hosts', *path[:-1])}: [hosts.{_shown(host)}]: a host pattern must be in quotes:"
+            f" [hosts.{_quoted(host)}]"
         )
 
 
-def _rule(name: str, keys: Any, at: str, taken: frozenset[str]) -> tuple[Column, Css | XPath, re.Pattern[str] | None]:
+def _rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Css | XPath | JsonPath, re.Pattern[str] | None]:
     if not _NAME.fullmatch(name):
-        raise SettingsError(
-            f"{at}: a column's name must consist of the letters a to z, digits and _, and begin with a letter"
-        )
+        raise _RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
     if name in taken:
-        raise SettingsError(f"{at}: the dataset already has a column {name}; choose another name")
+        raise _RuleError(f"the dataset already has a column {name}; choose another name")
     if not isinstance(keys, dict):
-        raise SettingsError(f'{at}: must be a table, for example {name} = {{ css = "h1::text" }}')
+        raise _RuleError(f'must be a table, for example {name} = {{ css = "h1::text" }}')
     for key in keys:
         if key not in _KEYS:
             near = difflib.get_close_matches(key, _KEYS, 1)
             hint = f"did you mean {near[0]}?" if near else "the keys are " + ", ".join(_KEYS)
-            raise SettingsError(f"{at}: unknown key {_shown(key)}; {hint}")
+            raise _RuleError(f"unknown key {_shown(key)}; {hint}", key)
     type_, many = keys.get("type", "string"), keys.get("many", False)
     if not isinstance(type_, str) or type_ not in TYPES:
-        raise SettingsError(f"{at}: type: must be one of " + ", ".join(_quoted(each) for each in TYPES))
+        raise _RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
     if not isinstance(many, bool):
-        raise SettingsError(f"{at}: many: must be true or false")
-    return Column(name, type_, many), _selector(keys, at), _read(keys, "regex", _REGEX, re.compile, at)
+        raise _RuleError("many: must be true or false", "many")
+    return Column(name, type_, many), _selector(keys), _read(keys, "regex", _REGEX, re.compile)
 
 
 _Read = TypeVar("_Read")
@@ -302,30 +344,30 @@ class _Kind(NamedTuple):
 
 _CSS = _Kind("a CSS selector", "h1::text")
 _XPATH = _Kind("an XPath 1.0 expression", "//h1/text()")
+_JSON = _Kind("a JSON path", "$.title")
 _REGEX = _Kind("a regular expression", "[0-9]+")
 
 
-def _selector(keys: dict[str, Any], at: str) -> Css | XPath:
-    css = _read(keys, "css", _CSS, selectors.css, at)
-    xpath = _read(keys, "xpath", _XPATH, selectors.xpath, at)
-    if css and xpath:
-        raise SettingsError(f"{at}: must have css or xpath, not both")
-    found = css or xpath
-    if not found:
-        raise SettingsError(f"{at}: must have css or xpath")
-    return found
+def _selector(keys: dict[str, Any]) -> Css | XPath | JsonPath:
+    css = _read(keys, "css", _CSS, selectors.css)
+    xpath = _read(keys, "xpath", _XPATH, selectors.xpath)
+    json_path = _read(keys, "json", _JSON, json_paths.json_path)
+    found = [each for each in (css, xpath, json_path) if each is not None]
+    if len(found) != 1:
+        raise _RuleError("must have css, xpath or json" + (", and one of them only" if found else ""))
+    return found[0]
 
 
-def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _Read], at: str) -> _Read | None:
+def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _Read]) -> _Read | None:
     text = keys.get(key)
     if text is None:
         return None
     if not isinstance(text, str):
-        raise SettingsError(f"{at}: {key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}")
+        raise _RuleError(f"{key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}", key)
     try:
         return reader(text)
     except (ValueError, re.error, OverflowError, RecursionError) as error:
-        raise SettingsError(f"{at}: {key} = {_quoted(text)}: must be {kind.name}: {error}") from error
+        raise _RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
 
 
 def _kind_of(column: Column) -> str:

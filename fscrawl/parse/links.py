@@ -1,7 +1,8 @@
 """What a page says of itself and of others: HTML bytes → encoding, title, links. Pure: no disk, no socket.
 
 Vocabulary:
-  element     (tag, attributes) of one of the few elements that matter here: a, area, base, link, meta
+  element     (tag, attributes) of one of the few elements that matter here: a, area, base, link, meta, and those that
+              the user has chosen (see `follow`)
   reference   an href as written, without white space around it and without fragment
   link        the normal form of a reference: absolute, http(s), not the page itself
 
@@ -21,7 +22,9 @@ from urllib.parse import quote
 import webencodings
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from fscrawl.parse.directives import directives_of
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.follow import references, selector
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.trees import tree
 from fscrawl.urls import MAX_URL_CHARS, Joiner
@@ -29,9 +32,6 @@ from fscrawl.urls import MAX_URL_CHARS, Joiner
 MAX_LINKS = 100_000
 MAX_TITLE_CHARS = 1000
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
-# Directives are words such as "noindex" and "max-image-preview:large". No page needs more or longer ones.
-MAX_DIRECTIVES = 100
-MAX_DIRECTIVE_CHARS = 100
 
 _SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -44,7 +44,8 @@ _Element = tuple[str, dict[str, str | None]]
 class ParsedPage:
     """The title, links and directives of a page.
 
-    encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"
+    encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"; "" for a
+                document that is not HTML
     title       the first <title>, white space folded, at most 1000 characters; None if it is missing or empty
     links       the links to follow: normal forms, unique, in page order, without the page itself
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
@@ -52,6 +53,7 @@ class ParsedPage:
     robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
     truncated   the page has more than `max_links` links, or MAX_CHARS of them, and the rest was cut off
     too_long    how many references, the base included, were left out since they are longer than MAX_URL_CHARS
+    requests, unexpected, renew, fault      what the rules of its site say (see `sites.page.Understood`)
     """
 
     encoding: str
@@ -62,6 +64,10 @@ class ParsedPage:
     robots: tuple[str, ...]
     truncated: bool
     too_long: int = 0
+    requests: tuple[str, ...] | None = None
+    unexpected: str = ""
+    renew: bool = False
+    fault: str = ""
 
 
 def extract(
@@ -73,8 +79,13 @@ def extract(
     robots_tag: str | None = None,
     parser: str = "lexbor",
     max_links: int = MAX_LINKS,
+    is_plain: bool = True,
+    follow: frozenset[str] | None = None,
 ) -> ParsedPage:
     """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
+
+    A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
+    elements whose references are links (see `follow`); None: the usual ones.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
@@ -83,14 +94,15 @@ def extract(
     encoding = sniff_encoding(body, content_type)
     body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
-    title, elements = (_read_html5lib if parser == "html5lib" else _read_lexbor)(body)
-    found = _collect(elements)
-    room = _Room()
-    robots = _directives(found.robots, robots_tag)
-    base = _base(found.base, joiner, url, room)
-    links, cut = _resolve(found.follow, joiner, base, room, url=url, encoding=encoding, limit=max_links)
-    nofollow, cut_too = _resolve(found.nofollow, joiner, base, room, url=url, encoding=encoding, limit=max_links)
-    canonical, _ = _resolve(found.canonical, joiner, base, _Room(), url="", encoding=encoding, limit=1)
+    title, elements = (_read_html5lib if parser == "html5lib" else _read_lexbor)(body, follow)
+    found = _collect(elements) if follow is None else _collect_chosen(elements, follow)
+    room = Room()
+    robots = directives_of(found.robots, robots_tag)
+    base = base_of(found.base, joiner, url, room)
+    itself = url if is_plain else ""
+    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    canonical, _ = resolve_all(found.canonical, joiner, base, Room(), url="", encoding=encoding, limit=1)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -103,6 +115,22 @@ def extract(
         truncated=cut or cut_too,
         too_long=room.too_long,
     )
+
+
+def resolve(
+    references: list[str], url: str, joiner: Joiner, *, base: str | None = None, encoding: str = "utf-8"
+) -> tuple[str, ...]:
+    """Make references of a page absolute: normal forms, each once, without the page, within the bounds of its links.
+
+    `url`: of the page; `base`: the href of its `<base>`.
+
+    >>> resolve(["b", "/c#d", "mailto:e"], "http://a.example/x/", Joiner())
+    ('http://a.example/x/b', 'http://a.example/c')
+    """
+    room = Room()
+    based = base_of(base, joiner, url, room)
+    found, _ = resolve_all(references, joiner, based, room, url=url, encoding=encoding, limit=MAX_LINKS)
+    return tuple(found)
 
 
 def readable(body: bytes, encoding: str) -> bytes:
@@ -126,15 +154,15 @@ def _in_utf8(body: bytes, encoding: str) -> bytes:
 _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 
 
-def _read_lexbor(body: bytes) -> tuple[str | None, Iterable[_Element]]:
+def _read_lexbor(body: bytes, follow: frozenset[str] | None) -> tuple[str | None, Iterable[_Element]]:
     page = tree(body)
     known: dict[int, bool] = {}
-    return _title(page, known), _elements(page, known)
+    return _title(page, known), _elements(page, known, _ELEMENTS if follow is None else selector(_ELEMENTS, follow))
 
 
-def _elements(page: LexborHTMLParser, known: dict[int, bool]) -> Iterator[_Element]:
+def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> Iterator[_Element]:
     """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
-    for node in page.css(_ELEMENTS):
+    for node in page.css(wanted):
         tag = node.tag or ""
         if tag not in {"base", "link"} or _is_html(node, known):
             yield tag, node.attributes
@@ -188,22 +216,22 @@ def _contains_html(element: LexborNode) -> bool | None:
     return None
 
 
-def _read_html5lib(body: bytes) -> tuple[str | None, Iterable[_Element]]:
+def _read_html5lib(body: bytes, follow: frozenset[str] | None) -> tuple[str | None, Iterable[_Element]]:
     body = limit_html(body)
     if not suits_html5lib(body):
-        return _read_lexbor(body)
+        return _read_lexbor(body, follow)
     from fscrawl.parse import soup as html5  # noqa: PLC0415 - a tenth of a second, only for those who use html5lib
 
     try:
         soup = html5.parse(body.decode("utf-8", "replace"))
     except (html5.TooSlowError, RecursionError):  # the links of the other parser are better than none
-        return _read_lexbor(body)
+        return _read_lexbor(body, follow)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
             template.decompose()
     elements: list[_Element] = [
         (tag.name, {name: str(value) for name, value in tag.attrs.items()})
-        for tag in soup.find_all(["a", "area", "base", "link", "meta"])
+        for tag in soup.find_all(["a", "area", "base", "link", "meta", *(follow or ())])
         if tag.namespace == _XHTML or tag.name in {"a", "area"}
     ]
     titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
@@ -245,6 +273,26 @@ def _collect(elements: Iterable[_Element]) -> _Found:
     return found
 
 
+def _collect_chosen(elements: Iterable[_Element], follow: frozenset[str]) -> _Found:
+    """Do what `_collect` does, with other elements than the usual ones."""
+    found = _Found()
+    for tag, attributes in elements:
+        number = len(found.follow)
+        if tag in {"base", "link", "meta"}:
+            one = _collect([(tag, attributes)])
+            found.base = one.base if found.base is None else found.base
+            found.follow += one.follow
+            found.canonical += one.canonical
+            found.robots += one.robots
+        elif tag in follow and "nofollow" in (attributes.get("rel") or "").lower().split():
+            found.nofollow += references(tag, attributes)
+        else:
+            found.follow += references(tag, attributes)
+        if tag not in follow:
+            del found.follow[number:]
+    return found
+
+
 def _collect_link(href: str, attributes: dict[str, str | None], found: _Found) -> None:
     rel = (attributes.get("rel") or "").lower().split()
     if "canonical" in rel:
@@ -267,10 +315,8 @@ def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
     content = attributes.get("content") or ""
     if (attributes.get("name") or "").strip(_SPACE).lower() == "robots":
         found.robots.append(content)
-    if (attributes.get("http-equiv") or "").lower() == "refresh":
-        target = _refresh_target(content)
-        if target:
-            found.follow.append(target)
+    if (attributes.get("http-equiv") or "").lower() == "refresh" and (target := _refresh_target(content)):
+        found.follow.append(target)
 
 
 def _refresh_target(content: str) -> str:
@@ -284,14 +330,14 @@ def _refresh_target(content: str) -> str:
 
 
 @dataclass(slots=True)
-class _Room:
+class Room:
     """How many characters of links may still be kept of a page, and how many references were too long so far."""
 
     chars: int = MAX_CHARS
     too_long: int = 0
 
 
-def _base(reference: str | None, joiner: Joiner, url: str, room: _Room) -> str:
+def base_of(reference: str | None, joiner: Joiner, url: str, room: Room) -> str:
     """Return what the references of a page are relative to. A base that is too long or not http(s) is ignored."""
     base = None if reference is None else joiner.join(url, reference)
     if reference is not None and base is None:
@@ -299,8 +345,8 @@ def _base(reference: str | None, joiner: Joiner, url: str, room: _Room) -> str:
     return base or url
 
 
-def _resolve(
-    hrefs: list[str], joiner: Joiner, base: str, room: _Room, *, url: str, encoding: str, limit: int
+def resolve_all(
+    hrefs: list[str], joiner: Joiner, base: str, room: Room, *, url: str, encoding: str, limit: int
 ) -> tuple[dict[str, None], bool]:
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
@@ -352,26 +398,3 @@ def _encode_query(reference: str, encoding: str) -> str:
         return quote(found.codec_info.encode(run[0], "fscrawl.reference")[0], _IN_QUERY)
 
     return path + mark + _NOT_ASCII.sub(encoded, query)
-
-
-# Robots directives: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
-
-_AGENT = re.compile(r"(?!unavailable_after|max-)[a-z0-9_-]+[ \t]*:")
-
-
-def _directives(metas: list[str], header: str | None) -> tuple[str, ...]:
-    """Return the directives for all robots, not those for a single one: "googlebot: noindex" and all that follows it.
-
-    >>> _directives(["NoIndex, follow"], "max-snippet: 20, otherbot: none, nofollow")
-    ('follow', 'max-snippet: 20', 'noindex')
-    """
-    directives: set[str] = set()
-    for text in [*metas, *(header or "").lower().splitlines()]:
-        for part in text.lower().split(","):
-            if _AGENT.match(part.strip()):
-                break
-            words = part.split()
-            for directive in [" ".join(words)] if ":" in part else words:
-                if len(directives) < MAX_DIRECTIVES and len(directive) <= MAX_DIRECTIVE_CHARS:
-                    directives.add(directive)
-    return tuple(sorted(directives))

@@ -21,6 +21,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.trees import tree
+from fscrawl.util.installed import to_install
 
 
 def fold(text: str) -> str:
@@ -34,22 +35,22 @@ class Page:
     """The bytes of a page. Each parser runs when the first selector needs its tree."""
 
     def __init__(self, html: bytes) -> None:
-        self._html = html
+        self.html = html
 
     @property
     def size_bytes(self) -> int:
-        return len(self._html)
+        return len(self.html)
 
     @cached_property
     def lexbor(self) -> LexborHTMLParser:
-        return tree(self._html)
+        return tree(self.html)
 
     @cached_property
     def lxml(self) -> Any:
         """The root element. Without `huge_tree`, libxml2 would drop everything behind 256 open elements."""
         from parsel import Selector  # noqa: PLC0415 - a tenth of a second that only those who use XPath should pay
 
-        return Selector(text=self._html.decode("utf-8", "replace"), type="html", huge_tree=True).root
+        return Selector(text=self.html.decode("utf-8", "replace"), type="html", huge_tree=True).root
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Css:
     path: str
     attribute: str | None
     own_text: bool
+
+    def selects(self, page: Page) -> bool:
+        """Tell whether there is such an element, whatever it says."""
+        return page.lexbor.css_first(self.path) is not None
 
     def texts(self, page: Page) -> Iterator[str]:
         # lexbor returns an element once for each part of a selector list that it matches.
@@ -80,7 +85,20 @@ class XPath:
     expression: str
 
     def texts(self, page: Page) -> Iterator[str]:
-        found, budget = _compiled(self.expression)(page.lxml), _Budget(page)
+        budget = _Budget(page)
+        return self._each(page, lambda element: _whole_text(element, _lxml_content, budget))
+
+    def references(self, page: Page) -> Iterator[str]:
+        """As `texts`, but of an element its href."""
+        return self._each(page, lambda element: element.get("href") or "")
+
+    def selects(self, page: Page) -> bool:
+        """Tell whether the result is true, as XPath counts: something was selected, a text is not empty."""
+        found = _compiled(self.expression)(page.lxml)
+        return bool(found) and found == found  # noqa: PLR0124 - NaN is not true
+
+    def _each(self, page: Page, of_element: Callable[[Any], str]) -> Iterator[str]:
+        found = _compiled(self.expression)(page.lxml)
         for item in found if isinstance(found, list) else [found]:
             if isinstance(item, bool):
                 yield str(item).lower()
@@ -89,7 +107,7 @@ class XPath:
             elif isinstance(item, str):
                 yield item
             elif hasattr(item, "tag"):  # a namespace is a pair without a tag
-                yield _whole_text(item, _lxml_content, budget)
+                yield of_element(item)
 
 
 def _lexbor_content(node: Any) -> list[Any]:
@@ -246,6 +264,6 @@ def _try(xpath: XPath, page: Page) -> None:
     try:
         list(xpath.texts(page))
     except ImportError:
-        raise ValueError("XPath needs the package parsel: pip install 'fscrawl[merge]'") from None
+        raise ValueError(f"XPath needs the package parsel: {to_install('merge')}") from None
     except Exception as error:  # the functions of parsel may raise anything
         raise ValueError(fold(str(error))) from error

@@ -4,19 +4,25 @@ Vocabulary:
   sign        a file in the root that steers all machines by its name: STOP, PAUSE, PAUSE.<host>
   settings    the text of `crawl.toml`
   seeds       the text of `seeds.txt`, one URL a line
+  copy        the settings that machines used last, without secrets: in case that somebody deletes `crawl.toml`
+  text        of UTF-8, or UTF-16 with a byte order mark; a byte that is neither becomes what `user_text.decode` says
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
+from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import read_file
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import most_bytes
-from fscrawl.storage.layout import PAUSE, SEEDS, SETTINGS, SIGNS, STOP
+from fscrawl.storage.layout import KEPT_SETTINGS, PAUSE, SEEDS, SETTINGS, SIGNS, STOP, TREE_RECORD
 from fscrawl.storage.retrying import BRIEF
 from fscrawl.storage.safe_open import Place
+from fscrawl.util.installed import command
+from fscrawl.util.user_text import decode, encoding_of
 
 
 class Controls:
@@ -45,22 +51,53 @@ class Controls:
         return there
 
     def settings(self) -> str:
-        """Read `crawl.toml`; TreeError if it is not there."""
-        return _text(self._files.get(SETTINGS))
+        """Read `crawl.toml`. TreeError if it is not there: it says how to write it again."""
+        try:
+            return decode(self._files.get(SETTINGS))
+        except TreeError as error:
+            if not error.is_missing or not self._files.exists(TREE_RECORD):
+                raise
+            root = self._files.root
+            how = f"{command('doctor', root)} --repair"
+            raise TreeError(f"{root}/{SETTINGS}: somebody has deleted it; to write it again:  {how}") from error
 
     def settings_if_there(self) -> str | None:
         """Read `crawl.toml`; None at the moment when an editor replaces it."""
         return kept_settings(self._files.root)
 
+    def keep_copy(self, text: str) -> None:
+        """Keep a copy of the settings, in case that somebody deletes them. The tree works without it."""
+        data = text.encode()
+        with contextlib.suppress(TreeError):
+            if self._files.read_or_torn(KEPT_SETTINGS) != data:
+                self._files.publish(KEPT_SETTINGS, data)
+
+    def copy(self) -> str | None:
+        """Read the copy of the settings; None if there is none."""
+        data = self._files.read_or_torn(KEPT_SETTINGS)
+        return None if data is None else decode(data)
+
+    def restore_settings(self, text: str) -> bool:
+        """Write `crawl.toml` if it is not there; tell whether it was written."""
+        return not self._files.exists(SETTINGS) and self._files.claim(SETTINGS, text.encode(), fsync=True)
+
+    def list_if_there(self, name: str) -> str | None:
+        """Read a list of values for seeds, a text file in the root; None if it is not there."""
+        return _text_if_there(self._files.root, name)
+
     def seeds(self) -> str:
         """Read `seeds.txt`; "" if somebody has removed it."""
-        return _text(self._files.get(SEEDS)) if self._files.exists(SEEDS) else ""
+        return decode(self._seeds())
+
+    def _seeds(self) -> bytes:
+        return self._files.get(SEEDS) if self._files.exists(SEEDS) else b""
 
     def add_seeds(self, urls: list[str]) -> None:
         """Append lines to `seeds.txt`, in one write. If its last line has no newline, it gets one first."""
-        old = self.seeds()
+        data = self._seeds()
+        old = decode(data)
         new = ("" if not old or old.endswith("\n") else "\n") + "".join(f"{url}\n" for url in urls)
-        self._files.append_line(SEEDS, new.encode())
+        self._files.append_line(SEEDS, new.encode(encoding_of(data)))
 
 
 def kept_settings(root: Path) -> str | None:
@@ -81,8 +118,4 @@ def is_stopped(root: Path) -> bool:
 def _text_if_there(root: Path, name: str) -> str | None:
     place = Place(str(root), name)
     data = BRIEF.find(place, lambda: read_file(place, most_bytes(name)), None)
-    return None if data is None else _text(data)
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    return None if data is None else decode(data)

@@ -43,6 +43,7 @@ from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, open_directory
+from fscrawl.util.user_text import decode
 
 TEXT_OF_README = """\
 Internal files of a crawl by fscrawl. Deleting this directory loses no page and no link:
@@ -57,10 +58,12 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
   again/      numbered; each means: all that was told before does not count
   terms/      the settings by which links were chosen, by their digest
   robots/     robots.txt of each host as fetched
+  settings.toml  a copy of ../crawl.toml without secrets, in case that somebody deletes it
   upgraded, tree2.json, feed/      only in a crawl that an older version began
   waited      machines of a deleted directory have stopped
 """
 
+_OF_FILE_SYSTEMS = "lost+found"
 _OTHERS_TAKE_S = 2.0  # to make a tree
 _DELETION_TAKES_S = 30.0  # of many files on a slow share
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
@@ -80,6 +83,13 @@ def state_of(root: Path) -> str:
         return "seeds" if SEEDS in names else "directory"
 
     return BRIEF(root, look)
+
+
+def strangers(root: Path) -> list[str]:
+    """Give the names in a directory that are not of a crawl, sorted: none if it is not there, and no hidden ones."""
+    own = {*PAGE_ROOMS, SETTINGS, SEEDS, _OF_FILE_SYSTEMS}
+    names = BRIEF.find(root, lambda: os.listdir(root), [])
+    return sorted(name for name in names if name not in own and not name.startswith("."))
 
 
 def wait_for_deletion(root: Path) -> None:
@@ -156,7 +166,7 @@ def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable
     """
     place = Place(str(root), SETTINGS)
     there = _WITH_OTHERS(place, lambda: read_file(place, most_bytes(SETTINGS)))
-    return record if there == settings.encode() else record_for(there.decode(errors="replace"))
+    return record if there == settings.encode() else record_for(decode(there))
 
 
 def _is_elected(root: Path, machine: str, access: Access, made: list[Path]) -> bool:

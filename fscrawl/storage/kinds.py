@@ -10,6 +10,7 @@ from __future__ import annotations
 from fscrawl.storage.layout import (
     AGAIN,
     ERRS,
+    FILES,
     HTMLS,
     LEASES,
     LINKS,
@@ -26,10 +27,12 @@ _KIB = 1 << 10
 _MIB = 1 << 20
 _GIB = 1 << 30
 
+_LIST = 64 * _MIB  # of values for seeds
 MOST_BYTES = {
     SETTINGS: 4 * _MIB,
     SEEDS: 256 * _MIB,
     HTMLS: 2 * _GIB,  # `fetch.max_bytes` is the user's choice; readers who know the record take its size
+    FILES: 2 * _GIB,
     LINKS: 40 * _MIB,  # of a sitemap: URLs of 16 million characters, in which each one may be escaped
     ERRS: 4 * _MIB,
     ROBOTS: 4 * _MIB,  # 500 KiB of text, in which each character may be escaped
@@ -47,12 +50,16 @@ def most_bytes(path: str) -> int | None:
 
     >>> most_bytes("links/a.example/599370d5687c3fd078c314ad.json") == MOST_BYTES["links"]
     True
+    >>> most_bytes("names.txt") == _LIST
+    True
     >>> most_bytes(".fscrawl/leases/1.1") == MOST_BYTES[".fscrawl/leases"]
     True
     >>> most_bytes(".fscrawl/tree.json") == MOST_BYTES[".fscrawl"]
     True
     """
     first, _, rest = path.partition("/")
+    if not rest and first.endswith(".txt"):
+        return MOST_BYTES.get(first, _LIST)
     if first != MACHINERY or "/" not in rest:
         return MOST_BYTES.get(first)
     return MOST_BYTES.get(f"{MACHINERY}/{rest.partition('/')[0]}")

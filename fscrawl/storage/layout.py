@@ -1,9 +1,10 @@
 """Where everything in a tree is: the names of its directories and files, and the paths that are made of them. Pure.
 
 Vocabulary:
-  room        one of the tree's directories: htmls, links, errs, and those in .fscrawl
+  room        one of the tree's directories: htmls, files, links, errs, and those in .fscrawl
   host        the name of a host's directory (`urls.host`)
   key         the name of a URL's files, without the suffix (`urls.key`)
+  file        what a page's record says of its body: "" for HTML, which is in htmls; else its extension in files
   fan-out     0, or 1 for a directory that is named by the first two digits of the key
   path        where a file is, relative to the tree's root: "links/a.example/0a/0a1b….json"
 
@@ -28,9 +29,12 @@ SIGNS = (PAUSE, STOP)  # and PAUSE.<host>
 CREATION = ".creation"  # followed by a number: which machine makes the tree (see `creation`)
 
 HTMLS = "htmls"
+FILES = "files"
 LINKS = "links"
 ERRS = "errs"
-PAGE_ROOMS = (HTMLS, LINKS, ERRS)  # read in this order: a page that is stored meanwhile has its body first
+BODY_ROOMS = (HTMLS, FILES)
+PAGE_ROOMS = (*BODY_ROOMS, LINKS, ERRS)  # read in this order: a page that is stored meanwhile has its body first
+LATER_ROOMS = (FILES,)  # trees of older versions have them not: they are made when they are first needed
 
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
@@ -48,6 +52,7 @@ TREE_RECORD = f"{MACHINERY}/tree.json"
 NEXT_TREE_RECORD = f"{MACHINERY}/tree2.json"  # the record of format 2 that replaces one of format 1
 UPGRADED = f"{MACHINERY}/upgraded"  # no machine of format 1 runs any more, and what it left was read
 WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
+KEPT_SETTINGS = f"{MACHINERY}/settings.toml"  # a copy of the settings, without secrets, in case they are deleted
 README = f"{MACHINERY}/README"
 PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it tries the file system out
 
@@ -72,7 +77,8 @@ _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
 _A_HOST = re.compile(rf"{_HOST}\Z")
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
-_PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(?:html|json)\Z")
+_PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.([a-z0-9]{{1,8}})\Z")
+_EXTENSION = re.compile(r"[a-z0-9]{1,8}\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
 
 
@@ -117,7 +123,17 @@ def is_fan_out(name: str) -> bool:
 
 
 def suffix_of(room: str) -> str:
-    return ".html" if room == HTMLS else ".json"
+    """Give the suffix of all files of pages in `room`; "" if they have several."""
+    return {HTMLS: ".html", FILES: ""}.get(room, ".json")
+
+
+def is_extension(text: str) -> bool:
+    """Tell whether a text may be the extension of a body in files.
+
+    >>> is_extension("pdf"), is_extension("../x"), is_extension("")
+    (True, False, False)
+    """
+    return _EXTENSION.match(text) is not None
 
 
 def page_directory(room: str, host: str, key: str, fanout: int) -> str:
@@ -135,8 +151,33 @@ def page_path(room: str, host: str, key: str, fanout: int) -> str:
     return f"{room}/{host}/{key[:2]}/{key}{suffix}" if fanout else f"{room}/{host}/{key}{suffix}"
 
 
+def body_path(host: str, key: str, file: str, fanout: int) -> str:
+    """Give the path of a page's body. `file`: of its record.
+
+    >>> body_path("a.example", "599370d5687c3fd078c314ad", "pdf", 0)
+    'files/a.example/599370d5687c3fd078c314ad.pdf'
+    >>> body_path("a.example", "599370d5687c3fd078c314ad", "", 0)
+    'htmls/a.example/599370d5687c3fd078c314ad.html'
+    """
+    if not file:
+        return page_path(HTMLS, host, key, fanout)
+    return f"{page_directory(FILES, host, key, fanout)}/{key}.{file}"
+
+
+def page_file_of(room: str, name: str) -> tuple[str, str] | None:
+    """Give the key and the extension of a page's file in `room`; None if it is another file.
+
+    >>> page_file_of("files", "599370d5687c3fd078c314ad.pdf"), page_file_of("links", "599370d5687c3fd078c314ad.pdf")
+    (('599370d5687c3fd078c314ad', 'pdf'), None)
+    """
+    match = _PAGE_FILE.match(name)
+    if match is None or (suffix_of(room) and not name.endswith(suffix_of(room))):
+        return None
+    return match[1], match[2]
+
+
 def key_of(name: str) -> str | None:
-    """Give the key of a page's file, in any of the three rooms; None if it is another file.
+    """Give the key of a page's file, in any of the rooms; None if it is another file.
 
     >>> key_of("599370d5687c3fd078c314ad.html"), key_of("notes.html")
     ('599370d5687c3fd078c314ad', None)
@@ -295,8 +336,8 @@ def making_path(directory: str) -> str:
     >>> making_path("htmls/a.example")
     'htmls/.a.example.making.0-0.tmp'
     """
-    parent, _, name = directory.rpartition("/")
-    return f"{parent}/.{name[:_HOST_BEGINS]}.making.0-0.tmp"
+    parent, slash, name = directory.rpartition("/")
+    return f"{parent}{slash}.{name[:_HOST_BEGINS]}.making.0-0.tmp"
 
 
 def probe_path(machine: str) -> str:

@@ -23,9 +23,12 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Self, get_type_hints
 
 from fscrawl.errors import RecordError
+from fscrawl.storage.layout import is_extension
 
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
+Kind = Literal["page", "redirect", "other"]  # of a record; "other": another media type, or a sitemap
+KINDS: tuple[Kind, ...] = ("page", "redirect", "other")
 FORMAT = 2  # of the tree; increased when an older program would misread a newer tree
 WITHHELD = frozenset(
     {
@@ -89,6 +92,9 @@ class _Record:
         """Raise RecordError if fields of the right types do not go together."""
 
 
+_NO_LINKS = frozenset({"nofollow", "none"})  # directives
+
+
 @dataclass(frozen=True, slots=True)
 class PageRecord(_Record):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
@@ -114,8 +120,11 @@ class PageRecord(_Record):
     too_long          how many references and headers were too long to be kept
     sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs;
                       with `redirect`, the one to which it has moved
+    requests          spellings: what the rules of the page's site say to follow in place of `links`
+    rules             digest of these rules; absent if the site has none that say something of pages
     checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
+    file              the extension of the body's file, which is in files; absent if it is HTML, or there is no body
     """
 
     url: str
@@ -142,18 +151,41 @@ class PageRecord(_Record):
     checked_at: str | None = None
     checked_status: int | None = None
     too_long: int | None = None
+    requests: tuple[str, ...] | None = None
+    rules: str | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
 
+    def check(self) -> None:
+        """Raise RecordError if the body's file has a name that it cannot have: it becomes part of a path."""
+        if self.file is not None and not is_extension(self.file):
+            raise RecordError("field 'file' must be 1 to 8 small letters or digits")
+
+    @property
+    def kind(self) -> Kind:
+        """What the record counts as. Only a page has a body."""
+        return "redirect" if self.redirect is not None else "other" if self.skipped is not None else "page"
+
     def links_to(self, *, nofollow: bool) -> tuple[str, ...]:
-        """Give the outlinks to follow; with `nofollow` also those that are marked as not to be followed."""
+        """Give the outlinks to follow; with `nofollow` also those that are marked as not to be followed.
+
+        What the rules of its site found takes the place of all of them, if the page lets robots follow anything.
+        """
+        if self.requests is not None:
+            return self.requests if nofollow or not _NO_LINKS.intersection(self.robots or ()) else ()
         return (*self.links, *self.nofollow) if nofollow and self.nofollow else self.links
 
-    def names(self, url: str) -> Literal["redirect", "sitemap", "link", "nofollow"] | None:
-        """Tell how the page names a URL; None if it does not, or only as its canonical."""
+    def names(self, url: str) -> Literal["redirect", "sitemap", "link", "nofollow", "unfollowed"] | None:
+        """Tell how the page names a URL; None if it does not, or only as its canonical.
+
+        "unfollowed": it is a link, and the rules of the page's site follow others.
+        """
         if self.redirect == url:
             return "redirect"
+        if self.requests is not None:
+            return "link" if url in self.requests else "unfollowed" if url in self.links else None
         if url in self.links or url in (self.sitemaps or ()):
             return "sitemap" if self.skipped == SITEMAP else "link"
         return "nofollow" if url in (self.nofollow or ()) else None

@@ -17,6 +17,15 @@ def count(number: float) -> str:
     return f"{number:,.0f}"
 
 
+def number_of(number: float, noun: str, nouns: str = "") -> str:
+    """Write a number of things. `nouns`: more than one of them, if it is not the noun with an "s".
+
+    >>> number_of(1, "host"), number_of(1234, "host"), number_of(0, "process", "processes")
+    ('1 host', '1,234 hosts', '0 processes')
+    """
+    return f"{number:,.0f} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def size(number: float) -> str:
     """Write a number of bytes.
 

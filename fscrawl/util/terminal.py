@@ -6,6 +6,7 @@ Only this module prints, and tqdm and rich, which get no text that has not gone 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from typing import Any, TextIO
@@ -39,6 +40,11 @@ def say_styled(text: str) -> None:
 
 def _plain_but_styled(line: str) -> str:
     return "".join(part if _STYLE.fullmatch(part) else plain(part) for part in _STYLE.split(line))
+
+
+def show_cursor() -> None:
+    """Show the cursor again, on the next line. A handler of a signal may call this in the middle of a `say`."""
+    os.write(1, b"\x1b[?25h\n")
 
 
 def say_error(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user can give wrongly, and what a file system can do: one line that helps, the right exit code, no debris.
+"""What a user can give wrongly: one line that helps, the right exit code, no debris.
 
 The variants of a mistake are made in this process in `make test`, which takes a hundredth of the time; and with the
 whole program where all is tried (see `tests/support/effort.py`).
@@ -7,8 +7,9 @@ whole program where all is tried (see `tests/support/effort.py`).
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from fscrawl import cli
 from fscrawl.commands import crawl as crawl_command
 from fscrawl.config.settings import END
 from tests.support import effort
-from tests.support.crawling import SETTINGS, Done, Running, check_tree, command, crawl, lines_of, pages, run
-from tests.support.web import Request, Response, Web, linked_site
+from tests.support.crawling import SETTINGS, Done, check_tree, crawl, lines_of, run
+from tests.support.web import Web, linked_site
 
 HOSTS = ["127.0.7.1", "127.0.7.2", "127.0.7.3"]
 SEED = ("--seed", "http://127.0.7.9:8/")
@@ -93,6 +94,23 @@ def test_unmounted(root: Path) -> None:
     refused(root, [], 75, str(root), "mounted")
 
 
+def test_a_directory_with_other_files(root: Path) -> None:
+    """A crawl in a directory that is in use says so in one line, and leaves what is there alone."""
+    root.mkdir()
+    (root / "thesis.tex").write_text("x")
+    with Web(linked_site(1, 0), HOSTS) as web:
+        done = crawl(root, seeds=[web.url(HOSTS[0])])
+        again = crawl(root)
+    said = (
+        "is not empty (1 other name, such as thesis.tex): the crawl is made beside what is there, and leaves it alone"
+    )
+    assert [line for line in lines_of(done.err) if "not empty" in line] == [f"{root} {said}"], done
+    assert (done.code, again.code) == (0, 0)
+    assert "not empty" not in again.err
+    assert (root / "thesis.tex").read_text() == "x"
+    check_tree(root)
+
+
 def test_root_is_a_file(root: Path) -> None:
     """A root that is a file is refused."""
     root.write_text("mine")
@@ -146,6 +164,18 @@ def test_unknown_flag(root: Path) -> None:
     refused(root, [*SEED, "--worker", "3"], 2, "--worker")
 
 
+def test_the_script_of_a_checkout() -> None:
+    """crawl.py tells where its options are described; make refuses a variable that it does not know."""
+    script = Path(__file__).parents[2] / "crawl.py"
+    done = subprocess.run([sys.executable, str(script), "--worker", "3"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("fscrawl: unknown option --worker; did you mean --workers? see ")
+    assert done.stderr.endswith(" crawl --help\n")
+    planned = ["make", "--dry-run", "-C", str(script.parent), "crawl", "WORKER=8"]
+    done = subprocess.run(planned, capture_output=True, text=True, check=False)
+    assert "make crawl: WORKER: unknown; there are ROOT SEED SEEDS WORKERS THREADS SET" in done.stdout
+
+
 @pytest.mark.parametrize(
     "seed", ["nonsense", "example.org", "mailto:me@example.org", "http://", "", "ftp://a.example/"]
 )
@@ -156,12 +186,18 @@ def test_bad_seed(root: Path, seed: str, here: Program) -> None:
 
 def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
     """A seeds file that cannot be read is named."""
-    refused(root, ["--seeds", str(tmp_path / "missing")], 2, str(tmp_path / "missing"))
+    missing = str(tmp_path / "missing")
+    refused(root, ["--seeds", missing], 2, f"--seeds {missing}: cannot be read: no such file or directory")
 
 
-@pytest.mark.parametrize("content", [b"# no URL\n", b"", b"\xff\xfe\0h\0t"])
+def test_seeds_file_that_is_a_directory(root: Path, tmp_path: Path, here: Program) -> None:
+    """A directory is no seeds file."""
+    refused(root, ["--seeds", str(tmp_path)], 2, f"--seeds {tmp_path}: cannot be read: is a directory", by=here)
+
+
+@pytest.mark.parametrize("content", [b"# no URL\n", b"", b"\xff\xfe\n\0"])
 def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes, here: Program) -> None:
-    """A seeds file with no URL in it, or that is no text, is refused."""
+    """A seeds file with no URL in it is refused."""
     (tmp_path / "seeds").write_bytes(content)
     refused(root, ["--seeds", str(tmp_path / "seeds")], 2, str(tmp_path / "seeds"), by=here)
 
@@ -205,13 +241,29 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
         ("[fetch\n", ("not valid TOML",)),
         ("delay = 1\n", ("section",)),
         ("[fetch]\ntimeout = 0\n", ("fetch.timeout", "more than 0")),
-        ("\udcff", ("TOML",)),
+        ("\udcff", ("crawl.toml:1:1: not valid TOML: byte 0xff is not UTF-8",)),
     ],
 )
 def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str], here: Program) -> None:
     """A mistake in crawl.toml is said with file, key and what would be right."""
     (tree / "crawl.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     refused(tree, [], 2, f"{tree}/crawl.toml", *words, by=here)
+
+
+def test_crawl_toml_is_a_directory(tree: Path, here: Program) -> None:
+    """A directory in place of the settings is named."""
+    (tree / "crawl.toml").unlink()
+    (tree / "crawl.toml").mkdir()
+    refused(tree, [], 75, f"{tree}/crawl.toml: it is a directory, not a file", by=here)
+
+
+def test_a_bad_byte_in_seeds_txt(tree: Path) -> None:
+    """A byte that is no text costs one line of the seeds, and the crawl goes on."""
+    with (tree / "seeds.txt").open("ab") as seeds:
+        seeds.write(b"http://127.0.7.1/\xff\n")
+    done = run(["--root", str(tree), "--workers", "1"])
+    assert done.code == 0, done
+    assert f"{tree}/seeds.txt:3:18: byte 0xff is not UTF-8; save the file as UTF-8, skipped" in done.err
 
 
 def test_mistake_in_crawl_toml_ends_the_program(tree: Path) -> None:
@@ -251,91 +303,6 @@ def test_torn_record_is_warned_of(tree: Path) -> None:
     assert done.code == 0, done
     (line,) = lines_of(done.err)
     assert str(torn) in line
-
-
-# -- what a file system does
-
-
-def test_unwritable_root(root: Path) -> None:
-    """A root in which nothing may be written is refused."""
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    root.mkdir(mode=0o555)
-    refused(root, SEED, 75, str(root), "permission denied")
-
-
-@pytest.mark.root
-def test_read_only_root(mount: Mount) -> None:
-    """A root on a file system that is mounted read-only is refused."""
-    refused(mount("ro,size=1m"), SEED, 75, "read-only")
-
-
-@pytest.mark.root
-def test_tree_that_becomes_read_only(mount: Mount) -> None:
-    """An existing tree on a file system that is read-only now ends the crawl with that reason."""
-    root = mount("rw,size=1m") / "tree"
-    with Web(linked_site(5, 2), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(HOSTS[0])]).code == 0
-        (root / "seeds.txt").write_text(web.url(HOSTS[0]) + "\n" + web.url(HOSTS[1]) + "\n")
-        mount("ro")
-        done = crawl(root)
-    complains(done, 75, "read-only")
-    check_tree(root)
-
-
-def _large_pages(request: Request) -> Response:
-    """Forty pages of fifty kilobytes, in a chain of fives."""
-    return linked_site(40, 5, body_bytes=50_000)(request)
-
-
-@pytest.mark.root
-def test_full_disk(mount: Mount) -> None:
-    """A full disk ends the crawl with one line, nothing is torn, and with more room a second run completes it."""
-    root = mount("rw,size=1m") / "tree"
-    with Web(_large_pages, HOSTS) as web:
-        done = crawl(root, seeds=[web.url(HOSTS[0])])
-        complains(done, 75, "the disk is full", "run the same command again")
-        check_tree(root, whole=False)
-        assert sorted(root.rglob("*.tmp")) == []
-        stored = len(pages(root))
-        assert 0 < stored < 41
-        mount("size=16m")
-        done = crawl(root)
-        assert done.code == 0, done
-        assert len(pages(root)) == 41
-        assert web.count(path="/39") == 1
-    check_tree(root)
-
-
-@pytest.mark.root
-def test_no_room_for_a_tree(mount: Mount) -> None:
-    """Where there is no room even for an empty tree, nothing is left of the attempt."""
-    point = mount("rw,nr_inodes=6")
-    complains(run(["--root", str(point / "tree"), *SEED]), 75, "full")
-    assert list(point.iterdir()) == []
-
-
-def test_tree_that_vanishes(root: Path, tmp_path: Path) -> None:
-    """A tree that is gone in the middle of a crawl ends it, and no new one is made in its place."""
-    site = linked_site(60, 8)
-
-    def serve(request: Request) -> Response:
-        answer = site(request)
-        return Response(answer.status, answer.headers, answer.body, delay_s=0.02)
-
-    with Web(serve, HOSTS) as web:
-        with Running(command(root, seeds=[web.url(host) for host in HOSTS])) as running:
-            running.until(lambda: web.count() >= 20, "20 requests")
-            root.rename(tmp_path / "away")
-            done = running.wait()
-        complains(done, 75, "is the share mounted")
-        assert not root.exists()
-        check_tree(tmp_path / "away", whole=False)
-        (tmp_path / "away").rename(root)
-        assert crawl(root).code == 0
-        assert len(pages(root)) == 61 * len(HOSTS)
-        assert len(web.duplicates()) <= 2 * 4  # what was in flight
-    check_tree(root)
 
 
 def test_settings_of_the_tests_are_settings() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from fscrawl.engine import progress
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.util import progress as progress_line
 from tests.support.crawling import (
     Running,
     body,
@@ -25,6 +26,7 @@ from tests.support.crawling import (
     events,
     lines_of,
     pages,
+    run,
 )
 from tests.support.web import HTML, Request, Response, Web, linked_site, site, slowly
 
@@ -50,7 +52,7 @@ def test_site_is_crawled_once(root: Path) -> None:
         for host in (A, B):
             assert paths(root, web, host) == {"/", *(f"/{n}" for n in range(120))}
         assert web.count(HOSTS[2]) == 0
-    assert "finished: 242 pages" in done.out
+    assert done.out.startswith("finished: nothing is left to fetch\nthis machine  242 pages (")
     assert errors(root) == {}
     check_tree(root)
 
@@ -62,7 +64,8 @@ def test_second_run_fetches_nothing(root: Path) -> None:
         before = web.counts()
         again = crawl(root)
         assert (again.code, web.counts()) == (0, before), again
-    assert "finished: 0 pages" in again.out
+    assert "this machine  0 pages" in again.out
+    assert "the tree      2 pages (" in again.out
     check_tree(root)
 
 
@@ -87,8 +90,8 @@ def test_seeds_file(root: Path, tmp_path: Path) -> None:
         assert set(pages(root)) == {web.url(A, "/1"), web.url(B, "/2")}
     warned = lines_of(done.err)
     assert len(warned) == 2
-    assert ":4: not an http or https URL, skipped: mailto:me@example.org" in warned[0]
-    assert ":5: not an http or https URL, skipped: nonsense" in warned[1]
+    assert "seeds:4:1: not an http or https URL, skipped: mailto:me@example.org" in warned[0]
+    assert "seeds:5:1: not an http or https URL, skipped: nonsense" in warned[1]
 
 
 def test_redirect_chain_is_followed(root: Path) -> None:
@@ -146,8 +149,9 @@ def test_errors_are_written_and_counted(root: Path) -> None:
         assert done.code == 0, done
         found = {url.removeprefix(web.url(A, "")): record.class_ for url, record in errors(root).items()}
     assert found == {"/gone": "http-4xx", "/private": "robots", "/large": "too-large"}
-    (line,) = (line for line in lines_of(done.out) if line.startswith("errors: "))
-    assert sorted(line.removeprefix("errors: ").split(", ")) == ["1 http-4xx", "1 robots", "1 too-large"]
+    said = [line.split()[:2] for line in lines_of(done.out) if line.startswith("     ")][:3]
+    assert sorted(said) == [["1", "http-4xx"], ["1", "robots"], ["1", "too-large"]]
+    assert f"fscrawl retry --root {root} --class too-large" in done.out
     check_tree(root)
 
 
@@ -185,7 +189,7 @@ def test_allow_and_deny(root: Path) -> None:
         assert done.code == 0
         assert paths(root, web) == {"/docs/", "/docs/1"}
         assert {path for _, path in web.counts()} == {"/robots.txt", "/docs/", "/docs/1"}
-    assert "left out: 1 links by allow, 2 links by deny" in done.out
+    assert "left out      1 link by allow, 2 links by deny" in done.out
 
 
 @pytest.mark.parametrize(
@@ -268,7 +272,7 @@ def test_json_lines(root: Path) -> None:
         assert done.code == 0
         said = events(done.err)
         by_url = {each["url"]: each["event"] for each in said if "url" in each}
-        assert by_url == {web.url(A): "stored", web.url(A, "/gone"): "failed", web.url(A, "/r"): "redirect"}
+        assert by_url == {web.url(A): "page", web.url(A, "/gone"): "failed", web.url(A, "/r"): "redirect"}
     assert said[-1]["event"] == "end"
     assert (said[-1]["pages"], said[-1]["errors"]) == (1, {"http-4xx": 1})
 
@@ -281,13 +285,33 @@ def test_json_lines_of_a_warning(root: Path, tmp_path: Path) -> None:
     assert [each["event"] for each in events(done.err)] == ["warning", "end"]
 
 
+def test_the_same_command_again(root: Path) -> None:
+    """The same command with the same settings and seeds goes on; another value is named with its place."""
+    with Web(linked_site(60, 10), HOSTS) as web:
+        words = command(root, seeds=[web.url(A)], settings={"crawl.max_pages": 10})
+        first, again = run(words[2:]), run(words[2:])
+        assert (first.code, again.code, len(pages(root))) == (0, 0, 10), again
+        other = run([*words[2:], "--set", "crawl.max_pages=20"])
+    place = (root / "crawl.toml").read_text().splitlines().index("max_pages = 10") + 1
+    told = f"--set crawl.max_pages: the tree has max_pages = 10; edit {root}/crawl.toml:{place}:1"
+    assert (other.code, other.err) == (2, f"fscrawl: {told}\n")
+
+
 def test_quiet(root: Path) -> None:
-    """With --quiet standard error is empty, and the summary comes all the same."""
+    """With --quiet nothing is printed when all is well, also where no contact address is given."""
     with Web(linked_site(10, 5), HOSTS) as web:
-        done = crawl(root, "--quiet", seeds=[web.url(A)])
-    assert (done.code, done.err) == (0, "")
-    assert lines_of(done.out)[0].startswith("finished: 11 pages")
-    assert str(root) in done.out
+        settings = {"politeness.user_agent": "fscrawl/0.1.0 (no contact given)"}
+        done = crawl(root, "--quiet", seeds=[web.url(A)], settings=settings)
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_quiet_without_a_page(root: Path) -> None:
+    """With --quiet a crawl that stored nothing says so."""
+    with Web(site({}), HOSTS) as web:
+        done = crawl(root, "--quiet", seeds=[web.url(A, "/gone")])
+    assert done.code == 1
+    (line,) = (line for line in done.out.splitlines() if line.startswith("next  "))
+    assert line.endswith(f"show --root {root} {web.url(A, '/gone')}    says why it is not stored")
 
 
 def test_verbose(root: Path) -> None:
@@ -295,7 +319,7 @@ def test_verbose(root: Path) -> None:
     with Web(site({"/": "<a href='/\x9b31m\u202e'>"}), HOSTS) as web:
         done = crawl(root, "-v", seeds=[web.url(A)])
         said = lines_of(done.err)
-        assert said[0].split()[:2] == ["stored", web.url(A)]
+        assert said[0].split()[:2] == ["page", web.url(A)]
     assert len(said) == 2
     assert all(line.isprintable() for line in said)
 
@@ -317,19 +341,19 @@ def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Progress("line", verbose=False, stream=stream)
     shown.show(Counts(pages=1))
     assert stream.getvalue() == ""
-    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 0.0)
     shown.show(Counts(pages=1234, pending=5, hosts=6, in_flight=7))
-    monkeypatch.setattr(progress, "_LINE_EVERY_S", 30.0)
+    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 30.0)
     shown.show(Counts(pages=2000))
     shown.close(Counts(pages=2000))
     (line,) = lines_of(stream.getvalue())
-    assert line.startswith("1234 pages, ")
-    assert line.endswith("/s, 5 pending, 6 hosts, 0 errors, 7 in flight")
+    assert line.startswith("1,234 pages, ")
+    assert line.endswith("/s, 0 in the tree, 5 pending, 6 hosts, 0 failures, 7 in flight")
 
 
 def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The JSON progress line has all counts."""
-    monkeypatch.setattr(progress, "_LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
     stream = io.StringIO()
     Progress("json", verbose=False, stream=stream).show(Counts(pages=3, bytes=10))
     (line,) = events(stream.getvalue())
@@ -354,5 +378,5 @@ def test_progress_on_a_terminal(root: Path) -> None:
             os.close(ours)
     text = drawn.decode()
     assert text.count("\r") > 2
-    assert " pending, 1 hosts, 0 errors, " in text
+    assert " pending, 1 host, 0 failures, " in text
     assert "\r21 pages" in text

@@ -110,7 +110,7 @@ def test_every_task_comes_back_once(start: Start, root: Path) -> None:
             pool.submit(each)
         answers = gather(pool, len(tasks))
         assert sorted(answer.task for answer in answers) == sorted(tasks)
-        assert {what(answer) for answer in answers if isinstance(answer, Outcome)} == {"stored"}
+        assert {what(answer) for answer in answers if isinstance(answer, Outcome)} == {"page"}
         assert served.duplicates() == {}
     assert len(pages(root)) == len(tasks)
     check_tree(root)
@@ -153,8 +153,8 @@ def test_drain_returns_waiting_tasks(start: Start) -> None:
         list(pool.wait(0))  # sends them
         pool.drain()
         kinds = Counter(what(answer) for answer in gather(pool, 2))
-        assert kinds in ({Returned: 1, "stored": 1}, {Returned: 2})
-        assert served.count() == kinds["stored"]
+        assert kinds in ({Returned: 1, "page": 1}, {Returned: 2})
+        assert served.count() == kinds["page"]
 
 
 def test_killed_worker_is_replaced(start: Start) -> None:
@@ -288,7 +288,7 @@ def test_what_killed_a_worker_is_asked_for_after_the_delay(start: Start) -> None
         pool.submit(task(served.url(HOSTS[0], "/")))
         (answer,) = gather(pool, 1)
     assert isinstance(answer, Outcome)
-    assert what(answer) == "stored"
+    assert what(answer) == "page"
     assert asked[1] - asked[0] >= 1.0
 
 
@@ -300,7 +300,7 @@ def test_defect_costs_one_page(start: Start, root: Path) -> None:
         for n in (1, 2, 3):
             pool.submit(task(served.url(HOSTS[0], f"/{n}")))
         outcomes = {answer.task.url: answer for answer in gather(pool, 3) if isinstance(answer, Outcome)}
-        assert [what(outcomes[served.url(HOSTS[0], f"/{n}")]) for n in (1, 2, 3)] == ["stored", FailedForGood, "stored"]
+        assert [what(outcomes[served.url(HOSTS[0], f"/{n}")]) for n in (1, 2, 3)] == ["page", FailedForGood, "page"]
         broken_url = served.url(HOSTS[0], "/2")
         record = errors(root)[broken_url]
         assert (record.class_, outcomes[broken_url].failed_at) == ("internal", record.failed_at)
@@ -333,7 +333,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
         pool.submit(task(served.url(HOSTS[0], "/1")))
         (answer,) = gather(pool, 1)
     assert isinstance(answer, Outcome)
-    assert what(answer) == "stored"
+    assert what(answer) == "page"
 
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

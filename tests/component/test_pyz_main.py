@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,6 +47,20 @@ def unpacked(tmp_path: Path) -> Path:
     there.mkdir(parents=True)
     (there / "fscrawl.py").write_text("")
     return there
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_it_unpacks(
+    start: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, number: signal.Signals
+) -> None:
+    """It is one line and no traceback; the next start unpacks what is missing."""
+    bootstrap = tmp_path / "pyz" / "_bootstrap.py"
+    bootstrap.write_text(f"import os\ndef bootstrap():\n    os.kill(os.getpid(), {number:d})\n")
+    done = start()
+    assert (done.returncode, done.stdout) == (128 + number, "")
+    assert done.stderr == f"fscrawl.pyz: ended by signal {number:d}; nothing was changed\n"
+    bootstrap.write_text(BOOTSTRAP)
+    assert start().returncode == 0
 
 
 def test_a_safe_place(start: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:

@@ -232,6 +232,9 @@ def test_seeds(tree):
     assert tree.controls.seeds() == ""
     tree.controls.add_seeds(["http://e.example/"])
     assert tree.controls.seeds() == "http://e.example/\n"
+    (tree.root / "seeds.txt").write_bytes("http://b.example/".encode("utf-16"))
+    tree.controls.add_seeds(["http://c.example/"])
+    assert tree.controls.seeds() == "http://b.example/\nhttp://c.example/\n"
 
 
 def test_missing_room(tree):

@@ -48,9 +48,34 @@ def test_head_has_no_body() -> None:
 
 
 def test_other_methods_are_refused() -> None:
-    """POST is answered with 405."""
+    """DELETE is answered with 405."""
     with Web(linked_site(1, 1), HOSTS) as web, client(web) as c:
-        assert ask(c, "/", "POST")[0] == 405
+        assert ask(c, "/", "DELETE")[0] == 405
+
+
+def test_requests_with_bodies() -> None:
+    """A body is read before the request is answered, also if it comes in pieces; the connection stays usable."""
+    with Web(lambda request: Response(body=request.method.encode() + b" " + request.body), HOSTS) as web:
+        with client(web) as c:
+            for body in (b"a=1", b"", b"b" * 60_000):
+                c.request("POST", "/", body)
+                assert c.getresponse().read() == b"POST " + body
+            c.putrequest("PUT", "/")
+            c.putheader("Content-Length", "4")
+            c.endheaders()
+            for piece in (b"ab", b"cd"):
+                c.send(piece)
+            assert c.getresponse().read() == b"PUT abcd"
+        assert [(e.method, e.body[:3]) for e in web.exchanges] == [
+            *[("POST", b"a=1"), ("POST", b""), ("POST", b"bbb")],
+            ("PUT", b"abc"),
+        ]
+        for name, value in (("Content-Length", "70000"), ("Content-Length", "x"), ("Transfer-Encoding", "chunked")):
+            with client(web) as c:
+                c.putrequest("POST", "/")
+                c.putheader(name, value)
+                c.endheaders()
+                assert c.getresponse().status == 400
 
 
 def test_delay_drip_and_close() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 # Folders, files and patterns below fscrawl/
 FULL = (
-    *("errors.py", "urls.py", "store.py"),
-    *("config", "parse", "storage", "util"),
+    *("errors.py", "hostnames.py", "request.py", "urls.py", "store.py"),
+    *("config", "parse", "sites", "storage", "util"),
     *("frontier", "politeness", "http/cookies.py", "http/dates.py"),
     *("monitor/snapshot.py", "monitor/state.py", "monitor/status.py"),
 )

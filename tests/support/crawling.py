@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ SETTINGS = {
     "fetch.allow_private_addresses": "true",
     "crawl.scope": "any",
 }
+_PROGRESS = re.compile(r"[a-z][^:]*: [\d,]+ of [\d,]+ [a-z]+, .*")
 DEADLINE_S = 40.0  # of one crawl; all of them end within a few seconds
 
 
@@ -47,6 +49,11 @@ class Done:
     out: str
     err: str
     elapsed_s: float
+
+    @property
+    def warnings(self) -> list[str]:
+        """Standard error without the lines that say how far a command is, of which a slow computer gets some."""
+        return [line for line in self.err.splitlines() if not _PROGRESS.fullmatch(line)]
 
 
 def command(
@@ -74,7 +81,7 @@ def command(
 
 def _is_tree(root: Path) -> bool:
     with contextlib.suppress(OSError):  # a fault that a test has injected may be for this call
-        return (root / ".fscrawl" / "tree.json").exists()
+        return (root / ".fscrawl" / "tree.json").exists() or (root / "crawl.toml").exists()
     return False
 
 
@@ -185,6 +192,16 @@ def leases(root: Path) -> dict[str, str]:
     return {path.name: data.decode() for path, data in _contents(root, ".fscrawl/leases")}
 
 
+def _file(record: Path, extension: str) -> Path:
+    return ("files" / record).with_suffix(f".{extension}")
+
+
+def document(root: Path, url: str) -> bytes:
+    """Read the body of a page that is not HTML."""
+    [path] = (root / "files" / urls.host(url)).rglob(f"{urls.key(url)}.*")
+    return path.read_bytes()
+
+
 def body(root: Path, url: str) -> bytes:
     """Read a page's body."""
     return (root / "htmls" / urls.host(url) / f"{urls.key(url)}.html").read_bytes()
@@ -207,13 +224,14 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
     `whole` False is for a tree whose machine has been killed: temporaries and bodies without a record may be there.
     """
     TreeRecord.from_json((root / ".fscrawl" / "tree.json").read_bytes())
-    bodies = {path.relative_to(root / "htmls").with_suffix("") for path in _files(root, "htmls")}
+    bodies = {path.relative_to(root) for room in ("htmls", "files") for path in _files(root, room)}
     for path in _files(root, "links"):
         record = PageRecord.from_json(path.read_bytes())
         assert path.relative_to(root / "links") == Path(urls.host(record.url), f"{urls.key(record.url)}.json"), path
-        name = path.relative_to(root / "links").with_suffix("")
+        name = path.relative_to(root / "links")
         if record.sha256:
-            data = (root / "htmls" / name).with_suffix(".html").read_bytes()
+            name = ("htmls" / name).with_suffix(".html") if record.file is None else _file(name, record.file)
+            data = (root / name).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (record.bytes, record.sha256), record.url
             bodies.remove(name)
         else:

@@ -115,11 +115,16 @@ LISTED = (
     Planted(f"links/planted.example/4{KEY[1:]}.json", "file", _DEEP),
     Planted(f"htmls/planted.example/{KEY}.html", "fifo"),
     Planted(f"htmls/planted.example/1{KEY[1:]}.html", "link-to-file"),
+    Planted(f"files/planted.example/{KEY}.pdf", "fifo"),
+    Planted(f"files/planted.example/1{KEY[1:]}.jpg", "link-to-file"),
+    Planted(f"files/planted.example/2{KEY[1:]}.json", "sparse"),
+    Planted(f"files/planted.example/3{KEY[1:]}.bin", "full-directory"),
     Planted(f"errs/planted.example/{KEY}.json", "fifo"),
     Planted(f"errs/planted.example/2{KEY[1:]}.json", "sparse"),
     Planted("links/loop", "loop"),
     Planted("links/link.example", "link-to-directory"),
     Planted("htmls/file.example", "file"),
+    Planted("files/link.example", "link-to-directory"),
     Planted("errs/pipe.example", "fifo"),
     Planted(".link.tmp", "link-to-file"),
 )
@@ -153,7 +158,10 @@ def _places(root: Path) -> list[Callable[[random.Random], str]]:
         return chance.choice(odd)
 
     return [
-        lambda chance: f"{chance.choice(['htmls', 'links', 'errs'])}/{name(chance)}",
+        lambda chance: f"{chance.choice(['htmls', 'files', 'links', 'errs'])}/{name(chance)}",
+        lambda chance: (
+            f"files/{chance.choice([*hosts, 'new.example'])}/{key(chance)}.{chance.choice(['pdf', 'x', 'é'])}"
+        ),
         lambda chance: f"htmls/{chance.choice([*hosts, 'new.example'])}/{key(chance)}.html",
         lambda chance: f"links/{chance.choice([*hosts, 'new.example'])}/{key(chance)}.json",
         lambda chance: f"errs/{chance.choice([*hosts, 'new.example'])}/{key(chance)}.json",

@@ -29,10 +29,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl import merge, store, urls
+from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
 from fscrawl.parse import links
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
 from fscrawl.store import Tree
+from fscrawl.util.progress import ProgressLine
 
 MACHINE = "m-1-aa"
 BEGAN_S = 1_790_000_000.0  # when the first page of a tree was fetched; each further one a second later
@@ -182,8 +184,10 @@ def inline() -> Iterator[None]:
     """Have merges do their work in this process: a tenth of the time, and it can be patched."""
 
     @contextlib.contextmanager
-    def crew(*_: object, bar: bool) -> Iterator[Crew]:
-        yield Crew(Inline(), 1, bar=bar)
+    def crew(_job: object, _processes: object, _scheduler: object, line: ProgressLine) -> Iterator[Crew]:
+        done: list[int] = []
+        with tally.told_by(done.append):
+            yield Crew(Inline(), 1, line, lambda: sum(done))
 
     with mock.patch.object(merge, "open_crew", crew):
         yield

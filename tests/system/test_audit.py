@@ -116,13 +116,13 @@ def test_damaged_in_every_way(root: Path, logs: bool) -> None:
         again = run_audit(root, "--json")
         assert (again.code, found(again)) == (0, {}), again
         assert json.loads(done.out)["put_back"] == (7 if logs else 8)
-        assert json.loads(again.out)["waiting"] == 8
+        assert json.loads(again.out)["pending"] == 8
         assert crawl(root).code == 0
         assert set(pages(root)) == whole
         assert set(errors(root)) == failed
         check_tree(root)
         last = run_audit(root, "--json")
-        assert (last.code, found(last), json.loads(last.out)["waiting"]) == (0, {}, 0), last
+        assert (last.code, found(last), json.loads(last.out)["pending"]) == (0, {}, 0), last
         again_asked = {(host, path.strip("/")) for host, path in web.duplicates()}
         assert again_asked == {(HOSTS[0], str(n)) for n in (3, 4, 5, 6, 7, 8, 11)} | {(HOSTS[1], "gone")}
 

@@ -282,7 +282,7 @@ def test_seeds_and_settings_are_followed(place: Place) -> None:
         for member in (one, two):
             member.running.signal(signal.SIGTERM)
         fleet.wait_for_all(20)
-        assert [member.code for member in (one, two)] == [130, 130]
+        assert [member.code for member in (one, two)] == [143, 143]
 
 
 def test_clocks_years_apart(place: Place, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import webencodings
 from fscrawl import urls
 from fscrawl.handlers.records import MAX_HEADERS_CHARS
 from fscrawl.http.answers import MAX_MESSAGE_CHARS
-from fscrawl.parse.links import MAX_DIRECTIVES, MAX_TITLE_CHARS
+from fscrawl.parse.directives import MAX_DIRECTIVES
+from fscrawl.parse.links import MAX_TITLE_CHARS
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from tests.support.crawling import Done, Running, check_tree, command, errors, pages
 from tests.support.datasets import merge
@@ -117,7 +118,7 @@ def test_table_is_complete() -> None:
 def test_it_ends(crawled: Crawled) -> None:
     """The crawl ends by itself, with nothing pending, and its processes with it."""
     assert crawled.done.out.startswith("finished: ")
-    assert "pending" not in crawled.done.out
+    assert ", 0 URLs pending\n" in crawled.done.out
 
 
 def test_outcomes(crawled: Crawled) -> None:
@@ -149,7 +150,7 @@ def run_audit(root: Path) -> Done:
 _HOST = r"[a-z0-9_-][a-z0-9._-]{0,199}"
 _ROOMS = re.compile(
     rf"htmls/{_HOST}/[0-9a-f]{{24}}\.html|(?:links|errs)/{_HOST}/[0-9a-f]{{24}}\.json|crawl\.toml|seeds\.txt"
-    rf"|\.fscrawl/(?:README|tree\.json|machines/[\w.-]+\.log|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
+    rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.log|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
     rf"|snap/[0-9]+\.[0-9]+\.[0-9]+|again/[0-9]+|terms/[0-9a-f]{{16}}\.json|robots/{_HOST}\.json)"
 )
 
@@ -184,11 +185,11 @@ def test_refused_addresses(crawled: Crawled) -> None:
 
 def test_what_limits_cut_is_said(crawled: Crawled) -> None:
     """The summary says how many links each limit left out."""
-    line = next(line for line in crawled.done.out.split("\n") if line.startswith("left out: "))
-    found = re.findall(r"(\d+) links by ([\w-]+)", line)
+    line = next(line for line in crawled.done.out.split("\n") if line.startswith("left out "))
+    found = re.findall(r"([\d,]+) links? by ([\w-]+)", line)
     assert tuple(name for _, name in found) == CUT_BY, line
-    assert all(int(number) for number, _ in found)
-    assert ("50000", "deny") in found
+    assert all(int(number.replace(",", "")) for number, _ in found)
+    assert ("50,000", "deny") in found
 
 
 def test_records_are_bounded(crawled: Crawled) -> None:
@@ -339,7 +340,7 @@ def test_million_links(tmp_path: Path) -> None:
     assert found.done.code == 0, found.done
     page = found.pages[found.urls["/page/million-links"]]
     assert (len(page.links), page.truncated) == (100_000, True)
-    assert "left out: 100000 links by deny" in found.done.out
+    assert "left out      100,000 links by deny" in found.done.out
     assert run_audit(found.root).code == 0
 
 

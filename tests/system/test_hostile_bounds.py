@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.memory_use import Memory
 from tests.support.web import HTML, Request, Response, Web
 
 MEMORY_BYTES = 600_000_000  # of all processes together
+COVERAGE_BYTES = 100_000_000  # what measuring takes: 530 MB were seen without it, 597 and 613 MB with it
 TREE_BYTES = 100_000_000  # without the bodies
 DEADLINE_S = 240.0
 
@@ -99,7 +101,8 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
 
 def test_memory(crawled: Crawled) -> None:
     """All processes together stay below 600 MB."""
-    assert 0 < crawled.peak < MEMORY_BYTES, crawled.at_the_peak
+    is_measured = any(name.startswith("COVERAGE_") for name in os.environ)
+    assert 0 < crawled.peak < MEMORY_BYTES + COVERAGE_BYTES * is_measured, crawled.at_the_peak
 
 
 def test_disk(crawled: Crawled) -> None:
@@ -117,5 +120,5 @@ def test_what_came_of_them(crawled: Crawled) -> None:
     stored, failed = pages(crawled.root), errors(crawled.root)
     assert len(stored) == 3 + ROBOTS_HOSTS + BASE_PAGES
     assert Counter(error.class_ for error in failed.values()) == {"too-large": REDIRECTS, "robots": FORBIDDEN}
-    assert f"left out: {BASE_PAGES} links by length" in crawled.done.out
+    assert f"left out      {BASE_PAGES} links by length" in crawled.done.out
     check_tree(crawled.root)

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import Done, Running, lines_of
+from tests.support.sessions import await_end
 from tests.support.trees import ALL, Grown, Made, check, contents, inline
 
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "3"))
 HOSTS, PAGES = 6, 250  # before the first run, and as many again before the second
-GONE_S = 5.0  # so long after its parent a process of the pool may live
 DEAD = "fscrawl: a process of the merge died"
 # Cut small, so that a few thousand pages are many batches, some groups and some archives.
 _SMALL = """\
@@ -37,26 +37,6 @@ sys.exit(main())
 def small(words: list[str]) -> list[str]:
     """Have a command cut the work into small pieces."""
     return [sys.executable, "-c", _SMALL, *words[words.index("merge") :]]
-
-
-def session(leader: int) -> list[int]:
-    """Give the processes of a session that are no zombies."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            pid, _, rest = path.read_text().partition(" ")
-            state, _, _, owner = rest.rpartition(")")[2].split()[:4]
-            if int(owner) == leader and state not in "ZX":
-                found.append(int(pid))
-    return found
-
-
-def await_end(leader: int) -> None:
-    """Wait until nobody of a session lives; the test fails past the deadline."""
-    deadline = time.monotonic() + GONE_S
-    while left := session(leader):
-        assert time.monotonic() < deadline, f"still there after {GONE_S} s: {left}"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

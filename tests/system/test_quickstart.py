@@ -192,7 +192,7 @@ def wait_for(holds: Callable[[], bool], what: str) -> None:
 
 PRINTED = {
     "fscrawl doctor --root /srv": "there is no tree at",
-    "fscrawl doctor --root /mnt": "this machine sees their heartbeats",
+    "fscrawl doctor --root /mnt": "this machine sees the heartbeats of ",
     "fscrawl show --root /srv/crawl https://example.org/private": "Disallow: /private/",
     "fscrawl show --root /srv/crawl https://example.org/ ": "stored    200",
     "fscrawl audit": "nothing is wrong",

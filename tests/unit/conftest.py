@@ -78,7 +78,9 @@ def fault(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return fault
 
 
-LIMIT_CPU_S = 0.5
+# They should take half a second at most, on a quiet computer. On a busy one, processor time grows, too: the parts of a
+# core are shared, and so are caches. The same test was seen to take from 0.3 to 1.3 s.
+LIMIT_CPU_S = 2.0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -92,7 +94,7 @@ def _warm() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Fail a unit test that takes over half a second.
+    """Fail a unit test that takes far too long to be one.
 
     It is the processor time of this process and not the time on the wall, so that a busy machine fails no test. With
     FSCRAWL_TESTS=all, which tries five times as much, and where coverage is measured there is no limit.

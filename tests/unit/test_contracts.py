@@ -27,14 +27,19 @@ FILES = {
     "fscrawl.cli": "/dev/null in place of a closed pipe",
     "fscrawl.commands.crawl": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
+    "fscrawl.commands.site_option": "the file of --site",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.parse_process": "/proc: lets other sessions go first",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
     "fscrawl.http.connections": "whether the file of certificate authorities is a file, and whether it has changed",
+    "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
+    "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
+    "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
+    "fscrawl.util.terminal": "standard output, in the middle of anything that may be printed",
 }
 SOCKETS = {
     "fscrawl.http": "the requests of the crawl",
@@ -45,18 +50,22 @@ SOCKETS = {
 PROCESSES = {
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
     "fscrawl.dataset.crew": "starts the processes of a merge",
-    "fscrawl.commands.crawl": "lets the server that forks workers load their modules early",
+    "fscrawl.dataset.pdf_text": "starts the process that reads PDFs for a merge, which they may hang",
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
+    "fscrawl.interrupts": "ends the process when a signal comes",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
+    "fscrawl.util.children": "starts the server that workers are forked from, and ends them when a signal comes",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
 ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
+    "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
     "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",
+    "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
     "fscrawl.util.memory": "calls the C library that Python runs on",
 }

@@ -324,3 +324,15 @@ def test_elections_that_are_made_up(root, number):
     (root / f".creation.{number}").touch()
     create(root, RECORD, "", "")
     assert Tree(root, "m").record == RECORD
+
+
+def test_what_else_is_in_a_directory(tmp_path):
+    """Names that are not of a crawl are given; hidden ones and those of a file system are not meant."""
+    assert store.strangers(tmp_path / "none") == []
+    for name in ("htmls", "links", "lost+found", ".fscrawl", ".bashrc"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "seeds.txt").touch()
+    assert store.strangers(tmp_path) == []
+    (tmp_path / "thesis.tex").touch()
+    (tmp_path / "photos").mkdir()
+    assert store.strangers(tmp_path) == ["photos", "thesis.tex"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from fscrawl.fleet.beat import Beat, Goodbye
+from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
 from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
 from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
@@ -14,6 +16,7 @@ from fscrawl.monitor.dashboard.metrics import metrics
 from fscrawl.monitor.dashboard.summary import POINTS, summary
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.monitor.state import CrawlState
+from tests.support.beats import Logs
 
 NOW = 1_790_000_600.0
 
@@ -23,6 +26,7 @@ def machine(name: str, state: str = "alive", every_s: float = 10.0, beats: int =
     made = MachineStatus(name, state=state, goodbye=Goodbye(Beat()) if state == "left" else None)
     for number in range(beats):
         grown = {"pages": number * 20, "bytes": number * 2000, "pending": 50, "errors": {"dns": number}, "shards": 2}
+        grown |= {"stored": facts.get("pages", number * 20)}
         made.history.append(Beat(**{**grown, **facts}, at=NOW - every_s * (beats - 1 - number)))
     return made
 
@@ -47,8 +51,19 @@ def test_levels_of_a_clock_that_was_set_back() -> None:
 
 
 def test_rates_never_fall_below_zero() -> None:
-    """A counter that begins anew is no negative rate, and a gap is a gap on both sides."""
-    assert rates([0.0, 10.0, 4.0, None, 5.0, 6.0], 5.0, 60.0) == [120.0, 0.0, None, None, 12.0]
+    """A counter that begins anew is no negative rate; before and after all beats there is none."""
+    beats = [(10.0, 0.0), (15.0, 10.0), (20.0, 4.0), (25.0, 5.0)]
+    assert rates(beats, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0], 5.0, 60.0) == [None, None, 120.0, 0.0, 12.0, None]
+    assert rates([], [0.0, 5.0], 5.0) == [None]
+    assert rates([(2.0, 7.0)], [0.0, 5.0], 5.0) == [0.0]
+
+
+def test_rates_have_all_that_was_done() -> None:
+    """What was done within a step counts, however short: the steps add up to all pages."""
+    beats = [(3.0, 0.0), (4.0, 40.0), (13.0, 100.0)]
+    found = rates(beats, [-5.0, 0.0, 5.0, 10.0, 15.0, 20.0], 5.0)
+    assert sum(value * 5.0 for value in found if value is not None) == pytest.approx(100)
+    assert (found[0], found[-1]) == (None, None)
 
 
 def test_grid_stands_still_within_a_step() -> None:
@@ -75,6 +90,28 @@ def test_curves_of_a_summary() -> None:
     assert {value for value in series["pending"] if value is not None} == {50}
     assert series["bytes"][-1] == 200.0
     assert {len(values) for name, values in series.items() if name != "name"} == {curves["count"]}
+
+
+@pytest.mark.parametrize("window", ["10min", "1h"])
+def test_short_runs_are_in_the_curves(tmp_path: Path, window: str) -> None:
+    """A run of two seconds, which said hello and goodbye and had no beat, has its pages in the curve."""
+    logs = Logs(tmp_path / "t")
+    logs.write("m-1-aa", [logs.hello("m-1-aa", 101), logs.bye(103, pages=82, bytes=1000, finished=True)], hello=False)
+    logs.write("m-2-bb", [logs.hello("m-2-bb", 201), logs.bye(202.5, pages=7, finished=True)], hello=False)
+    curves = summary(logs.observer().look(logs.at(290)), window)["curves"]
+    found = {
+        series["name"]: sum(value for value in series["pages"] if value is not None) * curves["step_s"]
+        for series in curves["series"]
+    }
+    assert found == pytest.approx({"m-1-aa": 82, "m-2-bb": 7}, abs=0.5)
+
+
+def test_what_was_done_before_the_history_is_no_growth() -> None:
+    """Of a long log only the end is known: what lies between the hello and that is not drawn."""
+    made = machine("a")
+    made.hello = Hello("a", at=NOW - 9000)
+    made.history[0] = replace(made.history[0], number=870, pages=10**6)
+    assert max(value for value in summary(view(made), "1h")["curves"]["series"][0]["pages"] if value) < 10
 
 
 def test_curves_have_a_bounded_number_of_points() -> None:
@@ -118,13 +155,13 @@ def test_machines_that_are_over_are_listed_up_to_a_bound() -> None:
 
 
 def test_totals() -> None:
-    """Totals are of all machines that were, what is pending only of those that are alive."""
+    """Totals are of all machines that were; what is pending of those that are alive, else of the last ones."""
     facts = summary(view(machine("a"), machine("b", "left")), "10min")
     assert facts["totals"]["pages"] == 2 * 29 * 20
     assert facts["totals"]["pending"] == 50
     assert facts["totals"]["ends_in_s"] == 25
     assert facts["errors"] == [["dns", 58]]
-    assert summary(view(machine("b", "left")), "10min")["totals"]["pending"] is None
+    assert summary(view(machine("b", "left")), "10min")["totals"]["pending"] == 50
 
 
 @pytest.mark.parametrize(
@@ -154,7 +191,7 @@ def test_state(machines: list[str], signs: tuple[str, ...], expected: str) -> No
 
 
 def test_metrics_are_well_formed() -> None:
-    """Each metric has its help and type before its samples, and counters end in _total."""
+    """Each metric has its help and type before its samples, and is a gauge."""
     text = metrics(view(machine('q"\\'), machine("b", "left"), signs=("PAUSE",)))
     kinds: dict[str, str] = {}
     for line in text.splitlines():
@@ -166,11 +203,11 @@ def test_metrics_are_well_formed() -> None:
             assert sample, line
             assert sample[1] in kinds
     assert text.endswith("\n")
-    assert all((kind == "counter") == name.endswith("_total") for name, kind in kinds.items())
-    assert 'fscrawl_pages_total{machine="b"} 580' in text
+    assert set(kinds.values()) == {"gauge"}  # each of them may fall
+    assert 'fscrawl_pages{machine="b"} 580' in text
     assert 'fscrawl_pending{machine="b"}' not in text
-    assert 'fscrawl_pages_total{machine="q\\"\\\\"} 580' in text
-    assert 'fscrawl_errors_total{machine="b",class="dns"} 29' in text
+    assert 'fscrawl_pages{machine="q\\"\\\\"} 580' in text
+    assert 'fscrawl_errors{machine="b",class="dns"} 29' in text
     assert 'fscrawl_sign{sign="PAUSE"} 1' in text
     assert 'fscrawl_machine_up{machine="b"} 0' in text
 

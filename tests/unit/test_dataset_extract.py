@@ -12,6 +12,7 @@ from fscrawl.dataset.extract import BatchResult, extract_batch, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.request import Request, spelling
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree, TreeFiles
 from tests.support.trees import Grown, check
@@ -251,3 +252,18 @@ def test_paths(tree, tmp_path):
     """A job's scratch files lie in its run's directory."""
     assert job_of(tree, tmp_path).scratch("x") == ".merge/run-0001/x"
     assert Path(plan.seen_name(12)) == Path(".merge/seen-0012.parquet")
+
+
+def test_requests_are_links(tree, tmp_path):
+    """What the rules of a site follow from a page is in the table of links, each once, with its method and body."""
+    asked = spelling(Request(B, form={"q": 1}))
+    tree.page("http://a.example/d", b"<a href=/b>b</a>", requests=(B, asked))
+    job = job_of(tree, tmp_path)
+    extract_batch(job, only(job))
+    (rows,) = rows_of(job, 0)
+    found = [row for row in tables.links(rows).to_pylist() if row["source"] == "http://a.example/d"]
+    assert [(row["target"], row["target_method"], row["target_request_body"]) for row in found] == [
+        (B, "GET", None),
+        (B, "POST", "q=1"),
+    ]
+    assert len({row["target_key"] for row in found}) == 2

@@ -23,6 +23,8 @@ CHANGED = {
     "include": ("a",),
     "exclude": ("b",),
     "limit": 3,
+    "files": True,
+    "site": "0a1b2c3d",
 }
 
 
@@ -48,7 +50,11 @@ def test_another_option(name):
         choose({name: CHANGED[name]}, Options(), "out")
     kept = Options(**{name: CHANGED[name]})
     assert choose({name: CHANGED[name]}, kept, "out") == kept
-    assert choose({}, kept, "out") == kept
+    if name == "site":  # the text of the file is not kept
+        with pytest.raises(UsageError, match="digest 0a1b2c3d; give it again"):
+            choose({}, kept, "out")
+    else:
+        assert choose({}, kept, "out") == kept
 
 
 def test_rules_are_not_printed():
@@ -102,13 +108,17 @@ def test_bad_texts(tmp_path):
 
 
 def test_rules(tmp_path):
-    """A file of rules is read with or without a byte order mark; one that is no text is refused."""
+    """A file of rules is read with any byte order mark; what is no UTF-8 is named, and what is no file."""
     path = tmp_path / "fields.toml"
     path.write_text('[hosts."*"]\nx = { css = "b" }\n', encoding="utf-8-sig")
     assert rules(path).startswith("[hosts")
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="cannot be read"):
+    path.write_text('[hosts."*"]\nx = { css = "b" }\n', encoding="utf-16")
+    assert rules(path).startswith("[hosts")
+    path.write_bytes(b"# f\xfcr alle\n")
+    with pytest.raises(UsageError, match=r"fields[.]toml:1:4: not valid TOML: byte 0xfc is not UTF-8"):
         rules(path)
+    with pytest.raises(UsageError, match="cannot be read: is a directory"):
+        rules(tmp_path)
 
 
 @pytest.mark.parametrize("name", sorted(options.TAKEN))

@@ -6,6 +6,7 @@ import argparse
 import re
 import shutil
 import subprocess
+import textwrap
 import tomllib
 from dataclasses import fields
 from itertools import pairwise
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli
+from fscrawl import cli, site
 from fscrawl.config import settings
 from fscrawl.dataset import schema
+from fscrawl.site import Page
+from fscrawl.sites.code import SiteFile, load
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTED = (CHECKOUT / "docs/reference/settings.md").read_text(encoding="utf-8")
@@ -40,9 +43,9 @@ def test_every_setting_is_documented_with_its_default(name: str) -> None:
     section, _, short = name.partition(".")
     [meaning] = [
         each.metadata["help"].replace("<", "&lt;")
-        for group in fields(settings.Settings)
-        for each in fields(getattr(settings.Settings(), group.name))
-        if f"{group.name}.{each.name}" == name
+        for group in settings.SECTIONS
+        for each in fields(getattr(settings.Settings(), group))
+        if f"{group}.{each.name}" == name
     ]
     below = DOCUMENTED.partition(f"\n## [{section}]\n")[2].partition("\n## ")[0]
     assert f"| `{short}` | `{defaults()[name]}` | {meaning} |" in below
@@ -278,3 +281,33 @@ def test_every_test_that_the_security_page_names_is_there() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "tests").rglob("test_*.py"))
     functions = {f"test_{name}" for name in re.findall(r"\bdef test_(\w+)\(", sources)}
     assert {each for each in named if not (CHECKOUT / each).is_file()} <= functions
+
+
+SITE_FILES = (CHECKOUT / "docs/reference/site-files.md").read_text(encoding="utf-8")
+
+
+def test_every_name_of_site_files_is_documented() -> None:
+    """The reference of site files names all that `fscrawl.site` has, and each method, attribute and argument of it."""
+    names = {*site.__all__, *vars(site.Site), *site.Request._fields, "form", "json"}
+    names |= {name for name in vars(site.Page) if name not in ("join", "parsed")}
+    documented = set(re.findall(r"\w+", SITE_FILES))
+    assert {name for name in names if not name.startswith("_")} - {"Send"} <= documented
+
+
+def test_the_example_of_site_files_is_one() -> None:
+    """The complete example of the reference is a site file; so is the one in the module's own words."""
+    for text in (
+        SITE_FILES.partition("```python\n")[2].partition("```")[0],
+        textwrap.dedent(_example(site.__doc__ or "")),
+    ):
+        [found] = load(SiteFile("site.py", text))
+        assert found.hosts == ("search.example",)
+        first = next(found.seeds())
+        assert "2024-01-01" in first
+        page = Page(first, b"<h1>T</h1><i class=author>A</i><a class=hit href=/1>x</a>")
+        assert found.understand(page).requests == ("https://search.example/1",)
+        assert found.fields(page).values == {"heading": "T", "authors": ["A"]}
+
+
+def _example(doc: str) -> str:
+    return doc[doc.index("    from fscrawl.site") : doc.index("All but `open_session`")]

@@ -115,7 +115,7 @@ def test_seeds_are_looked_at(tree, tmp_path):
     """Lines of seeds.txt that are no URL are warnings, a file without any a problem, a missing one neither."""
     (tree.root / "seeds.txt").write_text("".join(f"nothing{n}\n" for n in range(12)))
     said, _ = examine(tree.root)
-    assert says(said, WARNING, "seeds.txt:1: not an http or https URL")
+    assert says(said, WARNING, "seeds.txt:1:1: not an http or https URL")
     assert says(said, WARNING, "and 2 more like this")
     assert says(said, PROBLEM, "has no URL")
     (tree.root / "seeds.txt").unlink()
@@ -210,7 +210,7 @@ def test_two_beats_are_a_sign_of_life(tree):
         log(tree, "h-2-bb", {"bye": True})
 
     said, told, waited = watch(tree, beat)
-    assert said == [CheckResult(OK, "2 machines are running, and this machine sees their heartbeats")]
+    assert said == [CheckResult(OK, "this machine sees the heartbeats of 2 running machines")]
     assert (len(told), waited) == (1, 0.5)
 
 

@@ -10,16 +10,42 @@ import pytest
 from fscrawl.errors import SettingsError
 from fscrawl.parse import fields
 from fscrawl.parse.fields import Column, Extracted, parse
+from fscrawl.util.installed import to_install
 from tests.support.field_rules import value
 
 GUIDE = Path(__file__).parent.parent.parent / "docs/how-to/fields.md"
 
 
-def refusal(text: str, **more) -> str:
+def placed_refusal(text: str, **more) -> str:
     with pytest.raises(SettingsError) as error:
         parse(text, **more)
     assert "\n" not in str(error.value)
     return str(error.value)
+
+
+def refusal(text: str, **more) -> str:
+    """Give what is said, without line and column."""
+    return re.sub(r"^(\w+[.]toml):\d+:\d+:", r"\1:", placed_refusal(text, **more))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[host.x]", "1:1"),
+        ("\nhosts = 1", "2:1"),
+        ('\n[hosts."a b"]\nx = 1', "2:1"),
+        ("[hosts.docs.python.org]\nx = { css = 'p' }", "1:1"),
+        ("[hosts.x]\na = 1", "2:1"),
+        ("[hosts.x]\na = { css = 'p', many = 1 }", "2:18"),
+        ("[hosts.x]\na = { css = 'p', ccs = 1 }", "2:18"),
+        ("[hosts.x]\na = { css = '[' }", "2:7"),
+        ("[hosts.x]\na = { css = 'p', type = 1 }", "2:18"),
+        ("[hosts.x]\na = { css = '\\d' }\nb = { regex = \"\\d\" }", "3:16"),
+    ],
+)
+def test_places(text, place):
+    """A mistake has its line and column."""
+    assert placed_refusal(text).startswith(f"fields.toml:{place}: ")
 
 
 # Files that are wrong
@@ -55,7 +81,7 @@ def test_other_spellings(text):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["", "a.example:80", "http://a.example", "a/b", "a b", "bü*.example", "bü\\\\x", "ü ü"]
+    "pattern", ["", "a.example:b", "http://a.example", "a/b", "a b", "bü*.example", "bü\\\\x", "ü ü"]
 )
 def test_bad_patterns(pattern):
     """A pattern is of a host name alone."""
@@ -83,11 +109,11 @@ AT = 'fields.toml: [hosts."*"] x: '
     ("value", "said"),
     [
         ('"h1::text"', 'must be a table, for example x = { css = "h1::text" }'),
-        ("{}", "must have css or xpath"),
-        ('{ css = "p", xpath = "//p" }', "must have css or xpath, not both"),
+        ("{}", "must have css, xpath or json"),
+        ('{ css = "p", xpath = "//p" }', "must have css, xpath or json, and one of them only"),
         ('{ ccs = "p" }', "unknown key ccs; did you mean css?"),
-        ('{ foo = "p" }', "unknown key foo; the keys are css, xpath, type, many, regex"),
-        ('{ css = "p", "\\n" = {} }', 'unknown key "\\n"; the keys are css, xpath, type, many, regex'),
+        ('{ foo = "p" }', "unknown key foo; the keys are css, xpath, json, type, many, regex"),
+        ('{ css = "p", "\\n" = {} }', 'unknown key "\\n"; the keys are css, xpath, json, type, many, regex'),
         ('{ css = "p", type = "int" }', 'type: must be one of "string", "integer", "float", "boolean", "timestamp"'),
         ('{ css = "p", type = [] }', 'type: must be one of "string", "integer", "float", "boolean", "timestamp"'),
         ('{ css = "p", many = 1 }', "many: must be true or false"),
@@ -151,7 +177,7 @@ def test_the_advice_for_a_prefix():
 def test_xpath_without_parsel(monkeypatch):
     """Where parsel is not installed, the first expression says what to install."""
     monkeypatch.setitem(sys.modules, "parsel", None)
-    assert "XPath needs the package parsel: pip install 'fscrawl[merge]'" in refusal(
+    assert f"XPath needs the package parsel: {to_install('merge')}" in refusal(
         '[hosts.x]\na = { xpath = "//unheard-of" }'
     )
 
@@ -217,4 +243,4 @@ def test_the_guide_names_everything():
         assert f"| `{name}` |" in text
     quoted = re.search(r"^    fscrawl: (.*)", text, re.MULTILINE)
     assert quoted is not None
-    assert refusal('[hosts."docs.python.org"]\nheading = { ccs = "h1" }') == quoted[1]
+    assert placed_refusal('[hosts."docs.python.org"]\nheading = { ccs = "h1" }') == quoted[1]

@@ -1,5 +1,6 @@
 """When the main loop hands out tasks, and when it asks for those back that no worker has begun."""
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,7 @@ class Desk:
             "_frontier": frontier,
             "_dispatch": lambda: self.done.append("dispatch"),
             "_show": lambda: None,
+            "_say_why_idle": lambda: None,
         }
         self.machine = Machine.__new__(Machine)
         vars(self.machine).update(played)
@@ -66,3 +68,46 @@ def test_tasks_are_asked_back_once(which: str) -> None:
     assert desk.turn() == ["dispatch"]
     setattr(holder, which, True)
     assert desk.turn() == ["drain"]
+
+
+def test_a_signal_that_comes_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal to the process and to its group, as `timeout` sends it, is one; a later one leaves at once."""
+    said: list[str] = []
+    left: list[int] = []
+    machine = Machine.__new__(Machine)
+    played: dict[str, Any] = {
+        "_interrupts": 0,
+        "_interrupted_at": 0.0,
+        "_progress": SimpleNamespace(warn=said.append),
+        "_frontier": SimpleNamespace(in_flight=2),
+    }
+    vars(machine).update(played)
+    clock = SimpleNamespace(now=50.0)
+    monkeypatch.setattr("fscrawl.engine.machine.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, said: left.append(number))
+    for now in (50.0, 50.05):
+        clock.now = now
+        machine._interrupt(15)
+    assert ([text.partition(":")[0] for text in said], left) == (["stopping"], [])
+    clock.now = 50.2
+    machine._interrupt(2)
+    assert (said[-1], left) == ("leaving at once: 2 pages in flight will be fetched again", [2])
+
+
+def test_a_signal_while_nobody_reads_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that was stopped holds the line up, and not the thread that receives the next signal."""
+    left: list[int] = []
+    machine = Machine.__new__(Machine)
+    stopped = threading.Event()
+    played: dict[str, Any] = {
+        "_interrupts": 1,
+        "_interrupted_at": 0.0,
+        "_progress": SimpleNamespace(warn=lambda _: stopped.wait(20)),
+        "_frontier": SimpleNamespace(in_flight=0),
+    }
+    vars(machine).update(played)
+    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, said: left.append(number))
+    machine._interrupt(15)
+    assert left == [15]
+    assert not stopped.is_set()
+    stopped.set()

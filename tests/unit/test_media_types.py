@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fscrawl.parse.media_types import NO_MEANING, unwanted_type
+from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, is_range, type_of
 
 MAGIC = {
     b"%PDF-1.7\n": "application/pdf",
@@ -37,19 +37,19 @@ MAGIC = {
 @pytest.mark.parametrize("body", MAGIC)
 def test_binary_formats(body, media_type):
     """A body that begins as a binary format does is of that format, whatever the header says."""
-    assert unwanted_type(body, media_type) == MAGIC[body]
+    assert type_of(body, media_type) == MAGIC[body]
 
 
 @pytest.mark.parametrize("body", [magic[:-1] for magic in (b"%PDF-", b"GIF89a", b"PK\3\4", b"ID3")])
 def test_part_of_a_beginning_is_none(body):
     """Half of a format's beginning is not that format."""
-    assert unwanted_type(body, "text/html") is None
+    assert type_of(body, "text/html") == "text/html"
 
 
 @pytest.mark.parametrize("body", [b"RIFF", b"RIFF\0\0\0\0CDXA", b"\0\0\0\x18fty", b" %PDF-1.7", b"<p>%PDF-1.7", b""])
 def test_page_by_its_header(body):
     """What begins as no known format is what a header that says something calls it."""
-    assert unwanted_type(body, "text/html") is None
+    assert type_of(body, "text/html") == "text/html"
 
 
 @pytest.mark.parametrize("before", ["", "\n\t ", "\r\n\f", "\ufeff", "\ufeff \n"])
@@ -83,7 +83,7 @@ def test_page_by_its_header(body):
 @pytest.mark.parametrize("media_type", sorted(NO_MEANING))
 def test_page_by_its_beginning(media_type, tag, before):
     """Under a type that says nothing a body is a page if, after white space, it begins with a tag of pages."""
-    assert unwanted_type((before + tag).encode(), media_type) is None
+    assert type_of((before + tag).encode(), media_type) == "text/html"
 
 
 @pytest.mark.parametrize(
@@ -109,19 +109,72 @@ def test_page_by_its_beginning(media_type, tag, before):
 @pytest.mark.parametrize("media_type", sorted(NO_MEANING))
 def test_no_page_by_its_beginning(media_type, body):
     """Under a type that says nothing anything else stays of that type, or of an unknown one."""
-    assert unwanted_type(body, media_type) == (media_type or "unknown/unknown")
+    assert type_of(body, media_type) == (media_type or "unknown/unknown")
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "application/xhtml+xml", "text/html", "application/json"])
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/xhtml+xml", "text/html", "text/xml", "image/svg+xml"]
+)
 def test_text_stays_text(media_type):
     """A type that says something is believed of text: markup sent as text/plain is not looked for."""
-    assert unwanted_type(b"a,b", media_type) is None
-    assert unwanted_type(b"<html>", media_type) is None
+    assert type_of(b"a,b", media_type) == media_type
+    assert type_of(b"<html>", media_type) == media_type
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    ["application/pdf", "application/json", "image/png", "video/mp4", "application/problem+json", "font/woff"],
+)
+def test_page_in_place_of_a_file(media_type):
+    """What never begins like HTML, and does, is a page: a server sends a login page in place of a file."""
+    assert type_of(b"<!DOCTYPE html><p>", media_type) == "text/html"
+    assert type_of(b"{}", media_type) == media_type
+
+
+@pytest.mark.parametrize(
+    ("body", "named", "type_"),
+    [
+        (b"PK\3\4", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", None),
+        (b"PK\3\4", "application/epub+zip", None),
+        (b"PK\3\4", "application/pdf", "application/zip"),
+        (b"PK\3\4", "text/csv", "application/zip"),
+        (b"OggS\0", "audio/ogg", None),
+        (b"\0\0\0\x18ftypavif", "image/avif", None),
+        (b"\x1f\x8b\x08", "image/svg+xml", "application/gzip"),
+        (b"\x89PNG\r\n\x1a\n", "image/jpeg", "image/png"),
+        (b"%PDF-1.4", "application/x-download", "application/pdf"),
+    ],
+)
+def test_containers(body, named, type_):
+    """A format that others are built on leaves a type that may be one of them; any other decides."""
+    assert type_of(body, named) == (type_ or named)
+
+
+def test_ranges():
+    """A range stands for a type, all types of a kind, or all."""
+    some = Ranges(["text/html", "image/*"])
+    assert [each in some for each in ("text/html", "image/png", "text/plain", "")] == [True, True, False, False]
+    assert "" in Ranges(["*/*"])
+    assert some.may_be_unnamed
+    assert not Ranges(["text/plain"]).may_be_unnamed
+
+
+def test_limits():
+    """The nearest range gives the limit."""
+    limits = Limits(10, {"*/*": 9, "image/*": 5, "image/png": 7})
+    assert [limits.of(each) for each in ("image/png", "image/gif", "text/html")] == [7, 5, 9]
+    assert (bool(limits), bool(Limits(10, {})), Limits(10, {}).of("text/html")) == (True, False, 10)
+
+
+@pytest.mark.parametrize("text", ["", "pdf", "*", "*/pdf", "text/html;q=1", "Text/HTML", "text/", "text/*x", "a/b/c"])
+def test_no_range(text):
+    """Anything else than a type in lower case, or a range, is none."""
+    assert not is_range(text)
 
 
 @pytest.mark.parametrize("body", [b" " * 5_000_000, b"<" * 5_000_000, b"<!doctype" + b" " * 5_000_000 + b"x"])
 def test_time_is_linear(body):
     """A body of blanks costs one look at each."""
     before = time.process_time()
-    assert unwanted_type(body, "") == "unknown/unknown"
+    assert type_of(body, "") == "unknown/unknown"
     assert time.process_time() - before < 2

@@ -27,9 +27,9 @@ EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
 @pytest.mark.parametrize(
     "outcome",
     [
-        Stored(PAGE, EXCHANGE, "skipped", 200, 99, ("http://a.example/y",), {"scope": 2}, ("http://a.example/s",)),
-        Stored(PAGE, EXCHANGE, "stored", 200),
-        Stored(PAGE, EXCHANGE, "stored", 200, term="0123456789abcdef"),
+        Stored(PAGE, EXCHANGE, "other", 200, 99, ("http://a.example/y",), {"scope": 2}, ("http://a.example/s",)),
+        Stored(PAGE, EXCHANGE, "page", 200),
+        Stored(PAGE, EXCHANGE, "page", 200, term="0123456789abcdef"),
         Unchanged(PAGE, EXCHANGE, 304, links=("http://a.example/y",), term="0123456789abcdef"),
         Known(PAGE),
         Known(PAGE, ("http://a.example/y",), term="0123456789abcdef"),

@@ -107,16 +107,16 @@ def is_told(desk, url):
 
 
 @pytest.mark.parametrize(
-    ("kind", "counted"), [("stored", (1, 0, 0, 9)), ("redirect", (0, 1, 0, 0)), ("skipped", (0, 0, 1, 0))]
+    ("kind", "counted"), [("page", (1, 0, 0, 9)), ("redirect", (0, 1, 0, 0)), ("other", (0, 0, 1, 0))]
 )
 def test_stored(desk, kind, counted):
     """A stored page is counted by its kind, its links are discovered one deeper, and its task is over."""
     desk = desk()
     task = handed_out(desk)
-    size = 9 if kind == "stored" else 0
+    size = 9 if kind == "page" else 0
     desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
     counts = desk.counts
-    assert (counts.pages, counts.redirects, counts.skipped, counts.bytes) == counted
+    assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.cut == {"scope": 2}
     assert desk.found == [((A + "x",), 1, task.key, None)]
     assert desk.frontier.in_flight == 0
@@ -128,7 +128,7 @@ def test_sitemap(desk):
     desk = desk()
     handed_out(desk)
     task = PageTask(A, "a.example", urls.key(A), 2, "", 1, flags=Flags(SITEMAP))
-    desk.take(Stored(task, ANSWERED, "skipped", 200, links=(A + "x",), sitemaps=(A + "s",)))
+    desk.take(Stored(task, ANSWERED, "other", 200, links=(A + "x",), sitemaps=(A + "s",)))
     assert desk.found == [((A + "x",), 2, task.key, None), ((A + "s",), 2, task.key, Flags(SITEMAP_PART))]
 
 
@@ -145,7 +145,7 @@ def test_unchanged_and_known(desk):
 def test_a_page_is_told_when_its_links_are_discovered(desk):
     """The log has a page's links first, and then that they are all there, by the settings that chose them."""
     desk = desk("crawl.max_depth=9")
-    desk.take(Stored(handed_out(desk, A + "1"), ANSWERED, "stored", 200, 9, (A + "x",), term="old"))
+    desk.take(Stored(handed_out(desk, A + "1"), ANSWERED, "page", 200, 9, (A + "x",), term="old"))
     desk.take(Unchanged(handed_out(desk, A + "2"), ANSWERED, 304, links=(A + "y",), term="new"))
     desk.take(Known(handed_out(desk, A + "3"), (A + "z",), term="new"))
     assert desk.found.tellings == [(A + "1", 0, "old", 1), (A + "2", 0, "new", 2), (A + "3", 0, "new", 3)]
@@ -179,7 +179,7 @@ def test_a_shorter_way_is_told_once_more(desk):
     desk.frontier.add(A, 5, "far")
     task = desk.frontier.take(time.monotonic())
     desk.frontier.add(A, 3, "near")
-    desk.take(Stored(task, ANSWERED, "stored", 200, 9, (A + "x",), term="term"))
+    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "x",), term="term"))
     again = desk.frontier.take(time.monotonic())
     assert (again.depth, again.check) == (3, True)
     desk.take(Known(again, (A + "x",), term="term"))
@@ -238,7 +238,7 @@ def test_a_page_of_a_shard_that_was_let_go(desk):
     desk = desk()
     task = handed_out(desk)
     desk.frontier.let_go(desk.frontier.location(A).shard)
-    desk.take(Stored(task, ANSWERED, "stored", 200, 9, (A + "1",), term="t1"))
+    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "1",), term="t1"))
     assert desk.found == [((A + "1",), 1, task.key, None)]
     assert desk.found.tellings == [(A, 0, "t1", 1)]
 

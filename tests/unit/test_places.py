@@ -276,3 +276,16 @@ def test_requests_that_were_held_up(make_frontier):
         answer(frontier, task, 2.0)
     assert take_all(frontier, 2.49) == []
     assert len(take_all(frontier, 2.5)) == 1
+
+
+def test_a_host_that_was_given_up_makes_nobody_wait(make_frontier):
+    """Its tasks are only written down as failed: its address is not asked, and others there need not wait for it."""
+    frontier = make_frontier("politeness.delay=0", "politeness.address_delay=5")
+    prove(frontier, "http://a.example/", address="192.0.2.7")
+    fill(frontier, "http://a.example/2")
+    frontier.scheduler.give_up("a.example", "connect")
+    [task] = take_all(frontier, 100)
+    assert task.flags.given_up == "connect"
+    prove(frontier, "http://b.example/", now=100, address="192.0.2.7")
+    fill(frontier, "http://b.example/2")
+    assert len(take_all(frontier, 100)) == 1

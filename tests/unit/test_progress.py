@@ -48,16 +48,17 @@ def test_line_every_thirty_seconds(make, clock):
     progress.show(Counts(pages=50))
     assert said(progress) == ""
     clock.now += 0.1
-    progress.show(Counts(pages=60, pending=7, hosts=3, in_flight=2))
+    progress.show(Counts(pages=60, tree_pages=80, pending=7, hosts=3, in_flight=2))
     clock.now += 1
     progress.show(Counts(pages=70))
-    assert said(progress) == "60 pages, 2.0/s, 7 pending, 3 hosts, 0 errors, 2 in flight\n"
+    assert said(progress) == "60 pages, 2.0/s, 80 in the tree, 7 pending, 3 hosts, 0 failures, 2 in flight\n"
     clock.now += 29
-    counts = Counts(pages=90, reseeding=4)
+    counts = Counts(pages=90, reseeding=4, reseeded=120, unchanged=8)
     counts.errors.update({"dns": 2, "timeout": 1})
     progress.show(counts)
     assert said(progress).splitlines()[1:] == [
-        "90 pages, 1.0/s, 4 hosts to re-seed from, 0 pending, 0 hosts, 3 errors, 0 in flight"
+        "90 pages, 1.0/s, 0 in the tree, re-seeding: 120 records read, 4 hosts left, 8 unchanged, 0 pending, 0 hosts,"
+        " 3 failures, 0 in flight"
     ]
 
 
@@ -86,8 +87,17 @@ def test_quiet(make, clock):
     progress.event("http://a.example/", "stored")
     progress.close(Counts())
     assert said(progress) == ""
+    progress.note("good to know")
+    assert said(progress) == ""
     progress.warn("a\tb")
     assert said(progress) == "a?b\n"
+
+
+def test_notes(make):
+    """What is good to know is printed like a warning, if not with --quiet."""
+    progress = make()
+    progress.note("good to know")
+    assert said(progress) == "good to know\n"
 
 
 def test_verbose(make):

@@ -7,6 +7,7 @@ import pytest
 from fscrawl.frontier.flags import REFRESH, Flags
 from fscrawl.frontier.queue import Line, Queue
 from fscrawl.frontier.scratch import Scratch
+from fscrawl.request import MAX_BODY_BYTES, Request, spelling
 
 
 @pytest.fixture
@@ -196,3 +197,20 @@ def test_moving(numbers):
     assert numbers.scratch.size > before
     assert numbers.pop("breadth", 3) == [2, 3, 4]
     assert numbers.scratch.in_use == 0
+
+
+@pytest.mark.parametrize("order", ["breadth", "depth", "random"])
+def test_requests(scratch, order):
+    """Requests with the largest bodies come back whole, through memory and scratch files, among plain URLs."""
+    bodies = [bytes([n % 256]) * MAX_BODY_BYTES for n in (0, 10, 32, 255)]
+    asked = [spelling(Request("http://a.example/s", "POST", "", body)) for body in bodies]
+    pushed = [Line(n, "", url) for n, url in enumerate([*asked, "http://a.example/"])]
+    for spills in (False, True):
+        queue, rng = Queue(), random.Random(1)
+        for line in pushed:
+            queue.push(*line)
+        if spills:
+            queue.spill(scratch)
+        found = [queue.pop(order, scratch, rng) for _ in pushed]
+        assert sorted(found) == sorted(pushed)
+        assert queue.memory_bytes == 0

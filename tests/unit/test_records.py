@@ -47,6 +47,15 @@ def test_file():
     assert b"title" not in PAGE.to_json()
 
 
+@pytest.mark.parametrize("file", ["", "../x", "a/b", "PDF", "pdf\n", "tar.gz", "extension"])
+def test_extension_in_a_record(file):
+    """A record whose body's file could not be called that is torn; any other extension may come."""
+    with pytest.raises(RecordError, match="'file'"):
+        PageRecord.from_json(page_file(file=file))
+    assert PageRecord.from_json(page_file(file="xyz9")).file == "xyz9"
+    assert PageRecord.from_json(page_file()).file is None
+
+
 def test_class_field():
     """A field named for a Python keyword has its plain name in the file."""
     error = ErrorRecord("http://a.example/", "0", 0, "", "t", "m", "timeout", "no answer", 3)
@@ -227,3 +236,14 @@ def test_tree_without_its_machinery(machinery):
 def test_new_machinery():
     """Each name of a machinery is its own."""
     assert len({new_machinery() for _ in range(100)}) == 100
+
+
+def test_requests_take_the_place_of_links() -> None:
+    """What the rules of a site found is followed, unless the page asks robots to follow nothing."""
+    page = PageRecord("u", "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, ("a", "b"), requests=("b", "c"), rules="d")
+    assert (page.links_to(nofollow=False), page.links_to(nofollow=True)) == (("b", "c"), ("b", "c"))
+    assert [page.names(url) for url in "abcd"] == ["unfollowed", "link", "link", None]
+    silent = dataclasses.replace(page, robots=("nofollow",))
+    assert (silent.links_to(nofollow=False), silent.links_to(nofollow=True)) == ((), ("b", "c"))
+    assert PageRecord.from_json(page.to_json()) == page
+    assert b"requests" not in dataclasses.replace(page, requests=None, rules=None).to_json()

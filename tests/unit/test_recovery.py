@@ -1,5 +1,6 @@
 """Records that are read in a survey, where a listing and a look-up by name do not agree."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -141,3 +142,17 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     monkeypatch.setattr(recovery, "is_gone_by_name", lambda owner: owner == "a")
     remove_temporaries_of_the_dead([(f"x/{name}", name) for name in "abc"], fleet, tree)
     assert removed == ["x/a"]
+
+
+@pytest.mark.parametrize("url", ["x", "", "http://a.example/#top", "http://a.example/#method=BREW"])
+def test_records_with_urls_that_are_none(clock, url):
+    """A record whose URL no log could hold is warned of, as a torn one is, and the others are read."""
+    said = []
+    tree = Shared(clock, {})
+    tree.root = "/t"
+    page = tree.page
+    tree.page = lambda host, key: replace(page(host, key), url=url) if key == KEYS[1] else page(host, key)
+    found = [record for record in records_of(tree, "a.example", lambda key: True, said.append) if record is not None]
+    assert [record.key for record in found] == [KEYS[0], KEYS[2]]
+    assert len(said) == 1
+    assert "not the spelling of a request" in said[0]

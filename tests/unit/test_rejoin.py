@@ -10,9 +10,9 @@ import pytest
 from fscrawl import store
 from fscrawl.commands import crawl
 from fscrawl.engine import machine
-from fscrawl.engine.machine import Result
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.rejoin import run_until_over
+from fscrawl.engine.run import Result
 from fscrawl.errors import MemoryGone, NotATreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.log_writer import Place

@@ -17,6 +17,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor import report
 from fscrawl.monitor.report import timeline as timeline_module
 from fscrawl.monitor.report.timeline import EDGES, timeline_of
+from fscrawl.request import Request, spelling
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree
 from tests.support.beats import Logs
@@ -27,7 +28,7 @@ from tests.support.trees import Grown
 def made(root: Path) -> report.Report:
     """Gather a report as the command does."""
     warned: list[str] = []
-    found = report.gather(Tree(root, "observer-1-aa"), warned.append, lambda count: None)
+    found = report.gather(Tree(root, "observer-1-aa"), warned.append)
     assert warned == []
     return found
 
@@ -77,7 +78,7 @@ def test_records_are_summed_up(grown: Grown) -> None:
     """Pages, redirects, other types, bytes, depths, statuses, types and links are those of the records."""
     found = made(grown.root)
     sums = found.totals
-    assert sums.kinds == {"page": 8, "redirect": 2, "skipped": 1}
+    assert sums.kinds == {"page": 8, "redirect": 2, "other": 1}
     assert sums.bytes == sum(record.bytes for record in grown.records.values())
     assert sums.links == sum(len(record.links) for record in grown.records.values())
     assert sums.statuses == {200: 9, 301: 1, 302: 1}
@@ -125,7 +126,7 @@ def test_torn_records_are_warned_of_and_counted(grown: Grown) -> None:
     grown.file("links", "http://b.example/").write_bytes(b'{"url":')
     grown.file("errs", "http://c.example/x").write_bytes(b"")
     warned: list[str] = []
-    found = report.gather(Tree(grown.root, "o"), warned.append, lambda count: None)
+    found = report.gather(Tree(grown.root, "o"), warned.append)
     assert (found.totals.unreadable, len(warned)) == (2, 2)
     assert all("fscrawl audit" in text for text in warned)
     assert "2 records could not be read" in report.render(found)
@@ -150,7 +151,7 @@ def test_what_goes_away_meanwhile_is_left_out(grown: Grown, monkeypatch: pytest.
     found = made(grown.root)
     assert (found.totals.kinds.total(), found.totals.errors.total(), found.totals.unreadable) == (11, 6, 0)
     assert (found.same_pages, found.shown) == (6, [])
-    assert "6 pages share their body" in report.render(found)
+    assert "6 pages share 1 bodies" in report.render(found)
 
 
 @pytest.mark.parametrize(("faults", "fails"), [(2, False), (3, True)])
@@ -231,19 +232,33 @@ def test_every_section_is_there(grown: Grown) -> None:
     """A crawl of all kinds has all sections, a plot in each where one says more than a table."""
     document = parsed(report.render(made(grown.root)))
     assert [each.text for each in document.iter("h2")] == [
-        *("Over time", "Hosts", "Depth", "Answers", "Sizes", "Errors", "Redirects", "Duplicates", "Slow answers"),
+        *("Over time", "Hosts", "Depth", "Answers", "Sizes", "Failures", "Redirects", "Duplicates", "Slow answers"),
         "Machines",
     ]
     assert tags(document)["svg"] == 17
     said = told(document)
     for text in (
         "2 redirects, 1 of them to another host.",
-        "6 pages share their body with others; bodies that are shared: 1.",
+        "5 pages have the body of another page; 6 pages share 1 bodies.",
         "the exchange took longer than",
         "no goodbye",
         "http://b.example/gone",
     ):
         assert text in said
+
+
+def test_hosts_are_written_as_people_write_them(tmp_path: Path) -> None:
+    """A host with a port has its colon, in all tables and plots; of one page there are no "pages"."""
+    tree = Grown(tmp_path / "tree")
+    for number in range(3):
+        tree.page(f"http://127.0.0.1:8614/{number}", b"x", elapsed=1.0)
+    tree.redirect("http://127.0.0.1:8614/out", "http://a_b.example:81/")
+    text = report.render(made(tree.root))
+    assert "127.0.0.1:8614" in text
+    assert "127.0.0.1_8614" not in text
+    assert "a_b.example:81" in told(parsed(text))
+    assert "1 of 1 host" in told(parsed(text))
+    assert "1 redirect," in text
 
 
 def test_a_tree_of_nothing_has_a_report(tmp_path: Path) -> None:
@@ -260,7 +275,7 @@ def test_failures_alone_have_a_report(tmp_path: Path) -> None:
     tree = Grown(tmp_path / "t")
     tree.fail("http://a.example/")
     document = parsed(report.render(made(tree.root)))
-    assert [each.text for each in document.iter("h2")] == ["Hosts", "Errors"]
+    assert [each.text for each in document.iter("h2")] == ["Hosts", "Failures"]
 
 
 @pytest.mark.parametrize("pages", [0, 1, 2])
@@ -318,6 +333,23 @@ def run(root: Path, out: Path) -> int:
     return cli.main(["report", "--root", str(root), "--out", str(out)])
 
 
+@pytest.mark.parametrize(
+    "place", ["links/x.html", "htmls/a.example/x", ".fscrawl/x", "crawl.toml", "seeds.txt", "STOP"]
+)
+def test_the_crawls_own_files_are_no_place(
+    grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    """No report is written over settings or seeds, nor into the rooms, also through a link; beside them it may lie."""
+    (tmp_path / "alias").symlink_to(grown.root)
+    (grown.root / ".fscrawl").mkdir(exist_ok=True)
+    for root in (grown.root, tmp_path / "alias"):
+        before = {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()}
+        assert run(grown.root, root / place) == 2
+        assert "has its own files there" in capsys.readouterr().err
+        assert {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()} == before
+    assert run(grown.root, grown.root / "report.html") == 0
+
+
 def test_the_command_writes_one_file(grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command writes the file, replaces an older one, says where it is, and changes nothing in the tree."""
     before = {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()}
@@ -325,7 +357,7 @@ def test_the_command_writes_one_file(grown: Grown, tmp_path: Path, capsys: pytes
     out.parent.mkdir()
     for _ in range(2):
         assert run(grown.root, out) == 0
-    assert capsys.readouterr().out == 2 * f"{out}: 8 pages of 3 hosts, 6 errors\n"
+    assert capsys.readouterr().out == 2 * f"{out}: 8 pages of 3 hosts, 6 failures\n"
     parsed(out.read_text(encoding="utf-8"))
     assert list(out.parent.iterdir()) == [out]
     assert {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()} == before
@@ -346,3 +378,12 @@ def test_every_url_of_the_examples_is_one_of_the_tree(grown: Grown) -> None:
     assert {each.get("href") for each in document.iter("a")} <= {*grown.records, *grown.failures}
     assert not re.search(r"https?://(?!www\.w3\.org)", report.page.STYLE)
     assert urls.key("http://a.example/0") == grown.records["http://a.example/0"].key
+
+
+def test_requests_are_no_links(grown: Grown) -> None:
+    """A request is shown as people read it, and not as a link, which would send another one."""
+    asked = spelling(Request("http://a.example/search", form={"q": "<b>"}))
+    grown.page(asked, b"<p>" + b"." * 9000)
+    document = parsed(report.render(made(grown.root)))
+    assert "POST http://a.example/search q=%3Cb%3E" in told(document)
+    assert all("#" not in each.get("href", "") for each in document.iter("a"))

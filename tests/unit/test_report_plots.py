@@ -11,6 +11,7 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.report import svg
 from fscrawl.monitor.report.timeline import timeline_of, values_at
+from fscrawl.util.humanize import count, size
 from tests.support.beats import Logs
 from tests.support.documents import HOSTILE, tags
 
@@ -51,6 +52,16 @@ def test_ticks_cover_what_there_is() -> None:
         assert 2 <= len(marks) <= 5
         assert marks[0] == 0
         assert marks[-1] >= highest > marks[-2]
+
+
+def test_no_mark_of_an_axis_is_told_twice() -> None:
+    """Of a few pages or bytes the axis has whole numbers, each once: not "1, 0, 0"."""
+    for highest in (0, 1, 2, 3, 5, 7, 30, 1200, 25_000_000):
+        for told in (count, size):
+            marks = [told(mark) for mark in svg.ticks(highest, whole=True)]
+            assert len(set(marks)) == len(marks) > 1
+    drawn = svg.line_chart("c", "Pages", [svg.Point(0, 0), svg.Point(9, 1)], count, str, whole=True)
+    assert drawn.count(">0</text>") == 1
 
 
 def test_a_plot_is_named_for_those_who_hear_it() -> None:

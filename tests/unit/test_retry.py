@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import urls
+from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
+from fscrawl.config.settings import END
 from fscrawl.errors import TreeError
 from fscrawl.fleet import command_log
 from fscrawl.fleet.heartbeat import Peer
@@ -16,6 +17,7 @@ from fscrawl.fleet.logs import Logs, TreeLogs
 from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
+from fscrawl.util.installed import command
 from tests.support.format1 import OldTree
 
 SHARDS = 8
@@ -25,7 +27,7 @@ REFERRER = "ab" * 12
 
 def make(root, partition="host", fanout=0):
     record = TreeRecord(FORMAT, "c", "t", SHARDS, fanout, partition, new_machinery())
-    create(root, record, "", "")
+    create(root, record, f"[crawl]\n{END}\n", "")
     return Tree(root, "retry-1-aa")
 
 
@@ -163,7 +165,7 @@ def test_torn_record(tree, warned):
     assert retry(tree, [], [], warned.append).total() == 1
     assert len(warned) == 1
     assert str(torn) in warned[0]
-    assert "audit --repair" in warned[0]
+    assert "--repair" in warned[0]
 
 
 @pytest.mark.parametrize(
@@ -214,3 +216,35 @@ def test_a_tree_of_format_1(tmp_path, warned):
     with pytest.raises(TreeError, match="fscrawl crawl --root"):
         retry(tree, [], [], warned.append)
     assert Logs(tree).machines() == []
+
+
+def test_robots_are_left_out_unless_they_are_named(tree, warned):
+    """What robots.txt does not allow would fail again: it is counted, and put back only if its class is named."""
+    fail(tree, "http://a.example/x")
+    fail(tree, "http://a.example/private", "robots")
+    marked = retry(tree, (), (), warned.append)
+    assert (marked, marked.left_out) == ({"timeout": 1}, 1)
+    marked = retry(Tree(tree.root, "retry-2-bb"), ("robots",), (), warned.append)
+    assert (marked, marked.left_out) == ({"robots": 1}, 0)
+
+
+@pytest.mark.parametrize(("classes", "lines"), [("timeout", 1), ("timeout,robots", 2)])
+def test_the_command_says_what_it_leaves_out(tree, capsys, classes, lines):
+    """The command says how many failures by robots.txt there are, and how to try them."""
+    for number, class_ in enumerate(classes.split(",")):
+        fail(tree, f"http://a.example/{number}", class_)
+    assert cli.main(["retry", "--root", str(tree.root)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-2:] == [
+        "will be tried again: 1 URL (1 timeout)",
+        f"running machines fetch them; if none is running:  {command()} crawl --root {tree.root}",
+    ]
+    left_out = "left out: 1 URL that robots.txt does not allow; to ask robots.txt again: "
+    assert said[:-2] == [f"{left_out} {command()} retry --root {tree.root} --class robots"][: lines - 1]
+
+
+def test_the_command_with_nothing_but_robots(tree, capsys):
+    """Where there is nothing else to try, that is said."""
+    fail(tree, "http://a.example/private", "robots")
+    assert cli.main(["retry", "--root", str(tree.root)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "no other failed URL matches"

@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.frontier.scope import BAD_PORT, Scope
+from fscrawl.frontier.scope import BAD_PORT, BAD_REQUEST, Scope
 
 SEEDS = frozenset({"http://www.example.com:8000/", "http://10.0.0.1/"})
 
@@ -121,5 +121,24 @@ def test_bad_ports(mode, host):
     said = []
     assert read_seeds(f"http://{host}:25/\n{seed}\n", "seeds.txt", said.append) == [seed]
     assert said == [
-        f"seeds.txt:1: port 25 is of another protocol than HTTP, and never asked, skipped: http://{host}:25/"
+        f"seeds.txt:1:1: port 25 is of another protocol than HTTP, and never asked, skipped: http://{host}:25/"
     ]
+
+
+def test_requests_are_judged_by_their_url():
+    """A request is in the scope if its URL is: what its body and headers hold does not count."""
+    rules = scope(scope="any", allow=("/search$",), deny=("secret", "/deny"), max_repeats=1)
+    body = "#method=POST&body=/secret/a/a/a/a/a/"
+    asked = ["search", "deny/search", "other", "a/a/a/search"]
+    found = [rules.refuses(f"http://a.example/{path}{body}") for path in asked]
+    assert found == [None, "deny", "allow", "max_repeats"]
+    assert found == [rules.refuses(f"http://a.example/{path}") for path in asked]
+    assert rules.explain(f"http://a.example/deny/search{body}") == 'deny = "/deny"'
+    assert scope(scope="host").refuses(f"http://other.example/{body}") == "scope"
+    assert rules.refuses(f"http://a.example:25/search{body}") == BAD_PORT
+
+
+@pytest.mark.parametrize("fragment", ["#", "#top", "#method=BREW", "#method=GET"])
+def test_what_spells_no_request(fragment):
+    """What looks like a request and is none belongs to no crawl, whatever the settings say."""
+    assert scope(scope="any").refuses(f"http://a.example/{fragment}") == BAD_REQUEST

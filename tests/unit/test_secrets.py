@@ -12,7 +12,7 @@ from fscrawl.cli import main
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import FILE, Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher
-from fscrawl.engine.machine import check_usable
+from fscrawl.engine.usable import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
@@ -72,7 +72,7 @@ def test_seeds() -> None:
     """A line of seeds that is no URL is shown without its login."""
     said: list[str] = []
     assert read_seeds("htp://me:hunter2@a.example/x\n", "seeds.txt", said.append) == []
-    assert said == ["seeds.txt:1: not an http or https URL, skipped: htp://…@a.example/x"]
+    assert said == ["seeds.txt:1:1: not an http or https URL, skipped: htp://…@a.example/x"]
 
 
 @pytest.mark.parametrize("text", ["http://a.example/@b", "a.example", "http://a.example/x?mail=me@b.example", ""])

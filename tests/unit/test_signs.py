@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli
+from fscrawl import cli, hostnames
 from fscrawl.admin import signs
 from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.store import Tree
+from fscrawl.util.installed import command
 from tests.support.beats import Logs
 
 
@@ -63,14 +64,14 @@ def test_resume_of_a_host_leaves_the_rest(tree: Tree) -> None:
 )
 def test_a_host_as_people_write_it(host: str, directory: str) -> None:
     """A host may be given as a name, with a port, or as a URL, in any script; its directory's name is what counts."""
-    assert signs.directory_of(host) == directory
+    assert hostnames.option(host).directory == directory
 
 
 @pytest.mark.parametrize("host", ["", "a b", "example.com/x", "ftp://example.com", "../x", "x/../../y", "a:b"])
 def test_what_is_no_host(host: str) -> None:
     """What is no host is an error that names it: no sign leaves the root."""
     with pytest.raises(UsageError, match="--host"):
-        signs.directory_of(host)
+        hostnames.option(host)
 
 
 # -- the commands
@@ -81,8 +82,8 @@ def test_the_commands_say_what_they_did(tree: Tree, capsys: pytest.CaptureFixtur
     assert run(tree, "pause") == 0
     assert run(tree, "pause", "--host", "a.example", "--host", "b.example") == 0
     assert run(tree, "stop") == 0
-    told = capsys.readouterr().out.splitlines()
-    go_on = f"to go on:  fscrawl resume --root {tree.root}"
+    told = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("no host here is ")]
+    go_on = f"to go on:  {command()} resume --root {tree.root}"
     assert told == [
         *("created: PAUSE; machines obey within 20 s", go_on),
         *("created: PAUSE.a.example, PAUSE.b.example; machines obey within 20 s", go_on),

@@ -7,7 +7,7 @@ import pytest
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
-from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, MachineStatus, curve
+from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, MachineStatus
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs
 from tests.support.snapshots import encoded, names
@@ -279,19 +279,14 @@ def test_a_tree_that_is_gone_is_a_tree_error(logs: Logs) -> None:
         observer.look(logs.at(0))
 
 
-# -- curves
-
-
-def test_a_curve_sums_what_was_by_then(logs: Logs) -> None:
-    """At each step the curve has the sum of each machine's newest value by then; before its first beat it has none."""
-    logs.write("a", [logs.beat(0, pages=1), logs.beat(20, pages=3)])
-    logs.write("b", [logs.beat(10, pages=10)])
-    logs.write("c", [])
-    machines = logs.observer().look(logs.at(30)).machines
-    points = list(curve(machines, "pages", 10, logs.at(0), logs.at(30)))
-    assert points == [(logs.at(at), value) for at, value in ((0, 1), (10, 11), (20, 13), (30, 13))]
-
-
 def test_times_are_read_as_they_are_written(logs: Logs) -> None:
     """A beat's time is the one that was written, to the millisecond."""
     assert next(iter(parse_lines(encoded({"at": timestamp(1234.567)})))).at == 1234.567
+
+
+def test_pages_that_are_fetched_again_count_for_the_pace(logs: Logs) -> None:
+    """The rate is of all pages that were stored; the sum is of those that the tree has. Older logs say one number."""
+    logs.write("m", [logs.beat(0, pages=9, stored=9), logs.beat(10, pages=9, stored=29)])
+    logs.write("old", [logs.beat(0, pages=1), logs.beat(10, pages=11)])
+    view = logs.observer().look(logs.at(11))
+    assert (view.total("pages"), view.rate(60)) == (20, 3.0)

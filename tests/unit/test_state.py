@@ -114,7 +114,7 @@ def test_all_who_tell_it_agree(tmp_path: Path, case: str, expected: str) -> None
     machines = doctor.Machines(logs.tree)
     list(machines.watch(0.001, lambda text: None))
     (said,) = doctor.state(logs.tree, Settings(), machines)
-    report = render(gather(logs.tree, lambda text: None, lambda number: None))
+    report = render(gather(logs.tree, lambda text: None))
     word = f"{expected}: {CrawlState(expected).meaning}"
     assert status.as_json(snapshot)["state"] == expected
     assert summary(snapshot, "10min")["state"] == expected

@@ -13,6 +13,7 @@ from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
+from fscrawl.util.installed import command
 from tests.support.beats import Logs, busy
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
@@ -101,7 +102,7 @@ def test_what_the_table_says(logs: Logs) -> None:
         "gave_up": 1,
         "errors": {"robots": 2},
         "slow": {"s.example": 3.25},
-        "failing": {"f.example": 4},
+        "failing": {"127.0.0.1_81": 4},
     }
     logs.write("m-1-aa", [logs.beat(40, pages=1214, **now), logs.beat(50, **one, **worse, **now)])
     logs.write("m-2-bb", [logs.beat(50, state="no network", settings_at="never")])
@@ -112,11 +113,11 @@ def test_what_the_table_says(logs: Logs) -> None:
     assert facts == {
         "pages": "1,234 stored, 5.0 MB",
         "pages/s": "1 min: 2.0   5 min: 2.0   60 min: 2.0",
-        "errors": "2: 2 robots",
+        "failures": "2: 2 robots",
         "pending": "40 URLs, 3 in flight; done in about 1 min, if nothing new is found",
         "hosts": "7 known, 2 resting, 1 given up",
         "slow": "s.example 3.25 s",
-        "failing": "f.example 4 in a row",
+        "failing": "127.0.0.1:81 4 in a row",
         "signs": "PAUSE.x.example",
     }
     since = status.clock(timestamp(logs.at(60)), logs.at(60))
@@ -125,15 +126,16 @@ def test_what_the_table_says(logs: Logs) -> None:
         ["m-1-aa", "fetching", "2.0", "3", "40", "90", "MB", "12", since],
         ["m-2-bb", "no", "network", "0.0", "0", "0", "0", "B", "0"],
     ]
-    assert status.remarks(view, "/shared") == ["to go on:  fscrawl resume --root /shared"]
+    assert status.remarks(view, "/shared") == [f"to go on:  {command()} resume --root /shared"]
 
 
-def test_nobody_at_work_has_nothing_pending(logs: Logs) -> None:
-    """Where no machine is alive there is no word of what is pending or resting, but of how to crawl on."""
+def test_what_was_left_is_pending(logs: Logs) -> None:
+    """Where no machine is alive what the last one left is pending; no host rests; and it says how to crawl on."""
     logs.write("m", [logs.bye(1, pages=1, pending=9)])
     view = logs.observer().look(logs.at(2))
-    assert set(status.facts(view)) == {"pages", "pages/s", "errors", "disk"}
-    assert status.remarks(view, "/shared") == ["to continue:  fscrawl crawl --root /shared"]
+    assert set(status.facts(view)) == {"pages", "pages/s", "failures", "pending", "disk"}
+    assert status.facts(view)["pending"] == "9 URLs"
+    assert status.remarks(view, "/shared") == [f"to continue:  {command()} crawl --root /shared"]
 
 
 def test_machines_that_are_gone_are_few(logs: Logs) -> None:
@@ -151,7 +153,7 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     logs.write("dead", [logs.beat(1)])
     logs.tree.controls.put_sign("STOP")
     dead = "1 dead: the other machines take over their work, and nothing is lost"
-    resume = "to go on:  fscrawl resume --root R"
+    resume = f"to go on:  {command()} resume --root R"
     observer = logs.observer()
     view = observer.look(logs.at(100))
     behind = "crawl.toml was edited; not in use yet on 1 of 1 (marked !)"
@@ -237,6 +239,7 @@ def test_the_object(logs: Logs) -> None:
         "at": timestamp(logs.at(11)),
         "crawl": "c1",
         "state": "running",
+        "exact": True,
         "alive": 1,
         "dead": 0,
         "left": 1,
@@ -256,3 +259,24 @@ def test_the_object(logs: Logs) -> None:
         "settings_trouble": "",
         "machines": machines_of(logs, facts, now),
     }
+
+
+def test_a_machine_that_idles(logs: Logs) -> None:
+    """While others have URLs, a machine without any is explained; one that waits for the end is not."""
+    logs.write("idle", [logs.beat(10, idle=True)])
+    logs.write("busy", [logs.beat(10, pending=5)])
+    (line,) = status.remarks(logs.observer().look(logs.at(11)), "/shared")
+    assert line.startswith("1 idle: a host belongs to one machine at a time")
+    logs.write("busy", [logs.beat(12, pending=0, idle=True)])
+    assert status.remarks(logs.observer().look(logs.at(13)), "/shared") == []
+
+
+def test_a_limit_that_is_reached(logs: Logs) -> None:
+    """A crawl that max_pages ended says that, since it would end so again; one that was stopped earlier does not."""
+    (logs.root / "crawl.toml").write_text("[crawl]\nmax_pages = 7\n")
+    logs.write("m", [logs.bye(1, pages=6, pending=9)])
+    go_on = f"to continue:  {command('crawl', '/shared')}"
+    assert status.remarks(logs.observer().look(logs.at(2)), "/shared") == [go_on]
+    logs.write("n", [logs.bye(3, pages=1, pending=9)])
+    reached = "crawl.max_pages = 7 is reached; to get more, raise it in crawl.toml"
+    assert status.remarks(logs.observer().look(logs.at(4)), "/shared") == [reached, go_on]

@@ -93,26 +93,6 @@ def test_a_watch_on_a_terminal_stays_in_place(
     assert out.index("running") < out.index("\x1b[1A") < out.index("finished")
 
 
-def test_ctrl_c_is_how_a_watch_ends(logs: Logs, watched) -> None:
-    """Ctrl-C ends a watch with exit code 0, as it does `top` and `watch`."""
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    watched(interrupt)
-    assert run(logs, "--watch") == 0
-
-
-def test_ctrl_c_in_a_single_look_is_an_interrupt(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single look that is interrupted, on a share that hangs, ends with exit code 130."""
-
-    def hang(*_: object) -> Snapshot:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Observer, "look", hang)
-    assert run(logs) == 130
-
-
 def test_a_passing_fault_does_not_end_a_watch(
     logs: Logs, watched, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -184,7 +184,7 @@ def test_state_of_a_dead_mount(tmp_path, fault):
 def test_kept_settings(root, tmp_path):
     """The settings of a directory that is not a tree are read if they are there."""
     (root / "crawl.toml").write_bytes(b"# \xff\n")
-    assert store.kept_settings(root) == "# �\n"
+    assert store.kept_settings(root) == "# \udcff\n"
     assert store.kept_settings(tmp_path) is None
     with pytest.raises(TreeError):
         store.kept_settings(root / "crawl.toml")
@@ -308,8 +308,8 @@ def test_directories_are_synced(tmp_path, monkeypatch):
     done = []
     monkeypatch.setattr(os, "fsync", lambda fd: done.append(str(Path(f"/proc/self/fd/{fd}").readlink())))
     root = tmp_path / "root"
-    tree._put("htmls", HOST, KEY, b"body")
-    tree._put("links", HOST, KEY, b"record")
+    tree._put(f"htmls/{HOST}/{KEY}.html", b"body")
+    tree._put(f"links/{HOST}/{KEY}.json", b"record")
     directories = [path for path in done if not path.endswith(".tmp")]
     rooms = [str(root / "htmls"), str(root / "htmls" / HOST), str(root / "links"), str(root / "links" / HOST)]
     assert directories == rooms

@@ -27,3 +27,16 @@ def test_a_host_that_was_not_listed(tmp_path):
     stored.list_hosts()
     tree.page(PAGE)
     assert (stored.keys("a.example"), stored.page_count("a.example")) == ([], 0)
+
+
+def test_documents_are_pages(tmp_path):
+    """A page is counted by its body, in whichever room; one that is changing its type is counted once."""
+    tree = Grown(tmp_path / "tree")
+    tree.page(PAGE)
+    files = tree.tree.root / "files/a.example"
+    files.mkdir()
+    (files / f"{urls.key(PAGE)}.pdf").write_bytes(b"x")
+    (files / f"{urls.key(FAILED)}.jpg").write_bytes(b"x")
+    stored = StoredOnTree(tree.tree)
+    stored.list_hosts()
+    assert (stored.page_count("a.example"), tree.tree.all_pages(), tree.tree.page_count("a.example")) == (2, 2, 2)

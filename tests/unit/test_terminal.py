@@ -76,3 +76,9 @@ def test_nobody_else_prints() -> None:
         and ast.unparse(node.value) in ("sys.stdout", "sys.stderr", "sys.__stdout__", "sys.__stderr__")
     ]
     assert found == []
+
+
+def test_cursor(capfd: pytest.CaptureFixture[str]) -> None:
+    """A cursor that a live table has hidden is shown again, without Python's streams, which may be in use."""
+    terminal.show_cursor()
+    assert capfd.readouterr().out == "\x1b[?25h\n"

@@ -23,11 +23,11 @@ def test_signals(number):
     """A signal is answered in another thread, wherever the main one is; afterwards signals are handled as before."""
     came = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    with Watchdog(lambda: came.append(threading.current_thread().name), print, "/t"):
+    with Watchdog(lambda said: came.append((threading.current_thread().name, said)), print, "/t"):
         for n in (1, 2):
             os.kill(os.getpid(), number)
             until(lambda n=n: len(came) == n)
-    assert came == ["signals"] * 2
+    assert came == [("signals", number)] * 2
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
     assert not {"signals", "watchdog"} & {thread.name for thread in threading.enumerate()}
 
@@ -37,7 +37,7 @@ def test_silence(monkeypatch):
     monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.01)
     monkeypatch.setattr(module, "_SILENT_S", 0.1)
     warnings = []
-    with Watchdog(lambda: None, warnings.append, "/mnt/x") as watchdog:
+    with Watchdog(lambda _: None, warnings.append, "/mnt/x") as watchdog:
         until(lambda: warnings)
         time.sleep(0.1)
         assert len(warnings) == 1
@@ -53,7 +53,7 @@ def test_no_warning_while_the_loop_goes_on(monkeypatch):
     monkeypatch.setattr(module, "_CHECK_EVERY_S", 0.01)
     monkeypatch.setattr(module, "_SILENT_S", 0.5)
     warnings = []
-    with Watchdog(lambda: None, warnings.append, "/t") as watchdog:
+    with Watchdog(lambda _: None, warnings.append, "/t") as watchdog:
         for _ in range(40):
             watchdog.alive()
             time.sleep(0.02)

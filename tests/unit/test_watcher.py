@@ -11,7 +11,7 @@ from fscrawl.config import watcher as module
 from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher, read_settings
-from fscrawl.errors import TreeBusyError
+from fscrawl.errors import SettingsError, TreeBusyError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
 from tests.support import effort
@@ -141,7 +141,7 @@ def test_cut_settings(tmp_path):
     desk = Desk(tmp_path / "root")
 
     @given(st.lists(values, min_size=1, max_size=4, unique=True), st.data())
-    @tuned(max_examples=tries(150), deadline=None)
+    @tuned(max_examples=tries(100), deadline=None)
     def check(assignments, data):
         edited = apply(Settings(), assignments)
         whole = render(edited).encode()
@@ -220,7 +220,7 @@ def test_read_seeds():
     """Blank lines and comments are skipped, and a line that is no URL is warned of with its place."""
     warnings = []
     assert read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append) == [A]
-    assert warnings == ["seeds.txt:4: not an http or https URL, skipped: mailto:x"]
+    assert warnings == ["seeds.txt:4:1: not an http or https URL, skipped: mailto:x"]
 
 
 class Clock:
@@ -290,3 +290,22 @@ def test_an_edit_before_the_watch(tree):
     watch = EditWatcher(tree, before, frozenset(), print)
     assert watch.settings_edited(0)
     assert watch.settings.politeness.delay == 7
+
+
+def test_an_edit_that_this_machine_cannot_use_yet(tmp_path):
+    """It is refused once, and taken in when what it lacks is there, though its text is the same."""
+    desk = Desk(tmp_path / "root")
+    there = []
+
+    def check(_):
+        if not there:
+            raise SettingsError("a file is missing")
+
+    watch = EditWatcher(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append, check)
+    (desk.root / settings.FILE).write_text(render(apply(Settings(), ["fetch.retries=7"])))
+    assert not watch.settings_edited(0)
+    assert not watch.settings_edited(1)
+    assert desk.warnings == ["a file is missing; the last good settings stay in force"]
+    there.append(True)
+    assert watch.settings_edited(2)
+    assert watch.settings.fetch.retries == 7

@@ -1,4 +1,4 @@
-"""Checks whether each file of a tree is right, and each linked URL stored, failed or waiting; and repairs the tree.
+"""Checks whether each file of a tree is right, and each linked URL stored, failed or pending; and repairs the tree.
 
 Vocabulary:
   kind       a kind of problem; `report.KINDS` lists them all
@@ -6,9 +6,9 @@ Vocabulary:
   orphan     a body without a record: a machine was killed between writing the two
   told       the links of a stored page stand in the logs, by rules that count now. A page that is not told is told by
              the next crawl, so its links wait
-  waiting    a URL within scope and depth that logs, snapshots, a seed or a page that is not told name, and that is
+  pending    a URL within scope and depth that logs, snapshots, a seed or a page that is not told name, and that is
              neither stored nor failed: the next crawl fetches it
-  lost       a URL within scope and depth that is neither stored, failed nor waiting, though a page that is told links
+  lost       a URL within scope and depth that is neither stored, failed nor pending, though a page that is told links
              to it, or a log says that it was stored: only `crawl --reseed` would find it
   put back   written into a log of the audit, so that the URL is fetched (again)
   doubtful   a machine that has not said goodbye, and whose process cannot be seen from here. If its log does not grow
@@ -34,6 +34,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.upgrade import check_format
 from fscrawl.store import Tree
+from fscrawl.util.progress import SILENT, ProgressLine
 
 __all__ = ["EXAMPLES", "KINDS", "Report", "audit"]
 
@@ -45,21 +46,21 @@ def audit(
     warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
     *,
     repair: bool = False,
-    bar: bool = False,
+    line: ProgressLine = SILENT,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
     """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read, or not be repaired.
 
-    `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `bar`: show a
-    progress bar on standard error.
+    `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `line`: shows
+    how far it is.
     """
     if repair:
         check_format(tree)
     dead_after_s, shards = settings.fleet.dead_after, tree.record.shards
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
-    with Scanner(tree, settings, frozenset(seeds), liveness, bar=bar, sleep=sleep) as scanner:
+    with Scanner(tree, settings, frozenset(seeds), liveness, line=line, sleep=sleep) as scanner:
         scanner.run()
         if repair:
-            Repair(tree, scanner, liveness, warn).run()
+            Repair(tree, scanner, liveness, warn, line).run()
         return scanner.report

@@ -6,14 +6,16 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
-from fscrawl.storage.layout import ERRS, HTMLS, KEY_PATTERN, LINKS, ROBOTS, is_key
+from fscrawl.request import is_normal, is_spelling, shown
+from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS, ROBOTS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
 
 _BUSY_S = 0.1
 _TRIES = 4
@@ -32,12 +34,17 @@ class Checker:
         self._tree = tree
         self._sleep = sleep
 
-    def page(self, host: str, key: str, *, has_body: bool) -> Checked:
-        """Check a record and its body. If they seem wrong, they are read again: they may just have been replaced."""
-        record, finding = self._page(host, key, has_body=has_body)
-        return self._page(host, key, has_body=has_body) if finding is not None else (record, None)
+    def page(self, host: str, key: str, bodies: Collection[str] | None = None) -> Checked:
+        """Check a record and its body. If they seem wrong, they are read again: they may just have been replaced.
 
-    def _page(self, host: str, key: str, *, has_body: bool) -> Checked:
+        `bodies`: the paths of those that were listed; None: list them.
+        """
+        record, finding = self._page(host, key, bodies)
+        if finding is None:
+            return record, None
+        return self._page(host, key, None if bodies is None else list(filter(self._tree.files.exists, bodies)))
+
+    def _page(self, host: str, key: str, bodies: Collection[str] | None) -> Checked:
         path = self._tree.tree_path(LINKS, host, key)
         try:
             data = self._read(path)
@@ -51,29 +58,34 @@ class Checker:
             return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
         if record.key != key or not belongs(record.url, host, key):
             again = (host, key, *_to_fetch(record))
-            return record, Finding("misplaced_records", path, f"its URL is {record.url}", *again)
-        if not record.sha256:
-            html = self._tree.tree_path(HTMLS, host, key)
-            return record, Finding("unexpected_bodies", html, "", host, key) if has_body else None
-        return record, self._body(record, host, key)
+            return record, Finding("misplaced_records", path, _whose(record.url), *again)
+        body = self._tree.body_path(host, key, record.file) if record.sha256 else ""
+        finding = self._body(record, body, host, key) if body else None
+        if finding is None:  # else all bodies go with the page
+            there = self._tree.bodies(host, key) if bodies is None else bodies
+            others = sorted(path for path in there if path != body)
+            finding = Finding("unexpected_bodies", others[0], "", host, key) if others else None
+        return record, finding
 
-    def _body(self, record: PageRecord, host: str, key: str) -> Finding | None:
+    def _body(self, record: PageRecord, path: str, host: str, key: str) -> Finding | None:
         """Compare a body with its record. Of one that is longer nothing is read: it may be as long as a disk."""
-        html, again = self._tree.tree_path(HTMLS, host, key), (host, key, *_to_fetch(record))
+        again = (host, key, *_to_fetch(record))
         try:
-            body = self._read(html, max(record.bytes, 0))
+            body = self._read(path, max(record.bytes, 0))
         except PlantedError as error:
             if error.denied:
-                return _planted(html, error)
-            size = self._tree.files.size_if_there(html)
-            how = error.what if size is None else f"{size} bytes, but the record says {record.bytes}"
-            return Finding("damaged_bodies", html, how, *again)
+                return _planted(path, error)
+            size = self._tree.files.size_if_there(path)
+            how = error.what if size is None else f"{number_of(size, 'byte')}, but the record says {record.bytes}"
+            return Finding("damaged_bodies", path, how, *again)
         if body is None:
-            return Finding("missing_bodies", self._tree.tree_path(LINKS, host, key), record.url, *again)
+            return Finding("missing_bodies", self._tree.tree_path(LINKS, host, key), shown(record.url), *again)
         if len(body) != record.bytes:
-            return Finding("damaged_bodies", html, f"{len(body)} bytes, but the record says {record.bytes}", *again)
+            return Finding(
+                "damaged_bodies", path, f"{number_of(len(body), 'byte')}, but the record says {record.bytes}", *again
+            )
         if hashlib.sha256(body).hexdigest() != record.sha256:
-            return Finding("damaged_bodies", html, "its SHA-256 differs from the record", *again)
+            return Finding("damaged_bodies", path, "its SHA-256 differs from the record", *again)
         return None
 
     def record(self, host: str, key: str) -> PageRecord | None:
@@ -98,7 +110,7 @@ class Checker:
             return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
         if record.key != key or not belongs(record.url, host, key):
             again = (host, key, *_to_fetch(record))
-            return None, Finding("damaged_errors", path, f"its URL is {record.url}", *again)
+            return None, Finding("damaged_errors", path, _whose(record.url), *again)
         return None, None
 
     def robots(self, name: str) -> Checked:
@@ -138,16 +150,20 @@ def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> F
 
 
 def belongs(url: str, host: str, key: str) -> bool:
-    """Tell whether a URL's files have this host and key."""
+    """Tell whether the files of a URL, or of the request that is spelled so, have this host and key."""
     try:
-        return (urls.host(url), urls.key(url)) == (host, key)
+        return (urls.host(url), urls.key(url)) == (host, key) and is_spelling(url)
     except UnicodeError:  # a lone surrogate: somebody edited the file by hand
         return False
 
 
+def _whose(url: str) -> str:
+    return f"its URL is {shown(url)}" + ("" if is_spelling(url) else ", which spells no request")
+
+
 def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
     """Return a record's URL, depth and referrer for a log; no URL if it is not in normal form."""
-    if urls.normalise(record.url) != record.url or record.depth < 0:
+    if not is_normal(record.url) or record.depth < 0:
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 
@@ -161,6 +177,6 @@ def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
         url = json.loads(match[1])
     except ValueError:
         return "", 0, ""
-    if not belongs(url, host, key) or urls.normalise(url) != url:
+    if not belongs(url, host, key) or not is_normal(url):
         return "", 0, ""
     return url, int(match[2]), match[3].decode()

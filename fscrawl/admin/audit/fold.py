@@ -4,7 +4,7 @@ Vocabulary:
   there      the tree has a record of the page or of its failure
   told       a mark that counts now says that the page's links stand in the logs
   settled    told, or failed: the machines do nothing more for it
-  waiting    known within scope and depth, and neither there nor settled: the next crawl fetches it
+  pending    known within scope and depth, and neither there nor settled: the next crawl fetches it
   gone       settled, and not there: somebody has removed the record
 
 Promise: lines may come in any order, and repeatedly. Ten bytes for each URL, fifteen with `max_depth`; and the times of
@@ -26,11 +26,11 @@ from fscrawl.frontier.url_table import UrlTable
 
 
 class Fold:
-    """waiting: how many URLs wait. `has_gone`: some page may be gone, since a mark speaks of one that is not there."""
+    """`pending`: number of URLs. `has_gone`: some page may be gone, since a mark speaks of one that is not there."""
 
     def __init__(self, rules: Rules, covers: Callable[[str], bool]) -> None:
         """`covers(term)`: whether marks of that term count now."""
-        self.waiting = 0
+        self.pending = 0
         self.has_gone = False
         self._rules = rules
         self._covers = covers
@@ -60,31 +60,31 @@ class Fold:
         """Take in that a URL within the scope is known at a depth."""
         number = fingerprint(url)
         if self._rules.max_depth is None or depth <= self._rules.max_depth:
-            before = self.is_waiting(number)
+            before = self.is_pending(number)
             self._table.known(number, depth)
-            self.waiting += self.is_waiting(number) - before
+            self.pending += self.is_pending(number) - before
 
     def _take_found(self, found: Found) -> None:
         number = fingerprint(found.url)
         if found.flags.retry_of and not self.is_there(number):
-            before = self.is_waiting(number)
+            before = self.is_pending(number)
             self._again.setdefault(number, set()).add(found.flags.retry_of)
-            self.waiting += self.is_waiting(number) - before
+            self.pending += self.is_pending(number) - before
         if self._rules.admit(found.url, found.flags):
             self.know(found.url, found.depth)
 
     def _tell(self, number: int, depth: int) -> None:
-        before = self.is_waiting(number)
+        before = self.is_pending(number)
         self._table.told(number, depth)
         self.has_gone = self.has_gone or not self.is_there(number)
-        self.waiting += self.is_waiting(number) - before
+        self.pending += self.is_pending(number) - before
 
     def _fail(self, number: int, times: set[str]) -> None:
         if not self.is_there(number):
-            before = self.is_waiting(number)
+            before = self.is_pending(number)
             self._failures.setdefault(number, set()).update(times)
             self.has_gone = True
-            self.waiting += self.is_waiting(number) - before
+            self.pending += self.is_pending(number) - before
 
     # -- snapshots
 
@@ -137,7 +137,7 @@ class Fold:
     def is_gone(self, number: int) -> bool:
         return self._is_settled(number) and not self.is_there(number)
 
-    def is_waiting(self, number: int) -> bool:
+    def is_pending(self, number: int) -> bool:
         state = self._table.state(number)
         return state.known is not None and not state.there and not self._is_settled(number)
 

@@ -26,9 +26,11 @@ from fscrawl.fleet.snapshot_file import Snapshot, open_snapshot
 from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.url_table import UrlTable
-from fscrawl.storage.layout import HTMLS, LINKS, probe_path, snapshot_of
+from fscrawl.request import is_normal
+from fscrawl.storage.layout import LINKS, probe_path, snapshot_of
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
+from fscrawl.util.progress import SILENT, ProgressLine
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
@@ -42,12 +44,20 @@ _REASON = {"reason": "repair"}
 class Repair:
     """One repair. It adds its results to the report of `scanner`."""
 
-    def __init__(self, tree: Tree, scanner: Scanner, liveness: Liveness, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        scanner: Scanner,
+        liveness: Liveness,
+        warn: Callable[[str], None],
+        line: ProgressLine = SILENT,
+    ) -> None:
         self._tree = tree
         self._scanner = scanner
         self._report = scanner.report
         self._liveness = liveness
         self._warn = warn
+        self._line = line
         self._machinery = Machinery(tree)
         self._written = UrlTable()
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
@@ -70,14 +80,18 @@ class Repair:
         if set(report.found) - {"strays", *_AT_LAST, *_ANY_TIME} or self._scanner.doubtful:
             self._wait_for_signs_of_life()
         self._learn_holders()
+        self._line.begin("putting URLs back", unit="URLs")
         self._put_back()
+        self._line.begin("mending files", report.found.total(), "files")
         self._liveness.look()  # machines may have started meanwhile
         self._learn_holders()
         for at_last in (False, True):  # what is planted in place of a body goes when its page is mended
             for row in self._scanner.findings:
                 finding = Finding(*row)
-                if _is_left(finding) == at_last and self._mend(finding):
-                    report.mended[finding.kind] += 1
+                if _is_left(finding) == at_last:
+                    if self._mend(finding):
+                        report.mended[finding.kind] += 1
+                    self._line.advance()
         self._begin_generation()
         self._remove_temporaries()
         if self._live and not report.ok:
@@ -86,6 +100,7 @@ class Repair:
 
     def _wait_for_signs_of_life(self) -> None:
         owners = {owner for _, owner in self._scanner.temporaries}
+        self._line.begin("watching heartbeats", unit="")
         doubtful = sorted(self._liveness.doubtful(owners))
         if doubtful:
             self._warn(
@@ -137,6 +152,7 @@ class Repair:
             if not self._written.known(number, 0):
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
+            self._line.advance()
             self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
             found = Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
             for failed_at in sorted(self._failures.get(number, ())) or [""]:
@@ -197,9 +213,9 @@ class Repair:
         """Look for the URLs of the other keys in all records."""
         wanted = self._unknown - self._in_lines.keys()
         for record in self._scanner.records() if wanted else ():
-            for url in record.links:
+            for url in (*record.links, *(record.requests or ())):
                 number = fingerprint(url)
-                if number in wanted and urls.normalise(url) == url:
+                if number in wanted and is_normal(url):
                     wanted.discard(number)
                     yield url, record.depth_of_links, record.key
         self._unknown = wanted
@@ -237,8 +253,15 @@ class Repair:
         files = self._tree.files
         if finding.kind in PAGES:
             # The body first: for a machine that starts now, the page is stored until both files are removed.
-            files.remove(self._tree.tree_path(HTMLS, finding.host, finding.key))
+            for path in self._tree.bodies(finding.host, finding.key):
+                files.remove(path)
             files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
+        elif finding.kind == "unexpected_bodies":
+            record = self._scanner.check.record(finding.host, finding.key)
+            body = self._tree.body_path(finding.host, finding.key, record.file) if record and record.sha256 else ""
+            for path in self._tree.bodies(finding.host, finding.key):
+                if path != body and record is not None:
+                    files.remove(path)
         elif finding.kind == "damaged_generations":  # it must stay: the newest number counts
             files.publish(finding.path, json.dumps(_REASON).encode() + b"\n")
         elif finding.kind == "damaged_tree_records":
@@ -272,7 +295,7 @@ class Repair:
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
             return True  # if the page was put back, it must not count as failed
-        return check.page(host, key, has_body=True)[1] is not None
+        return check.page(host, key)[1] is not None
 
     def _is_snapshot_damaged(self, name: str) -> bool:
         named = snapshot_of(name)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fscrawl.util.humanize import number_of, size
+from fscrawl.util.installed import command
 from fscrawl.util.terminal import plain
 
 KINDS = {
@@ -55,10 +57,11 @@ class Finding(NamedTuple):
 class Report:
     """What an audit has found.
 
-    records            records read: `pages` with a body, `redirects`, `skipped` for their type; `bytes` of the bodies
+    records            records read: `pages`, `redirects`, `others`; `bytes` of the bodies
     errors, robots     files of failures, of robots.txt
-    waiting            URLs that the next crawl fetches
+    pending            URLs that the next crawl fetches
     found, mended      problems that were found, and those that were repaired, by kind
+    by_crawl           those of `found` that the next crawl puts right by itself: they count as nothing wrong
     put_back           URLs that a repair wrote into its log
     generation         the generation that a repair made, so that all records are told anew; 0: none was needed
     """
@@ -69,25 +72,33 @@ class Report:
     records: int = 0
     pages: int = 0
     redirects: int = 0
-    skipped: int = 0
+    others: int = 0
     bytes: int = 0
     errors: int = 0
     robots: int = 0
-    waiting: int = 0
+    pending: int = 0
     put_back: int = 0
     generation: int = 0
     found: Counter[str] = field(default_factory=Counter)
     mended: Counter[str] = field(default_factory=Counter)
+    by_crawl: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        """Nothing is wrong, or all of it was repaired."""
-        return self.found.total() == self.mended.total()
+        """Nothing is wrong that the next crawl does not put right, or all of it was repaired."""
+        return not self._wrong
 
-    def add(self, kind: str, text: str) -> None:
+    @property
+    def _wrong(self) -> int:
+        left = self.found - self.mended
+        # Of a kind that was repaired in part, nobody knows which are left: they count as wrong.
+        return sum(number - (0 if self.mended[kind] else self.by_crawl[kind]) for kind, number in left.items())
+
+    def add(self, kind: str, text: str, *, by_crawl: bool = False) -> None:
         self.found[kind] += 1
+        self.by_crawl[kind] += by_crawl
         told = self.examples.setdefault(kind, [])
         if len(told) < EXAMPLES:
             told.append(text)
@@ -95,10 +106,10 @@ class Report:
     def lines(self) -> Iterator[str]:
         """Return the report as text for a terminal."""
         yield (
-            f"records: {self.records} of {self.hosts} hosts: {self.pages} pages ({self.bytes / 1e6:.1f} MB),"
-            f" {self.redirects} redirects, {self.skipped} of other types"
+            f"records: {self.records:,} of {number_of(self.hosts, 'host')}: {number_of(self.pages, 'page')}"
+            f" ({size(self.bytes)}), {number_of(self.redirects, 'redirect')}, {self.others:,} of other types"
         )
-        yield f"failures: {self.errors}, robots.txt: {self.robots}, waiting: {self.waiting} URLs"
+        yield f"failures: {self.errors:,}, robots.txt: {self.robots:,}, pending: {number_of(self.pending, 'URL')}"
         for kind, text in KINDS.items():
             if self.found[kind]:
                 yield f"{text}: {self.found[kind]}" + (f", {self.mended[kind]} repaired" if self.repaired else "")
@@ -110,19 +121,32 @@ class Report:
 
     def _verdict(self) -> str:
         found, mended = self.found.total(), self.mended.total()
-        if not found:
-            return "nothing is wrong"
-        if not self.repaired:
-            return f"problems: {found}; to repair them:  fscrawl audit --root {self.root} --repair"
-        text = f"repaired: all {found}" if self.ok else f"repaired: {mended} of {found}"
+        if not self.repaired or not found:
+            return self._verdict_without_repair()
+        text = f"repaired: all {found}" if found == mended else f"repaired: {mended} of {found}"
         if self.put_back:
-            text += f"; URLs to fetch: {self.put_back}; to fetch them:  fscrawl crawl --root {self.root}"
+            text += f"; URLs to fetch: {self.put_back}; to fetch them:  {command('crawl', self.root)}"
         return text
+
+    def _verdict_without_repair(self) -> str:
+        rest = self.by_crawl.total()
+        if self._wrong:
+            text = f"problems: {self._wrong}"
+            text += f"; {rest} more that the next crawl puts right by itself" if rest else ""
+            return f"{text}; to repair them:  {command('audit', self.root)} --repair"
+        if rest:
+            return f"nothing is wrong; the next crawl does the rest ({rest}):  {command('crawl', self.root)}"
+        return "nothing is wrong"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, with all kinds."""
         kinds = {
-            kind: {"count": self.found[kind], "mended": self.mended[kind], "examples": self.examples.get(kind, [])}
+            kind: {
+                "count": self.found[kind],
+                "mended": self.mended[kind],
+                "by_crawl": self.by_crawl[kind],
+                "examples": self.examples.get(kind, []),
+            }
             for kind in KINDS
         }
         facts = {name: value for name, value in vars(self).items() if isinstance(value, str | int)}

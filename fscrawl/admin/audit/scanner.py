@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from fscrawl.admin.audit.check import Checked, Checker
 from fscrawl.admin.audit.fold import Fold, fingerprint
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.machinery import MachineryScan
+from fscrawl.admin.audit.names import OF_A_CLIENT, OWN_NAMES, WHAT, is_planted, is_probe, key_of_temporary
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
@@ -22,38 +22,34 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_reader import Cut
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable
+from fscrawl.request import is_normal, shown
+from fscrawl.sites.rules import Sites, near_to
+from fscrawl.sites.told import as_told
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
     FEED,
-    HTMLS,
     LINKS,
     MACHINERY,
     PAGE_ROOMS,
-    PLANTED,
     PROBE,
-    SEEDS,
-    SETTINGS,
     TORN,
     is_fan_out,
     is_host,
     key_before,
     key_of,
     log_directory,
-    suffix_of,
+    page_file_of,
 )
 from fscrawl.storage.records import FORMAT, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.progress import ProgressLine
 
-_OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_ROOMS})  # in the root, beside the hidden ones
-_OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
-_WHAT = {"link": "a symbolic link", "other": "a FIFO, a socket or a device", "directory": "a directory"}
 _CHECKED_MEMORY = 200_000  # so many links are remembered, and not looked up again: a site repeats its navigation
 _FLEET_FLUSH_S = 2.0  # a live machine writes what it found within this time
 
@@ -77,7 +73,7 @@ class Scanner:
         seeds: frozenset[str],
         liveness: Liveness,
         *,
-        bar: bool,
+        line: ProgressLine,
         sleep: Callable[[float], None],
     ) -> None:
         self.report = Report(str(tree.root))
@@ -89,7 +85,7 @@ class Scanner:
         self._hosts: list[str] = []
         self._tree = tree
         self._liveness = liveness
-        self._bar = bar
+        self._line = line
         self._sleep = sleep
         self.cuts: dict[str, Cut] = {}
         self.rules = _rules_of(tree, settings, seeds)
@@ -112,6 +108,7 @@ class Scanner:
 
     def run(self) -> None:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
+            self._line.begin("listing hosts", unit="")
             hosts = {host for room in PAGE_ROOMS for host in self._hosts_in(room)}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
@@ -119,14 +116,19 @@ class Scanner:
             self.report.hosts = len(hosts)
             expected = self._learn_done(pool)
             self._learn_lines()
-            for record, finding in self._with_bar(in_turn(pool, self._checks()), expected):
+            self._line.begin("checking records and bodies", expected)
+            for record, finding in in_turn(pool, self._checks()):
                 self._take(record, finding)
+                self._line.advance()
+            self._line.begin("checking .fscrawl", unit="files")
             self._look_at_top()
             for _, finding in in_turn(pool, self.machinery.checks()):
                 self._take(None, finding)
+                self._line.advance()
+        self._line.begin("looking at doubtful files again", unit="")
         self._settle()
         self.report.robots = self.machinery.robots
-        self.report.waiting = self.fold.waiting
+        self.report.pending = self.fold.pending
 
     def _take(self, record: PageRecord | None, finding: Finding | None) -> None:
         if finding is not None:
@@ -136,37 +138,34 @@ class Scanner:
             if finding is None or finding.kind not in PAGES:
                 self._follow(record)
 
-    def _find(self, finding: Finding) -> None:
-        self.report.add(finding.kind, finding.path + (f": {finding.detail}" if finding.detail else ""))
+    def _find(self, finding: Finding, *, by_crawl: bool = False) -> None:
+        text = finding.path + (f": {finding.detail}" if finding.detail else "")
+        self.report.add(finding.kind, text, by_crawl=by_crawl)
         self.findings.add(finding)
 
     def _count(self, record: PageRecord) -> None:
         report = self.report
         report.records += 1
         report.bytes += record.bytes
-        name = "pages" if record.sha256 else "redirects" if record.redirect else "skipped"
+        name = f"{record.kind}s"
         setattr(report, name, getattr(report, name) + 1)
-
-    def _with_bar(self, checked: Iterator[Checked], expected: int) -> Iterator[Checked]:
-        if not self._bar:
-            return checked
-        from tqdm import tqdm  # noqa: PLC0415 - slow to load, and of use to a terminal only
-
-        return iter(tqdm(checked, total=expected, unit=" records", dynamic_ncols=True, file=sys.stderr, leave=False))
 
     # -- what links may lead to
 
     def _learn_done(self, pool: ThreadPoolExecutor) -> int:
         jobs = (partial(self._tree.keys, room, host) for room in (LINKS, ERRS) for host in self._hosts)
         files = 0
+        self._line.begin("listing records")
         for keys in in_turn(pool, jobs):
             files += len(keys)
+            self._line.advance(len(keys))
             for key in keys:
                 self.fold.mark_there(urls.fingerprint(key))
         return files
 
     def _learn_lines(self) -> None:
         """Read the seeds, and all lines of snapshots and logs."""
+        self._line.begin("reading logs", unit="lines")
         for seed in self.seeds:
             self.fold.know(seed, 0)
         lines = self._all_lines()
@@ -175,6 +174,7 @@ class Scanner:
             self._find(Finding("damaged_snapshots", path, how.removeprefix(f"{path}: ")))
         for _, line in lines.lines():
             self.fold.take(line)
+            self._line.advance()
         self.cuts = lines.cuts
 
     def _all_lines(self) -> AllLines:
@@ -182,14 +182,14 @@ class Scanner:
 
     # -- the files of pages
 
-    def _sort(self, path: str, suffix: str = "", start: str = "") -> tuple[set[str], list[str]]:
-        """List a directory: the keys of its files `<start…><suffix>`, and its directories. Note all other names."""
-        keys, directories = set(), []
+    def _sort(self, path: str, room: str = "", start: str = "") -> tuple[dict[str, str], list[str]]:
+        """List a directory: names and keys of its files of `room`, and its directories. Note all other names."""
+        keys, directories = {}, []
         for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
                 directories.append(name)
-            elif kind == "file" and suffix and (key := key_before(name, suffix)) and key.startswith(start):
-                keys.add(key)
+            elif kind == "file" and room and (found := page_file_of(room, name)) and found[0].startswith(start):
+                keys[name] = found[0]
             else:
                 self._note_odd(path, name, kind)
         return keys, directories
@@ -204,15 +204,15 @@ class Scanner:
     def _note_odd(self, path: str, name: str, kind: str) -> None:
         """Note a name that does not belong there. `kind`: as `TreeFiles.entries` gives it."""
         owner = temporary_owner(name) if kind == "file" else None
-        if _is_planted(path, name, kind):
+        if is_planted(path, name, kind):
             key = key_of(name)
             of_page = (path.split("/")[1], key) if key and path.startswith((f"{LINKS}/", f"{ERRS}/")) else ("", "")
-            self._find(Finding("planted", f"{path}/{name}", _WHAT[kind], *of_page))
+            self._find(Finding("planted", f"{path}/{name}", WHAT[kind], *of_page))
         elif owner is not None:
             self.temporaries.add((f"{path}/{name}", owner))
         elif key := key_before(name, f".json{TORN}"):
             self._find(Finding("set_aside", f"{path}/{name}", "", path.split("/")[1], key))
-        elif not name.startswith(_OF_A_CLIENT):
+        elif not name.startswith(OF_A_CLIENT):
             self._find(Finding("strays", f"{path}/{name}"))
 
     def _checks(self) -> Iterator[Callable[[], Checked]]:
@@ -231,11 +231,15 @@ class Scanner:
         return sorted(fans)
 
     def _checks_of(self, host: str, fan: str) -> Iterator[Callable[[], Checked]]:
-        bodies, records, failures = (self._keys(room, host, fan) for room in PAGE_ROOMS)
-        for key in sorted(bodies - records):
-            self._maybe_orphans.add((host, key))
+        htmls, files, links, errs = (self._files(room, host, fan) for room in PAGE_ROOMS)
+        records, failures = set(links.values()), set(errs.values())
+        bodies: dict[str, list[str]] = {}
+        for path, key in sorted({**htmls, **files}.items()):
+            bodies.setdefault(key, []).append(path)
+            if key not in records:
+                self._maybe_orphans.add((path, host, key))
         for key in sorted(records):
-            yield partial(self.check.page, host, key, has_body=key in bodies)
+            yield partial(self.check.page, host, key, bodies.get(key, ()))
         for key in sorted(failures):
             self.report.errors += 1
             if key in records:
@@ -243,18 +247,20 @@ class Scanner:
             else:
                 yield partial(self.check.error, host, key)
 
-    def _keys(self, room: str, host: str, fan: str) -> set[str]:
+    def _files(self, room: str, host: str, fan: str) -> dict[str, str]:
         path = f"{room}/{host}/{fan}".rstrip("/")
-        keys, directories = self._sort(path, suffix_of(room), fan)
+        keys, directories = self._sort(path, room, fan)
         for name in directories:
             self._note_odd(path, name, "directory")
-        return keys
+        return {f"{path}/{name}": key for name, key in keys.items()}
 
     def records(self) -> Iterator[PageRecord]:
         """Read all records again, without their bodies."""
+        self._line.begin("reading records again", self.report.records)
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             keys = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
             for record in in_turn(pool, (partial(self.check.record, host, key) for host, key in keys)):
+                self._line.advance()
                 if record is not None:
                     yield record
 
@@ -265,12 +271,16 @@ class Scanner:
         if self.rules.max_depth is not None and record.depth_of_links > self.rules.max_depth:
             return
         is_told = self.fold.is_told(urls.fingerprint(record.key))
-        for url in record.links_to(nofollow=self.rules.nofollow):
+        told = as_told(record, self.rules.sites)
+        if told is None:  # a crawl reads its body by the present rules of its site
+            return
+        for url in told.links_to(nofollow=self.rules.nofollow):
             if url in self._checked:
                 continue
             if len(self._checked) >= _CHECKED_MEMORY:
                 self._checked.clear()
-            self._checked.add(url)
+            if "#" not in url:  # requests are not repeated on every page, and each may be as long as fifty URLs
+                self._checked.add(url)
             if self._is_accounted_for(url):
                 continue
             if not is_told and not self.fold.is_gone(fingerprint(url)):
@@ -284,11 +294,11 @@ class Scanner:
             self._maybe_lost.add((url, depth, referrer))
 
     def _is_accounted_for(self, url: str) -> bool:
-        """Tell whether a link is stored, failed, waiting or not to be followed."""
+        """Tell whether a link is stored, failed, pending or not to be followed."""
         number = fingerprint(url)
-        if self.fold.is_there(number) or self.fold.is_waiting(number):
+        if self.fold.is_there(number) or self.fold.is_pending(number):
             return True
-        if urls.normalise(url) != url or self.rules.scope.refuses(url) is not None:
+        if not is_normal(url) or self.rules.scope.refuses(url) is not None:
             return url not in self.seeds
         site = urls.site(urls.hostname(url))  # if a site has too many hosts, new ones are not crawled
         return self._hosts_of_site[site] >= self._max_hosts and urls.host(url) not in self._known_hosts
@@ -300,11 +310,11 @@ class Scanner:
         for path in (".", MACHINERY):
             for name, kind in self._tree.files.entries(path):
                 if kind in ("link", "other"):
-                    if path == MACHINERY or name in _OWN_NAMES or name.startswith("."):  # others are the user's
+                    if path == MACHINERY or name in OWN_NAMES or name.startswith("."):  # others are the user's
                         self._note_odd(path, name, kind)
-                elif kind == "file" and (temporary_owner(name) is not None or _is_probe(path, name)):
+                elif kind == "file" and (temporary_owner(name) is not None or is_probe(path, name)):
                     self._note_odd(path, name, kind)
-                elif _is_probe(path, name):
+                elif is_probe(path, name):
                     self.temporaries.add((f"{path}/{name}", name.removeprefix(PROBE)))
 
     # -- what machines may just have been writing
@@ -320,20 +330,27 @@ class Scanner:
         self._settle_cuts()
         for url, depth, referrer in self._maybe_lost:
             if not (self._is_accounted_for(url) or self.check.is_there(url)):
-                self._find(Finding("lost_urls", url, "", urls.host(url), urls.key(url), url, depth, referrer))
-        for host, key in self._maybe_orphans:
+                self._find(Finding("lost_urls", shown(url), "", urls.host(url), urls.key(url), url, depth, referrer))
+        for path, host, key in self._maybe_orphans:
             if not self._tree.is_done(host, key):
-                self._find(Finding("orphan_bodies", self._tree.tree_path(HTMLS, host, key), "", host, key))
+                finding = Finding("orphan_bodies", path, "", host, key)
+                self._find(finding, by_crawl=self._is_to_be_fetched(key))
         self._settle_temporaries()
         if self.machinery.old_feeds and self._tree.record.format >= FORMAT:
             self.report.notes.append(
                 f"files that format 1 has left in {FEED}: {self.machinery.old_feeds}; nobody reads them any more"
             )
 
+    def _is_to_be_fetched(self, key: str) -> bool:
+        """Tell whether the next crawl fetches the page, and so puts right what is left of an earlier attempt."""
+        return self.fold.is_pending(urls.fingerprint(key))
+
     def _settle_temporaries(self) -> None:
         for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
-                self.report.add("dead_temporaries", f"{path}: written by {owner}")
+                key = key_of_temporary(path)
+                by_crawl = key is not None and (not key or self._is_to_be_fetched(key))
+                self.report.add("dead_temporaries", f"{path}: written by {owner}", by_crawl=by_crawl)
             else:
                 self.doubtful += not self._liveness.is_seen(owner)
         if self.doubtful:
@@ -357,7 +374,7 @@ class Scanner:
             return
         self._sleep(caches_live_s(self._tree.root))
         lines = self._all_lines()
-        lines.read_snapshots(_ignore)
+        lines.read_snapshots(lambda _: None)  # only the places in their heads matter
         for _ in lines.lines(sorted(self.cuts)):
             pass
         self.cuts = lines.cuts
@@ -365,26 +382,11 @@ class Scanner:
             self._find(Finding("damaged_logs", log_directory(machine), _text_of(cut), machine))
 
 
-def _is_probe(path: str, name: str) -> bool:
-    return path == MACHINERY and name.startswith(PROBE)
-
-
-def _is_planted(path: str, name: str, kind: str) -> bool:
-    """Tell whether something stands where a file should be, and is none."""
-    if kind == "directory":
-        return key_of(name) is not None or name.endswith(PLANTED) or path.startswith(f"{MACHINERY}/")
-    return kind != "file"
-
-
-def _ignore(snapshot: Snapshot) -> None:
-    """Take in nothing: only the places in a snapshot's head matter."""
-
-
 def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
     """Give the rules that are in force."""
-    crawl = settings.crawl
-    term = Term.of(crawl, seeds, tree.record, Generations(tree.files).newest())
-    return Rules(Scope(crawl, seeds), crawl.max_depth, seeds, crawl.follow_nofollow, term)
+    crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.sites, settings.code)
+    term = Term.of(crawl, near, tree.record, Generations(tree.files).newest(), sites.digest)
+    return Rules(Scope(crawl, near), crawl.max_depth, seeds, crawl.follow_nofollow, term, sites)
 
 
 def _text_of(cut: Cut) -> str:

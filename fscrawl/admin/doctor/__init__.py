@@ -18,13 +18,16 @@ from pathlib import Path
 from fscrawl import store, urls
 from fscrawl.admin.doctor import crawl, directory, permissions, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
+from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.engine.machine import check_usable
+from fscrawl.engine.usable import check_edit, check_usable
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.sites.rules import origins
 from fscrawl.store import Tree
+from fscrawl.util.progress import SILENT, ProgressLine
 
 __all__ = ["OK", "PROBLEM", "WARNING", "CheckResult", "examine"]
 
@@ -39,12 +42,17 @@ def examine(
     warn: Callable[[str], None],
     lookup: this_machine.Lookup = this_machine.addresses_of,
     allow_env: Collection[str] = (),
+    line: ProgressLine = SILENT,
+    *,
+    repair: bool = False,
 ) -> Iterator[CheckResult]:
     """Check this machine, the directory and, if there is a tree, the crawl.
 
     `workers`, `threads`, `allow_env`: as for `fscrawl crawl`. `warn`: is told what the checks wait for.
-    `lookup`: gives the addresses of a host name.
+    `lookup`: gives the addresses of a host name. `line`: shows what is checked. `repair`: write `crawl.toml` again if
+    it was deleted.
     """
+    line.begin("checking", unit="")
     yield from this_machine.python()
     yield from this_machine.packages()
     yield from this_machine.memory(workers)
@@ -52,7 +60,7 @@ def examine(
     waiting.daemon = True
     waiting.start()
     try:
-        yield from _directory(root, workers, threads, warn, lookup, waiting, allow_env)
+        yield from _directory(root, workers, threads, warn, lookup, waiting, allow_env, line, repair=repair)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
     finally:
@@ -67,6 +75,9 @@ def _directory(
     lookup: this_machine.Lookup,
     waiting: threading.Timer,
     allow_env: Collection[str],
+    line: ProgressLine,
+    *,
+    repair: bool,
 ) -> Iterator[CheckResult]:
     holder = directory.holder_of(root)
     if not holder.is_dir():
@@ -80,14 +91,17 @@ def _directory(
     waiting.cancel()
     if tree is None:
         yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
+    elif store.kept_settings(root) is None:
+        yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from results
     yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
+    line.begin("resolving host names", unit="")
     yield from _seeds(root, chosen, lookup)
     if tree is not None:
         yield from permissions.compare(tree)
         yield from crawl.user_agent(chosen)
-        yield from _fleet(tree, chosen, warn)
+        yield from _fleet(tree, chosen, warn, line)
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
@@ -95,8 +109,8 @@ def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tupl
     if text is None:
         return Settings(), []
     record = None if tree is None else tree.record
-    check = partial(check_usable, allow_env=allow_env)
-    return crawl.read_settings(text, f"{root}/{settings.FILE}", check, record)
+    check = check_usable if tree is None else partial(check_edit, tree)
+    return crawl.read_settings(text, f"{root}/{settings.FILE}", partial(check, allow_env=allow_env), record)
 
 
 def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:
@@ -106,15 +120,19 @@ def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterato
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
     yield from crawl.limited(CheckResult(WARNING, line) for line in bad)
-    if text and not found:
+    if text and not found and not any(site.seeds for site in chosen.sites):
         yield CheckResult(PROBLEM, f"{path} has no URL", "add a full URL, such as https://example.org/")
-    yield from crawl.limited(this_machine.names(map(urls.hostname, found), chosen.fetch, _RESOLVE_S, lookup))
+    hosts = map(urls.hostname, [*found, *origins(chosen.sites)])
+    yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
 
 
-def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResult]:
+def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None], line: ProgressLine) -> Iterator[CheckResult]:
+    line.begin("reading heartbeats", unit="")
     yield from crawl.signs(tree)
     machines = crawl.Machines(tree)
     yield from machines.collisions()
+    line.begin("watching heartbeats", unit="")
     yield from crawl.limited(machines.watch(chosen.fleet.beat, warn))
     yield from crawl.state(tree, chosen, machines)
+    line.begin("looking for half-written files", unit="")
     yield from machines.temporaries()

@@ -12,10 +12,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from fscrawl import urls
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
+from fscrawl.config.fixed import check_fixed
 from fscrawl.config.settings import Settings
-from fscrawl.engine.machine import check_usable
+from fscrawl.config.watcher import parse_file
+from fscrawl.engine.usable import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
@@ -25,6 +28,8 @@ from fscrawl.monitor.state import state_of
 from fscrawl.storage.layout import PAGE_ROOMS
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
 
 _GLANCE_S = 0.25
 _BEATS = 2
@@ -42,9 +47,9 @@ def read_settings(
     `record`: that of the tree, which they must fit; None if there is no tree.
     """
     try:
-        chosen = settings.parse(text, where, record)
+        chosen = parse_file(text, where, record)
         if record is not None:
-            settings.check_fixed(record, chosen, where)
+            check_fixed(record, chosen, where, text)
     except SettingsError as error:
         return Settings(), [CheckResult(PROBLEM, str(error))]
     try:
@@ -68,8 +73,12 @@ def user_agent(chosen: Settings) -> Iterator[CheckResult]:
 def signs(tree: Tree) -> Iterator[CheckResult]:
     for name in sorted(tree.controls.signs()):
         what = "no machine may run" if name == STOP else "nothing is fetched"
-        what = what if name in (STOP, PAUSE) else f"nothing is fetched from {name.removeprefix(f'{PAUSE}.')}"
-        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  fscrawl resume --root {tree.root}")
+        what = (
+            what
+            if name in (STOP, PAUSE)
+            else f"nothing is fetched from {urls.shown_host(name.removeprefix(f'{PAUSE}.'))}"
+        )
+        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  {command('resume', tree.root)}")
 
 
 class Machines:
@@ -105,7 +114,7 @@ class Machines:
             yield CheckResult(OK, "no machine is running")
             return
         limit_s = _LIMIT * beat_s
-        warn(f"waiting for {_BEATS} heartbeats of {len(maybe)} machines, for {limit_s:g} s at most")
+        warn(f"waiting for {_BEATS} heartbeats of {number_of(len(maybe), 'machine')}, for {limit_s:g} s at most")
         beats, until = dict.fromkeys(maybe, 0), clock() + limit_s
         while clock() < until and any(self._is_awaited(name, beats[name]) for name in maybe):
             sleep(min(_GLANCE_S, beat_s / 4))
@@ -119,7 +128,7 @@ class Machines:
     def _verdicts(self, beats: dict[str, int], limit_s: float) -> Iterator[CheckResult]:
         seen = [name for name, number in beats.items() if number >= _BEATS or self._peers[name].left]
         if seen:
-            yield CheckResult(OK, f"{len(seen)} machines are running, and this machine sees their heartbeats")
+            yield CheckResult(OK, f"this machine sees the heartbeats of {number_of(len(seen), 'running machine')}")
         self.seen, self.silent = set(seen), beats.keys() - seen
         for name in sorted(self.silent):
             if heartbeat.runs_here(self._peers[name].greeting):
@@ -159,9 +168,9 @@ class Machines:
             found += self._tree.all_temporaries(host)
         dead = [path for path, owner in found if self._is_dead(owner)]
         if dead:
-            what = f"{len(dead)} half-written files of dead machines, such as {Path(dead[0]).name}"
+            what = f"{number_of(len(dead), 'half-written file')} of dead machines, such as {Path(dead[0]).name}"
             yield CheckResult(
-                WARNING, what, f"they do no harm; to remove them:  fscrawl audit --root {self._tree.root} --repair"
+                WARNING, what, f"they do no harm; to remove them:  {command('audit', self._tree.root)} --repair"
             )
         else:
             part = "" if len(hosts) <= _MOST_HOSTS else f" on the first {_MOST_HOSTS} hosts"

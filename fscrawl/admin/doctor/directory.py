@@ -8,14 +8,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from fscrawl import store
-from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
+from fscrawl import interrupts, store
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.mounts import mount_of, remarks
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of, size
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _LITTLE_BYTES = 1 << 30
@@ -45,7 +46,7 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
         if tree is not None:
             found = probe(tree, problems.append)
         else:
-            with _Scratch(directory) as scratch:
+            with interrupts.later(), _Scratch(directory) as scratch:
                 found = probe(scratch, problems.append)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
@@ -90,10 +91,10 @@ def free_space(directory: Path) -> Iterator[CheckResult]:
         yield CheckResult(PROBLEM, str(tree_error(error, directory)))
         return
     free = there.f_bavail * there.f_frsize
-    yield _judged(free, _LITTLE_BYTES, f"{gib(free)} free on {directory}", "free some space")
+    yield _judged(free, _LITTLE_BYTES, f"{size(free)} free on {directory}", "free some space")
     if there.f_files:
         advice = "a page takes two files; delete some files, or use a file system with more inodes"
-        yield _judged(there.f_favail, _FEW_FILES, f"space for {there.f_favail} more files", advice)
+        yield _judged(there.f_favail, _FEW_FILES, f"space for {number_of(there.f_favail, 'more file')}", advice)
 
 
 def _judged(number: int, little: int, what: str, advice: str) -> CheckResult:

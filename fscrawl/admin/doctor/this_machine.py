@@ -13,12 +13,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, gib
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.addresses import permits
 from fscrawl.config.settings import FetchSettings
+from fscrawl.util.humanize import number_of, size
+from fscrawl.util.installed import to_install
 
 EXTRAS = {
     "merge": ("numpy", "parsel", "pyarrow", "rensa", "warcio"),
+    "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
     "socks": ("socks",),
     "dask": ("distributed",),
@@ -49,7 +52,7 @@ def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterato
     there = [extra for extra, names in EXTRAS.items() if all(has(name) for name in names)]
     yield CheckResult(OK, f"optional packages: {', '.join(there) or 'none'}")
     for extra in (name for name in EXTRAS if name not in there):
-        yield CheckResult(OK, f"not installed: {extra}", f"if you want it: pip install 'fscrawl[{extra}]'")
+        yield CheckResult(OK, f"not installed: {extra}", f"if you want it: {to_install(extra)}")
 
 
 def open_files(workers: int, threads: int, per_host: int = 1) -> Iterator[CheckResult]:
@@ -68,11 +71,11 @@ def open_files(workers: int, threads: int, per_host: int = 1) -> Iterator[CheckR
 def memory(workers: int) -> Iterator[CheckResult]:
     needed, free = _BASE_BYTES + workers * _WORKER_BYTES, available_bytes()
     if free is None:
-        yield CheckResult(OK, f"memory: {gib(needed)} may be needed; the free memory is not known")
+        yield CheckResult(OK, f"memory: {size(needed)} may be needed; the free memory is not known")
     elif free < needed:
-        yield CheckResult(WARNING, f"memory: {gib(free)} free, {gib(needed)} may be needed", "use fewer --workers")
+        yield CheckResult(WARNING, f"memory: {size(free)} free, {size(needed)} may be needed", "use fewer --workers")
     else:
-        yield CheckResult(OK, f"memory: {gib(free)} free, {gib(needed)} may be needed")
+        yield CheckResult(OK, f"memory: {size(free)} free, {size(needed)} may be needed")
 
 
 def available_bytes(meminfo: Path = _MEMINFO, cgroup: Path = _CGROUP) -> int | None:
@@ -118,7 +121,8 @@ def names(
             yield CheckResult(bad, f"{name} has the address {found[0]}, which is not public, so it is refused", advice)
     good = sum(isinstance(answers.get(name), list) for name in asked)
     if good:
-        yield CheckResult(OK, f"{good} of {len(asked)} host names of the seeds resolve (no connection was tried)")
+        of_all = f"{good} of {number_of(len(asked), 'host name')} of the seeds"
+        yield CheckResult(OK, f"{of_all} can be resolved (no connection was tried)")
 
 
 def _is_address(name: str) -> bool:

@@ -4,7 +4,7 @@
     GET  /events?window=W                   stream of the state; /events/hosts?…  stream of a page of hosts
     GET  /api/state, /api/hosts             the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
-    GET  /api/search?host=&q=               stream of pages of a host; /api/links-in?url=  of pages that link to it
+    GET  /api/search?q=[&host=]             stream of hosts and pages; /api/links-in?url=  of pages that link to it
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `admin.dashboard_control`
@@ -31,11 +31,13 @@ from starlette.routing import Route
 
 from fscrawl import urls
 from fscrawl.errors import FscrawlError, TreeError, UsageError
+from fscrawl.hostnames import candidates, read
 from fscrawl.monitor.dashboard import pages, scan
 from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
+from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
@@ -156,8 +158,8 @@ class Dashboard:
         if "key" in given:
             found = pages.detail(self._latest.tree, *_page_key(given.get("host", ""), given["key"]))
         else:
-            if not pages.candidates(given.get("url", "")):
-                raise UsageError("not a URL; write it in full, or enter its host to search for a part of it")
+            if not candidates(given.get("url", "")):
+                raise UsageError("not a URL; write it in full, or search for a part of it")
             found = pages.find(self._latest.tree, given["url"])
         if found is None:
             self._latest.check()
@@ -181,13 +183,15 @@ class Dashboard:
         return _json_response(scan.examples(self._latest.tree))
 
     def _search(self, request: Request) -> Response:
-        host, text = _host(request.query_params.get("host", "")), request.query_params.get("q", "").strip()
+        host, text = request.query_params.get("host", "").strip(), request.query_params.get("q", "").strip()
         if not text:
             raise UsageError("q: must be a part of a URL or a title")
-        return self._found(scan.matching(self._latest.tree, host, text))
+        tree = self._latest.tree
+        return self._found(scan.matching(tree, _host(host), text) if host else scan.everywhere(tree, text))
 
     def _links_in(self, request: Request) -> Response:
-        url = urls.normalise(request.query_params.get("url", ""))
+        given = request.query_params.get("url", "")
+        url = given if is_normal(given) else urls.normalise(given)
         if url is None:
             raise UsageError("url: must be a full URL")
         return self._found(scan.links_in(self._latest.tree, url, urls.host(url)))
@@ -272,11 +276,13 @@ def _number(text: str | None) -> int:
 
 
 def _host(host: str) -> str:
-    """Give the directory of a host; its port may be written with a colon."""
-    directory = host.strip().lower().replace(":", "_")
-    if not pages.HOST.match(directory):
-        raise HTTPException(404, "there is no such host")
-    return directory
+    """Give the directory of a host, which may be written in any form."""
+    if pages.HOST.match(host):
+        return host
+    try:
+        return read(host).directory
+    except ValueError:
+        raise HTTPException(404, "there is no such host") from None
 
 
 def _page_key(host: str, key: str) -> tuple[str, str]:

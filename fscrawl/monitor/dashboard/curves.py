@@ -4,7 +4,8 @@ Vocabulary:
   beat      (time, value): what a counter was when a machine wrote it down
   moment    a multiple of the step. So a curve moves by whole steps, and its points keep their values
   level     a counter at a moment, on the straight line between two beats; None if the machine was not there
-  rate      how much a level grew in the step before a moment, per second or minute
+  rate      how much a counter grew in the step before a moment, per second or minute; None if the machine was not
+            there at any time in it
 """
 
 from __future__ import annotations
@@ -61,15 +62,29 @@ def _between(beats: Sequence[tuple[float, float]], after: int, moment: float) ->
     return before + (value - before) * (moment - before_at) / (at - before_at)
 
 
-def rates(of_levels: Sequence[float | None], step_s: float, unit_s: float = 1.0) -> list[float | None]:
-    """Give the growth from each level to the next for each `unit_s` seconds: one fewer than the levels.
+def rates(
+    beats: Sequence[tuple[float, float]], moments: Sequence[float], step_s: float, unit_s: float = 1.0
+) -> list[float | None]:
+    """Give the growth between each two moments for each `unit_s` seconds: one fewer than the moments, `step_s` apart.
 
-    >>> rates([None, 10.0, 30.0, 20.0], 5.0)
-    [None, 4.0, 0.0]
+    All growth is there, also of a machine that came and left between two moments.
+
+    >>> rates([(1.0, 0.0), (3.0, 10.0)], [-5.0, 0.0, 5.0, 10.0], 5.0)
+    [None, 2.0, None]
     """
+    if not beats:
+        return [None for _ in moments[1:]]
+    (first, lowest), (last, highest) = beats[0], beats[-1]
+    there = levels(beats, moments)
+    values = [
+        (lowest if moment <= first else highest) if level is None else level
+        for moment, level in zip(moments, there, strict=True)
+    ]
     return [
-        None if earlier is None or later is None else max(0.0, later - earlier) * unit_s / step_s
-        for earlier, later in itertools.pairwise(of_levels)
+        None if until <= first or since >= last else max(0.0, later - earlier) * unit_s / step_s
+        for (since, until), (earlier, later) in zip(
+            itertools.pairwise(moments), itertools.pairwise(values), strict=True
+        )
     ]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fscrawl import urls
+from fscrawl import hostnames, urls
 from fscrawl.errors import TreeError
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
@@ -41,22 +41,12 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request: hosts with `text` in their name, sorted by `sort` (one of SORTS), page number `page` from 0."""
+    """A request: hosts that a search for `text` finds, sorted by `sort` (one of SORTS), page number `page` from 0."""
 
     text: str = ""
     sort: str = "records"
     descending: bool = True
     page: int = 0
-
-
-def displayed(directory: str) -> str:
-    """Give a host as people write it: with a colon before its port.
-
-    >>> displayed("a.example_8080"), displayed("a_b.example")
-    ('a.example:8080', 'a_b.example')
-    """
-    name = urls.without_port(directory)
-    return directory if name == directory else f"{name}:{directory[len(name) + 1 :]}"
 
 
 def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> tuple[int, list[str]]:
@@ -68,8 +58,7 @@ def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> 
     >>> arrange(["a", "b", "c"], counts, Query("C", "host"))
     (1, ['c'])
     """
-    text = query.text.strip().lower()
-    left = [name for name in names if text in name or text in displayed(name)] if text else list(names)
+    left = list(filter(hostnames.search(query.text), names)) if query.text.strip() else list(names)
     if query.sort == "host":
         if query.descending:
             left.reverse()
@@ -114,7 +103,7 @@ class Hosts:
         counts = self._counts.copy()  # one atomic copy: the thread goes on counting
         found, page = arrange(self._names, counts, query)
         self._want(page, everything=query.sort != "host")
-        rows = [{"host": name, "spoken": displayed(name), **_numbers(counts.get(name))} for name in page]
+        rows = [{"host": name, "spoken": urls.shown_host(name), **_numbers(counts.get(name))} for name in page]
         return {
             "hosts": len(self._names),
             "counted": len(counts),

@@ -1,6 +1,8 @@
 """A snapshot as metrics for Prometheus, in its text format 0.0.4. Pure.
 
-Counters are for every machine that ever took part, so their sum never falls. Gauges are for machines that are alive.
+What the tree has more is of every machine that ever took part, the rest of machines that are alive. All are gauges: a
+page that is fetched again may be smaller than before, and Prometheus takes a counter that falls for one that has begun
+at 0 again, so its `rate` would jump by all that was ever stored.
 https://prometheus.io/docs/instrumenting/exposition_formats/
 """
 
@@ -14,7 +16,10 @@ from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]
 _Family = tuple[str, str, str, _Samples]
-_COUNTERS = {"pages": "Pages that the machine has stored.", "bytes": "Bytes of the bodies that the machine has stored."}
+_SUMS = {
+    "pages": "How many pages the tree has more by this machine.",
+    "bytes": "How many bytes of bodies the tree has more by this machine.",
+}
 _GAUGES = {
     "pending": ("pending", "URLs that wait to be fetched."),
     "in_flight": ("in_flight", "URLs that are being fetched."),
@@ -71,17 +76,17 @@ def _machine_families(snapshot: Snapshot) -> Iterator[_Family]:
         "When the machine beat last, by its own clock.",
         [(_of(machine), machine.last.at) for machine in snapshot.machines if machine.history],
     )
-    for name, meaning in _COUNTERS.items():
+    for name, meaning in _SUMS.items():
         yield (
-            f"{name}_total",
-            "counter",
+            name,
+            "gauge",
             meaning,
             [(_of(machine), getattr(machine.last, name) or 0) for machine in snapshot.machines],
         )
     yield (
-        "errors_total",
-        "counter",
-        "Failures that the machine has written down.",
+        "errors",
+        "gauge",
+        "How many failures the tree has more by this machine, by class.",
         [
             ({**_of(machine), "class": name}, number)
             for machine in snapshot.machines

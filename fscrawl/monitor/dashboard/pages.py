@@ -15,15 +15,17 @@ from typing import Any, TypeVar
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
+from fscrawl.hostnames import candidates
 from fscrawl.parse import links, text
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.extensions import TEXTS
+from fscrawl.request import shown
 from fscrawl.storage.layout import is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
 WAYS = ("page", "text", "source")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
-_LIKE_A_HOST = re.compile(r"[^\s/?#]+\.[^\s/?#]+|localhost|\[[0-9a-fA-F:.]+\]")
 # `attributeName` in SVG can make any attribute a `href`.
 _HREF = re.compile(r"(hr|attributen)(ef|ame)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
 _FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
@@ -32,30 +34,14 @@ _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:under
 T = TypeVar("T")
 
 
-def candidates(query: str) -> list[str]:
-    """Give the normal forms of the URLs that a query may mean; none if it is not a URL.
-
-    >>> candidates("HTTP://Example.com/a#b"), candidates("example.com/x"), candidates("some words")
-    (['http://example.com/a'], ['https://example.com/x', 'http://example.com/x'], [])
-    """
-    query = query.strip()
-    if "://" in query:
-        spellings = [query]
-    elif _LIKE_A_HOST.match(query):
-        spellings = [f"https://{query}", f"http://{query}"]
-    else:
-        return []
-    return [url for url in map(urls.normalise, spellings) if url is not None]
-
-
 def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
     """Give the fields of a record that a list of pages shows."""
     common = {"url": record.url, "host": urls.host(record.url), "key": record.key, "status": record.status}
+    common |= _as_people_read_it(record.url)
     if isinstance(record, ErrorRecord):
         said = {"class": record.class_, "message": record.message, "attempts": record.attempts}
         return {**common, **said, "at": record.failed_at}
-    kind = "redirect" if record.redirect else "skipped" if record.skipped else "page"
-    return {**common, "title": record.title, "kind": kind, "bytes": record.bytes, "at": record.fetched_at}
+    return {**common, "title": record.title, "kind": record.kind, "bytes": record.bytes, "at": record.fetched_at}
 
 
 def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
@@ -87,12 +73,19 @@ def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
         "host": host,
         "key": key,
         "url": known.url if known else None,
+        **(_as_people_read_it(known.url) if known else {}),
         "record": whole(record),
         "error": whole(error),
         "damages": damages,
-        "has_body": record is not None and bool(record.sha256),
+        "has_body": record is not None and bool(record.sha256) and (record.file is None or record.file in TEXTS),
+        "file": tree.body_path(host, key, record.file) if record is not None and record.sha256 else None,
         "referrer": _referrer(tree, host, known.referrer) if known and is_key(known.referrer) else None,
     }
+
+
+def _as_people_read_it(url: str) -> dict[str, str]:
+    """Give what is shown in place of the spelling of a request; nothing for a plain GET."""
+    return {"shown": shown(url)} if "#" in url else {}
 
 
 def _referrer(tree: Tree, host: str, key: str) -> dict[str, Any]:
@@ -115,12 +108,18 @@ def _read(read: Callable[[], T], damages: list[str]) -> T | None:
 def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     """Give a page's body as (media type, UTF-8) in one of WAYS: as it is, its visible text, or its source as text.
 
-    None if there is none. TreeError if the tree cannot be read.
+    None if there is none, or if it is neither HTML nor text. TreeError if the tree cannot be read.
     """
     record = _read(lambda: tree.page(host, key), [])
-    data = _read(lambda: tree.body(host, key, max(record.bytes, 0) if record is not None else None), [])
+    size, file = (max(record.bytes, 0), record.file) if record is not None else (None, None)
+    if file is not None and file not in TEXTS:
+        return None
+    data = _read(lambda: tree.body(host, key, size, file), [])
     if data is None:
         return None
+    if file is not None:  # shown as text in every way: nothing in it may run
+        said = record.headers.get("content-type") if record is not None else None
+        return "text/plain", decode(data, sniff_encoding(data, said)).encode("utf-8", "replace")
     encoding = (record and record.encoding) or sniff_encoding(data)
     if way == "text":
         return "text/plain", text.visible(links.readable(data, encoding)).encode("utf-8", "replace")

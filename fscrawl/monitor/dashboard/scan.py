@@ -1,7 +1,8 @@
 """Searches that read many files of a tree: pages that link to a URL, pages with a text in URL or title, failures.
 
 Vocabulary:
-  find      {"page": …}: a page that matches
+  find      {"page": …}: a page that matches; {"host": …, "spoken": …}: a host
+  others    {"more_hosts": n}: so many hosts match besides those that were given
   progress  {"looked": n, "hosts": n}: how far a search is, about twice a second
   end       {"end": "all" | "enough" | "time"}: the last event, and why the search ended; "all": everything was read
 
@@ -19,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from fscrawl import hostnames, urls
 from fscrawl.errors import RecordError
 from fscrawl.monitor.dashboard.pages import brief
 from fscrawl.storage.layout import ERRS, LINKS
@@ -29,6 +31,7 @@ from fscrawl.util.parallel import READERS, in_turn
 PAGE_ROWS = 50
 _MOST_FOUND = 200
 _MOST_S = 120.0
+_MOST_HOSTS = 20  # of a search for pages; the table of hosts has them all
 _TOLD_S = 0.5
 _EXAMPLES = 5
 _SAMPLE_HOSTS = 100
@@ -60,6 +63,43 @@ def matching(tree: Tree, host: str, text: str, clock: Callable[[], float] = time
     return _search(tree, [host], lambda data: wanted in data.decode("utf-8", "replace").lower(), how, clock)
 
 
+def everywhere(tree: Tree, text: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
+    """Search a whole tree: the page that `text` is the URL of, hosts that it names, then pages with it in URL or title.
+
+    Of a URL, the part behind the host must have it, since the hosts are given before.
+    """
+    began = clock()
+    exact = next(_pages_of(tree, text), None)
+    if exact is not None:
+        yield {"page": {**brief(exact), "how": "url"}}
+    hosts = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS)})
+    found = list(filter(hostnames.search(text), hosts))
+    yield from ({"host": name, "spoken": urls.shown_host(name)} for name in found[:_MOST_HOSTS])
+    if len(found) > _MOST_HOSTS:
+        yield {"more_hosts": len(found) - _MOST_HOSTS}
+    wanted = text.lower()
+
+    def how(record: PageRecord) -> str | None:
+        if exact is not None and record.url == exact.url:
+            return None
+        url, origin = record.url.lower(), urls.origin(record.url).lower()
+        if wanted in url[len(origin) :] or (wanted in url and wanted not in origin):
+            return "url"
+        return "title" if wanted in (record.title or "").lower() else None
+
+    yield from _search(tree, hosts, lambda data: wanted in data.decode("utf-8", "replace").lower(), how, clock, began)
+
+
+def _pages_of(tree: Tree, text: str) -> Iterator[PageRecord | ErrorRecord]:
+    """Give the pages and failures that a text may be the URL of."""
+    rooms: tuple[tuple[str, Kind], ...] = ((LINKS, PageRecord), (ERRS, ErrorRecord))
+    for url in hostnames.candidates(text):
+        for room, kind in rooms:
+            record = _record(kind, _read(tree, room, urls.host(url), urls.key(url)))
+            if record is not None:
+                yield record
+
+
 def _how(record: PageRecord, url: str) -> str | None:
     """Say how a page links to a URL; None if it does not."""
     how = record.names(url)
@@ -74,8 +114,10 @@ def _search(
     may_be: Callable[[bytes], bool],
     how: Callable[[PageRecord], str | None],
     clock: Callable[[], float],
+    began: float | None = None,
 ) -> Iterator[Event]:
-    began = told = clock()
+    told = clock()
+    began = told if began is None else began
     looked = found = at_host = 0
     for number, data in _files(tree, LINKS, hosts):
         at_host, looked, now = number, looked + (data is not None), clock()

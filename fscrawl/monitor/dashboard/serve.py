@@ -7,17 +7,17 @@ import errno
 import os
 import secrets
 import socket
-import sys
 import threading
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from fscrawl import interrupts
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.monitor.dashboard.app import Dashboard, Verbs
 from fscrawl.monitor.dashboard.guard import Guard, names_for
-from fscrawl.util.terminal import say, say_error
+from fscrawl.util.terminal import say
 
 _GRACE_S = 1
 _LAST_RESORT_S = 3.0
@@ -39,7 +39,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._dashboard.close)
-        last = threading.Timer(_LAST_RESORT_S, os._exit, [EXIT_OK])  # if a thread waits for a share that hangs
+        last = threading.Timer(_LAST_RESORT_S, interrupts.leave, [sig])  # if a thread waits for a share that hangs
         last.daemon = True
         last.start()
         super().handle_exit(sig, frame)
@@ -66,12 +66,7 @@ def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
         timeout_graceful_shutdown=_GRACE_S,
     )
     _announce(root, listener, token)
-    try:
-        _Server(config, dashboard).run([listener])
-    except KeyboardInterrupt:  # uvicorn ends, and then raises the signal again
-        say_error("")
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _Server(config, dashboard).run([listener])  # it ends by a signal, which uvicorn raises again: see `interrupts`
     os._exit(EXIT_OK)  # do not wait for threads that wait for a share
 
 

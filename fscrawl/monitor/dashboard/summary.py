@@ -60,7 +60,8 @@ def _totals(snapshot: Snapshot) -> dict[str, Any]:
         "pages": int(snapshot.total("pages")),
         "bytes": int(snapshot.total("bytes")),
         "errors": snapshot.errors().total(),
-        "pending": int(snapshot.at_work("pending")) if alive else None,
+        "exact": snapshot.is_exact,
+        "pending": snapshot.pending(),
         "in_flight": int(snapshot.at_work("in_flight")) if alive else None,
         "free_bytes": snapshot.free_bytes,
         "rates": {name: round(snapshot.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
@@ -92,10 +93,22 @@ def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineSta
 
     These eight are in the order of their first beat, so that a machine keeps its colour when others join.
     """
-    found = [machine for machine in machines if len(machine.history) > 1 and machine.last.at > since]
+    found = [machine for machine in machines if len(_beats(machine)) > 1 and machine.last.at > since]
     found.sort(key=lambda machine: (-machine.last.pages, machine.name))
-    own = sorted(found[:_OWN_CURVES], key=lambda machine: (machine.history[0].at, machine.name))
+    own = sorted(found[:_OWN_CURVES], key=lambda machine: (_beats(machine)[0].at, machine.name))
     return [*own, *found[_OWN_CURVES:]]
+
+
+def _beats(machine: MachineStatus) -> list[Beat]:
+    """Give its beats. If the first one is known, the hello before it counts as a beat: nothing was done yet.
+
+    A run of a few seconds has a hello and a goodbye, and no beat between them.
+    """
+    beats = list(machine.history)
+    is_whole = bool(beats) and not beats[0].number  # that of the first beat is 0, and a goodbye has none
+    if is_whole and 0 < machine.greeted_at < beats[0].at:
+        return [Beat(at=machine.greeted_at), *beats]
+    return beats
 
 
 def _grid(charted: Sequence[MachineStatus], now: float, step_s: float) -> Grid:
@@ -105,7 +118,7 @@ def _grid(charted: Sequence[MachineStatus], now: float, step_s: float) -> Grid:
     """
     said = [machine.last.at for machine in charted if machine.state == "alive"]
     until = max(min(said, default=now), now - _MINUTE_S)
-    began = min((machine.history[0].at for machine in charted), default=now)
+    began = min((_beats(machine)[0].at for machine in charted), default=now)
     points = max(_FEWEST_POINTS, min(POINTS, math.ceil((until - began) / step_s)))
     return grid(until, step_s, points + 1)
 
@@ -124,16 +137,16 @@ def _curves(charted: Sequence[MachineStatus], at: Grid) -> dict[str, Any]:
 
 def _curves_of(machine: MachineStatus, at: Grid) -> _Curves:
     moments = at.moments()
-    history = [beat for beat in machine.history if beat.at > at.since - _MINUTE_S]
+    history = [beat for beat in _beats(machine) if beat.at > at.since - _MINUTE_S]
 
-    def level(number: Callable[[Beat], float]) -> list[float | None]:
-        return levels([(beat.at, number(beat)) for beat in history], moments)
+    def rate(number: Callable[[Beat], float], unit_s: float = 1.0) -> list[float | None]:
+        return rates([(beat.at, number(beat)) for beat in history], moments, at.step_s, unit_s)
 
     return {
-        "pages": rates(level(lambda beat: beat.pages), at.step_s),
-        "errors": rates(level(lambda beat: beat.failures), at.step_s, _MINUTE_S),
-        "pending": level(lambda beat: beat.pending)[1:],
-        "bytes": rates(level(lambda beat: beat.bytes), at.step_s),
+        "pages": rate(lambda beat: beat.stored),
+        "errors": rate(lambda beat: beat.failures, _MINUTE_S),
+        "pending": levels([(beat.at, beat.pending) for beat in history], moments)[1:],
+        "bytes": rate(lambda beat: beat.bytes),
     }
 
 

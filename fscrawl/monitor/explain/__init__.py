@@ -1,7 +1,7 @@
 """What a tree knows about one URL, and why it is not stored: the answer to "why is this page missing?".
 
 Vocabulary:
-  asked      what the user entered: a URL, or the 24 digits of a key
+  asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
   line       a URL's line in a log or a snapshot: who discovered it, at which depth, on which page; or in `seeds.txt`
   told       a log says that the page was stored and its links stand in logs, or that it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
@@ -17,16 +17,21 @@ from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
+from fscrawl.config.written_requests import written_request
 from fscrawl.errors import RecordError
 from fscrawl.fleet.leases import Machinery
+from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
 from fscrawl.monitor.explain.said import Said, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
-from fscrawl.storage.layout import ERRS, LINKS, PAGE_ROOMS, is_key
+from fscrawl.sites.rules import near_to
+from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.installed import command
+from fscrawl.util.progress import SILENT, ProgressLine
 
 __all__ = ["Explanation", "explain"]
 
@@ -34,13 +39,20 @@ _MOST_HOPS = 20  # as browsers do
 
 
 def explain(
-    tree: Tree, settings: Settings, seeds: frozenset[str], asked: str, *, all_inlinks: bool = False, bar: bool = False
+    tree: Tree,
+    settings: Settings,
+    seeds: frozenset[str],
+    asked: str,
+    *,
+    all_inlinks: bool = False,
+    line: ProgressLine = SILENT,
 ) -> Explanation:
     """Look up a URL or a key in an open tree; TreeError if the tree cannot be read.
 
-    `settings`, `seeds`: of the tree; seeds are normal forms. `all_inlinks`: read all link files. `bar`: show progress.
+    `settings`, `seeds`: of the tree; seeds are normal forms. `all_inlinks`: read all link files. `line`: shows how
+    far it is.
     """
-    return _Inquiry(tree, settings, seeds, asked).run(all_inlinks=all_inlinks, bar=bar)
+    return _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
 
 
 class _Inquiry:
@@ -49,11 +61,12 @@ class _Inquiry:
         self._machinery = Machinery(tree)
         self._settings = settings
         self._seeds = seeds
-        self._terms = terms_of(tree, settings.crawl, seeds)
+        self._terms = terms_of(tree, settings, near_to(seeds, settings.sites, settings.code))
         self._it = Explanation(asked)
 
-    def run(self, *, all_inlinks: bool, bar: bool) -> Explanation:
+    def run(self, line: ProgressLine, *, all_inlinks: bool) -> Explanation:
         it = self._it
+        line.begin("looking for its files and lines", unit="")
         self._name()
         if not it.key:
             it.reasons.append(Reason("no-url", why_no_url(it.asked)))
@@ -63,7 +76,8 @@ class _Inquiry:
             it.reasons.append(Reason("unknown-key", "no file, no line of a log and no seed has this key"))
             return it
         if all_inlinks:
-            it.inlinks = sorted(inlinks(self._tree, it.url, bar=bar))
+            it.inlinks = sorted(inlinks(self._tree, it.url, line))
+            line.begin("reading logs", unit="")
         self._find_source()
         if it.page is not None:
             it.redirects = list(self._chain(it.page))
@@ -81,8 +95,9 @@ class _Inquiry:
             it.key = it.asked
             self._find_url()
             return
-        it.url, it.asked = urls.normalise(it.asked), urls.without_login(it.asked)
-        if it.url is not None and self._settings.crawl.drop_query and it.url not in self._seeds:
+        it.url, it.asked = self._asked_for(), urls.without_login(it.asked)
+        is_seed = it.url is None or "#" in it.url or it.url in self._seeds  # a request is what somebody has written
+        if it.url is not None and self._settings.crawl.drop_query and not is_seed:
             bare = urls.normalise(it.url, drop_query=True)
             if bare != it.url:
                 it.url = bare
@@ -90,10 +105,26 @@ class _Inquiry:
         if it.url is not None:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
+    def _asked_for(self) -> str | None:
+        """Give the URL that was asked for, or the spelling of the request."""
+        try:
+            return written_request(self._it.asked.strip()) or urls.normalise(self._it.asked) or self._meant()
+        except ValueError:
+            return None
+
+    def _meant(self) -> str | None:
+        """Give the URL that was asked for without its scheme: the one that has files, else with https."""
+        spellings = candidates(self._it.asked)
+        for url in spellings:
+            paths = [tree_path_of(self._tree, room, urls.host(url), urls.key(url)) for room in (LINKS, ERRS)]
+            if any(map(self._tree.files.exists, paths)):
+                return url
+        return spellings[0] if spellings else None
+
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
         it = self._it
-        for room in PAGE_ROOMS[1:]:
+        for room in (LINKS, ERRS):
             it.host = host_of(self._tree, it.key, room) or it.host
         if it.host:
             return  # its record says the rest
@@ -110,7 +141,9 @@ class _Inquiry:
     def _read_files(self) -> None:
         it = self._it
         it.shard = self._shard() if it.host else -1
-        for room in PAGE_ROOMS if it.host else ():
+        for path in self._tree.bodies(it.host, it.key) if it.host else ():
+            it.files[path] = self._tree.files.size(path)
+        for room in (LINKS, ERRS) if it.host else ():
             path = tree_path_of(self._tree, room, it.host, it.key)
             try:
                 data = self._tree.files.read(path)
@@ -119,19 +152,20 @@ class _Inquiry:
                 it.files[path] = len(data)
                 if room == LINKS:
                     it.page = PageRecord.from_json(data)
-                elif room == ERRS:
+                else:
                     it.error = ErrorRecord.from_json(data)
             except RecordError as error:
                 self._torn(path, error)
         record = it.page or it.error
         if it.url is None and record is not None:
             it.url = record.url
-        if it.page is not None and it.page.sha256 and len(it.files) < 2:
-            it.notes.append("its body is missing; to fetch it again:  fscrawl audit --repair")
+        body = None if it.page is None else self._tree.body_path(it.host, it.key, it.page.file)
+        if it.page is not None and it.page.sha256 and body not in it.files:
+            it.notes.append(f"its body is missing; to fetch it again:  {command('audit', self._tree.root)} --repair")
 
     def _torn(self, path: str, error: RecordError) -> None:
         self._it.reasons.append(
-            Reason("torn", f"{path} cannot be read: {error}", f"fscrawl audit --root {self._tree.root} --repair")
+            Reason("torn", f"{path} cannot be read: {error}", f"{command('audit', self._tree.root)} --repair")
         )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fscrawl.monitor.explain.inlinks import Inlink
+from fscrawl.request import Request, body_text, is_spelling, read
 from fscrawl.storage.records import ErrorRecord, PageRecord
 
 
@@ -57,8 +58,9 @@ class Hop(NamedTuple):
 
 @dataclass
 class Explanation:
-    """What is known about a URL. `files`: tree path → bytes. `inlinks` is None unless they were asked for.
+    """What is known about a URL, or a request in its spelling.
 
+    `files`: tree path → bytes. `inlinks` is None unless they were asked for.
     `holder`: the machine with the lease of its shard, "" if there is none; `holder_state`: "alive", "left", "dead", "".
     """
 
@@ -81,6 +83,11 @@ class Explanation:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def request(self) -> Request | None:
+        """What is asked for beside the URL; None for a plain GET."""
+        return read(self.url) if self.url is not None and "#" in self.url and is_spelling(self.url) else None
+
+    @property
     def stored(self) -> bool:
         return self.page is not None
 
@@ -89,11 +96,23 @@ class Explanation:
         rows = ("redirects", "lines", "told", "reasons")
         facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
         facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}
+        facts["request"] = None if self.request is None else _as_json(self.request)
         facts["stored"] = self.stored
         facts["inlinks"] = None if self.inlinks is None else [each._asdict() for each in self.inlinks]
         facts["record"] = None if self.page is None else _without_links(json.loads(self.page.to_json()))
         facts["error"] = None if self.error is None else json.loads(self.error.to_json())
         return facts
+
+
+def _as_json(request: Request) -> dict[str, Any]:
+    return {
+        "method": request.method,
+        "url": request.url,
+        "type": request.type_ or None,
+        "body": body_text(request) or None,
+        "headers": dict(request.headers),
+        "session": request.session or None,
+    }
 
 
 def _without_links(record: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Which pages link to a URL, from the link files of a tree: by file name if a key is known, else by reading all files.
 
 Vocabulary:
-  inlink     a stored page that links to a URL, and how: "link", "nofollow", "redirect" or "sitemap"
+  inlink     a stored page that links to a URL, and how: "link", "nofollow", "redirect", "sitemap" or "unfollowed"
   by name    a key gives the name of a file but not its host, so all hosts are tried
 
 Promise: it only reads, several files at a time, and keeps only what it finds. Torn records are skipped: the audit
@@ -10,7 +10,6 @@ reports them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,6 +20,7 @@ from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.progress import SILENT, ProgressLine
 
 
 class Inlink(NamedTuple):
@@ -63,14 +63,20 @@ def _record(data: bytes | None) -> PageRecord | None:
         return None
 
 
-def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
-    """Give the stored pages that link to a URL (a normal form), from all link files. `bar`: show progress on stderr."""
+def inlinks(tree: Tree, url: str, line: ProgressLine = SILENT) -> Iterator[Inlink]:
+    """Give the stored pages that link to a URL (a normal form), from all link files. `line`: shows how far it is."""
+    line.begin("listing records")
     hosts = sorted(tree.hosts(LINKS))
     quoted = f'"{url}"'.encode()  # a normal form is ASCII, and JSON escapes none of its characters
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
-        names = [(host, key) for host in hosts for key in tree.keys(LINKS, host)]
+        names = []
+        for host in hosts:
+            names += [(host, key) for key in tree.keys(LINKS, host)]
+            line.reach(len(names))
+        line.begin("reading records", len(names))
         jobs = (partial(_read, tree, host, key, quoted) for host, key in names)
-        for record in _with_bar(in_turn(pool, jobs), len(names), bar=bar):
+        for record in in_turn(pool, jobs):
+            line.advance()
             how = None if record is None or record.url == url else record.names(url)
             if record is not None and how is not None:
                 yield Inlink(record.url, how, record.depth_of_links)
@@ -79,11 +85,3 @@ def inlinks(tree: Tree, url: str, *, bar: bool = False) -> Iterator[Inlink]:
 def _read(tree: Tree, host: str, key: str, quoted: bytes) -> PageRecord | None:
     data = tree.files.read_or_torn(tree_path_of(tree, LINKS, host, key))
     return _record(data) if data is not None and quoted in data else None  # most need no parsing
-
-
-def _with_bar(records: Iterator[PageRecord | None], expected: int, *, bar: bool) -> Iterator[PageRecord | None]:
-    if not bar:
-        return records
-    from tqdm import tqdm  # noqa: PLC0415 - slow to load, and of use to a terminal only
-
-    return iter(tqdm(records, total=expected, unit=" records", dynamic_ncols=True, file=sys.stderr, leave=False))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found, Told
@@ -17,15 +17,17 @@ from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
 from fscrawl.frontier.flags import format_flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.monitor.explain.facts import Line, Mark
+from fscrawl.sites.rules import Sites
 from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 
 _MOST_LINES = 100
 
 
-def terms_of(tree: Tree, crawl: CrawlSettings, seeds: frozenset[str]) -> ReadOnlyTerms:
-    """Give the terms behind marks; the present one is that of these settings."""
-    return ReadOnlyTerms(tree.files, Term.of(crawl, seeds, tree.record, Generations(tree.files).newest()))
+def terms_of(tree: Tree, chosen: Settings, seeds: frozenset[str]) -> ReadOnlyTerms:
+    """Give the terms behind marks; the present one is that of these settings. `seeds`: on all hosts of seeds."""
+    generation, sites = Generations(tree.files).newest(), Sites(chosen.rules)
+    return ReadOnlyTerms(tree.files, Term.of(chosen.crawl, seeds, tree.record, generation, sites.digest))
 
 
 class Said:

@@ -8,19 +8,24 @@ from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
+from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.scope import BAD_PORT, Scope
+from fscrawl.http.answers import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.said import rule_against, told_terms
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.politeness.robots import Rules
-from fscrawl.storage.layout import HTMLS, PAGE_ROOMS
+from fscrawl.request import url_of
+from fscrawl.sites.rules import Sites, near_to
+from fscrawl.storage.layout import PAGE_ROOMS
 from fscrawl.store import PAUSE, STOP, Tree
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
-_PORT = re.compile(r"_(\d+)\Z")
 _RULES = (BAD_PORT, "scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
 
 
@@ -32,6 +37,10 @@ def why_no_url(text: str) -> str:
     >>> why_no_url("mailto:me@example.com")
     'its scheme is mailto; only http and https are crawled'
     """
+    try:
+        written_request(text.strip())
+    except ValueError as error:
+        return str(error)
     scheme = _SCHEME.match(text.strip())
     if scheme is None:
         return f"it has no scheme; write the full URL: https://{text.strip()}"
@@ -65,7 +74,7 @@ class Why:
         it = self._it
         error = it.error
         if error is not None:
-            advice = f"fscrawl retry --root {self._tree.root} --class {error.class_}"
+            advice = HELP.get(error.class_, "").format(fscrawl=command(), root=shlex.quote(str(self._tree.root)))
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
             if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
                 return
@@ -75,16 +84,20 @@ class Why:
         mark = None if error is not None else self._settling_mark()
         if mark is not None:
             yield self._gone(mark)
-        elif it.lines:
+        elif it.lines and not limits:
             yield self._waiting()
-        else:
+        elif not it.lines:
             yield self._undiscovered(url, left_out=any(limit.name in _RULES for limit in limits))
 
     def _limits(self, url: str) -> Iterator[Reason]:
         """Give the settings and the line of robots.txt that exclude it."""
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
-        rule = None if is_seed else Scope(crawl, self._seeds).explain(url)
+        rule = (
+            None
+            if is_seed
+            else Scope(crawl, near_to(self._seeds, self._settings.sites, self._settings.code)).explain(url)
+        )
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
         elif rule is not None:
@@ -95,25 +108,31 @@ class Why:
         yield from self._robots(url)
         depths = [line.depth for line in self._it.lines] or [link.depth for link in self._it.inlinks or ()]
         if crawl.max_depth is not None and depths and min(depths) > crawl.max_depth:
-            yield Reason(
-                "max_depth", f"crawl.max_depth = {crawl.max_depth}: it is {min(depths)} links away from a seed"
-            )
+            text = f"crawl.max_depth = {crawl.max_depth}: it is {number_of(min(depths), 'link')} away from a seed"
+            yield Reason("max_depth", text, self._raise("max_depth"))
         yield from self._counts(url)
 
     def _counts(self, url: str) -> Iterator[Reason]:
         crawl, tree, host = self._settings.crawl, self._tree, self._it.host
         most = crawl.max_pages_per_host
-        if most is not None and len(tree.keys(HTMLS, host)) >= most:
-            yield Reason("max_pages_per_host", f"crawl.max_pages_per_host = {most}: {host} has that many")
+        if most is not None and tree.page_count(host) >= most:
+            text = f"crawl.max_pages_per_host = {most}: {urls.shown_host(host)} has that many"
+            yield Reason("max_pages_per_host", text, self._raise("max_pages_per_host"))
         most = crawl.max_pages
-        if most is not None and sum(len(tree.keys(HTMLS, each)) for each in tree.hosts(HTMLS)) >= most:
-            yield Reason("max_pages", f"crawl.max_pages = {most}: the tree has that many")
+        if most is not None and tree.all_pages() >= most:
+            text = f"crawl.max_pages = {most}: the tree has that many"
+            yield Reason("max_pages", text, self._raise("max_pages"))
         hosts = {each for room in PAGE_ROOMS for each in tree.hosts(room)}
         site = urls.site(urls.hostname(url))
-        of_site = sum(urls.site(_PORT.sub("", each)) == site for each in hosts)
+        of_site = sum(urls.site(urls.without_port(each)) == site for each in hosts)
         if host not in hosts and of_site >= crawl.max_hosts_per_domain:
             most = crawl.max_hosts_per_domain
-            yield Reason("max_hosts_per_domain", f"crawl.max_hosts_per_domain = {most}: {site} has {of_site} hosts")
+            text = f"crawl.max_hosts_per_domain = {most}: {site} has {number_of(of_site, 'host')}"
+            yield Reason("max_hosts_per_domain", text, self._raise("max_hosts_per_domain"))
+
+    def _raise(self, name: str) -> str:
+        root = self._tree.root
+        return f"raise crawl.{name} in {root}/crawl.toml; then a crawl fetches it:  {command('crawl', root)}"
 
     def _robots(self, url: str) -> Iterator[Reason]:
         politeness = self._settings.politeness
@@ -125,7 +144,7 @@ class Why:
             self._it.notes.append("robots.txt of its host has not been fetched yet")
             return
         text = stored.text if 200 <= stored.status < 300 else ""  # RFC 9309 2.3.1.3
-        line = Rules(text, politeness.user_agent).forbidding_line(url)
+        line = Rules(text, politeness.user_agent).forbidding_line(url_of(url))
         if line is None:
             self._it.notes.append(f"robots.txt (fetched {stored.fetched_at}) allows it")
         else:
@@ -136,12 +155,12 @@ class Why:
         host, root = self._it.host, self._tree.root
         signs = set(self._snapshot.signs)
         if STOP in signs:
-            yield Reason("stopped", f"{STOP} is in the root: no machine may run", f"fscrawl resume --root {root}")
+            yield Reason("stopped", f"{STOP} is in the root: no machine may run", f"{command('resume', root)}")
         if PAUSE in signs:
-            yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", f"fscrawl resume --root {root}")
+            yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", f"{command('resume', root)}")
         for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{urls.without_port(host)}"}):
-            told = _PORT.sub(r":\1", name.removeprefix(f"{PAUSE}."))
-            yield Reason("paused", f"{name} is in the root", f"fscrawl resume --root {root} --host {told}")
+            told = urls.shown_host(name.removeprefix(f"{PAUSE}."))
+            yield Reason("paused", f"{name} is in the root", f"{command('resume', root)} --host {told}")
         for machine in self._snapshot.alive():
             yield from _troubles(machine, host)
 
@@ -159,9 +178,10 @@ class Why:
         advice = (
             ""
             if self._snapshot.alive()
-            else f"no machine is running; to start one:  fscrawl crawl --root {self._tree.root}"
+            else f"no machine is running; to start one:  {command('crawl', self._tree.root)}"
         )
-        return Reason("waiting", f"it waits for its turn: {state}", advice)
+        waits = "it waits for its turn" if self._snapshot.alive() else "it is pending, and no machine is running"
+        return Reason("waiting", f"{waits}: {state}", advice)
 
     def _settling_mark(self) -> Mark | None:
         """Give a mark by which machines do nothing more for the URL; None if there is none."""
@@ -180,7 +200,7 @@ class Why:
         who = f"the log of {mark.machine}" if mark.machine else "a snapshot"
         what = f"it failed at {mark.failed_at}" if mark.failed_at else "it was stored"
         text = f"{what}, as {who} says, and its record is gone; machines do not fetch it again by themselves"
-        return Reason("gone", text, f"fscrawl audit --root {self._tree.root} --repair")
+        return Reason("gone", text, f"{command('audit', self._tree.root)} --repair")
 
     def _undiscovered(self, url: str, *, left_out: bool) -> Reason:
         """Say why no log has the URL. `left_out`: a setting that was named keeps it out."""
@@ -189,16 +209,28 @@ class Why:
             more = "--inlinks reads all link files, and also finds links that are not followed"
             return Reason("not-discovered", "no machine has discovered it: it has no line in a log", more)
         follows_all = self._settings.crawl.follow_nofollow
-        followed = [link for link in it.inlinks if follows_all or link.how != "nofollow"]
+        unfollowed = [link for link in it.inlinks if link.how == "unfollowed"]
+        followed = [link for link in it.inlinks if link not in unfollowed and (follows_all or link.how != "nofollow")]
         if not it.inlinks:
-            quoted = shlex.quote(url)  # the user may paste it, and it may contain a quote
+            quoted = shlex.quote(line_of(url))  # the user may paste it, and it may contain a quote
             advice = f"to fetch it, add it to the seeds:  echo {quoted} >> {root}/seeds.txt"
             return Reason("not-linked", "no stored page links to it", advice)
+        if not followed and unfollowed:
+            return self._unfollowed(unfollowed[0])
         if not followed:
             return Reason("nofollow", "all links to it are marked nofollow, and such links are not followed")
         if left_out:
             return Reason("left-out", "pages link to it, and no log has it, because of the setting above")
         return self._not_told(url, followed)
+
+    def _unfollowed(self, link: Inlink) -> Reason:
+        """Say which rules do not follow a link. They may have been edited since: then a crawl reads the page again."""
+        sites = self._settings.sites
+        site = Sites(sites).of(link.url)
+        number = next((n for n, each in enumerate(sites, 1) if each is site), None)
+        which = f"[[site]] {number}" if number is not None else "the site file, or a [[site]] that is gone"
+        text = f"{link.url} links to it, and is cut by {which}: its rules follow other links"
+        return Reason("not-followed", text, f"edit follow in {self._tree.root}/crawl.toml")
 
     def _not_told(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
@@ -206,8 +238,8 @@ class Why:
         told = told_terms(self._tree, (urls.key(link.url) for link in followed))
         if any(self._terms.covers(term) for terms in told.values() for term in terms):
             text = "a page links to it, and its links are said to stand in the logs, but no log has it"
-            return Reason("lost", text, f"fscrawl audit --root {root} --repair")
-        advice = f"the next crawl reads the page's record again:  fscrawl crawl --root {root}"
+            return Reason("lost", text, f"{command('audit', root)} --repair")
+        advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
             for digest in sorted(told.get(urls.key(link.url), ())):
                 term = self._terms.get(digest)
@@ -220,15 +252,15 @@ class Why:
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     """Give what a machine's last beat says about a host."""
-    last = machine.last
+    last, shown = machine.last, urls.shown_host(host)
     rest_s = last.rests.get(host)
     if rest_s is not None:
         yield Reason(
-            "resting", f"{machine.name} pauses {host} for {rest_s:g} s more, because the host asked for it or failed"
+            "resting", f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it or failed"
         )
     failures = last.failing.get(host)
     if failures is not None:
-        yield Reason("failing", f"{host} has failed {failures:g} times in a row, according to {machine.name}")
+        yield Reason("failing", f"{shown} has failed {failures:g} times in a row, according to {machine.name}")
     slow_s = last.slow.get(host)
     if slow_s is not None:
-        yield Reason("slow", f"{host} takes {slow_s:g} s to answer, according to {machine.name}")
+        yield Reason("slow", f"{shown} takes {slow_s:g} s to answer, according to {machine.name}")

@@ -22,14 +22,17 @@ from fscrawl.monitor.report.totals import Duplicate, Fact, fact_of, totals_of
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
 from fscrawl.store import Tree
+from fscrawl.util.progress import SILENT, ProgressLine
 
 __all__ = ["gather", "render"]
 
 
-def gather(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Report:
-    """Read all of a tree. `bar(n)`: n more records have been read. TreeError if it cannot be read."""
-    totals = totals_of(tree, warn, bar)
+def gather(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT) -> Report:
+    """Read all of a tree. `line`: shows how far it is. TreeError if it cannot be read."""
+    totals = totals_of(tree, warn, line)
+    line.begin("finding duplicates", unit="")
     pages, bodies, duplicates = totals.bodies.duplicates(totals.names)
+    line.begin("reading heartbeats", unit="")
     return Report(
         root=str(tree.root),
         crawl=tree.record.crawl,

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from fscrawl import urls
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.report import svg
 from fscrawl.monitor.report.svg import cut, escaped
@@ -22,8 +23,9 @@ from fscrawl.monitor.report.timeline import Timeline
 from fscrawl.monitor.report.totals import Duplicate, Fact, Host, Totals
 from fscrawl.monitor.snapshot import MachineStatus
 from fscrawl.monitor.state import CrawlState
+from fscrawl.request import shown
 from fscrawl.storage.records import timestamp
-from fscrawl.util.humanize import DAY_S, count, size, span
+from fscrawl.util.humanize import DAY_S, count, number_of, size, span
 
 TOP_HOSTS = 20
 _TOP_BARS = 12
@@ -77,7 +79,7 @@ def render(report: Report) -> str:
         _section("Depth", _depths(totals.depths)),
         _section("Answers", _answers(totals)),
         _section("Sizes", _sizes(totals)),
-        _section("Errors", _errors(totals)),
+        _section("Failures", _errors(totals)),
         _section("Redirects", _redirects(totals)),
         _section("Duplicates", _duplicates(report)),
         _section("Slow answers", _slow(totals)),
@@ -96,16 +98,18 @@ def render(report: Report) -> str:
 def _head(report: Report) -> str:
     totals = report.totals
     reached = f", fetched {escaped(totals.first)} to {escaped(totals.last)}" if totals.first else ""
-    torn = f"<p>{totals.unreadable:,} records could not be read: fscrawl audit</p>" if totals.unreadable else ""
+    torn = (
+        f"<p>{number_of(totals.unreadable, 'record')} could not be read: fscrawl audit</p>" if totals.unreadable else ""
+    )
     tiles = {
         "pages": count(totals.kinds["page"]),
         "bytes": size(totals.bytes),
         "hosts": count(len(totals.hosts)),
-        "errors": count(totals.errors.total()),
+        "failures": count(totals.errors.total()),
         "redirects": count(totals.kinds["redirect"]),
-        "other types": count(totals.kinds["skipped"]),
+        "other types": count(totals.kinds["other"]),
         "links": count(totals.links),
-        "duplicates": count(report.same_pages),
+        "duplicates": count(report.same_pages - report.same_bodies),
         "machines": count(len(report.timeline.machines)),
         "time": _lasted(report.timeline),
     }
@@ -138,13 +142,15 @@ def _curves(timeline: Timeline) -> str:
         return datetime.fromtimestamp(at, UTC).strftime(form)
 
     plots = (
-        ("speed", "Pages a second", timeline.speed("pages"), lambda value: f"{value:,.3g}"),
         ("pages", "Pages", timeline.of("pages"), count),
-        ("errors", "Errors", timeline.of("errors"), count),
+        ("errors", "Failures", timeline.of("errors"), count),
         ("bytes", "Bytes", timeline.of("bytes"), size),
         ("pending", "Pending URLs", timeline.of("pending"), count),
     )
-    shown = [_plot(svg.line_chart(slug, title, points, told, moment), title) for slug, title, points, told in plots]
+    speed = svg.line_chart("speed", "Pages a second", timeline.speed("pages"), lambda value: f"{value:,.3g}", moment)
+    shown = [_plot(speed, "Pages a second")]
+    for slug, title, points, told in plots:
+        shown.append(_plot(svg.line_chart(slug, title, points, told, moment, whole=True), title))
     return '<p class="faint">By the heartbeats of all machines; times are UTC.</p>' + _plots(*shown)
 
 
@@ -161,7 +167,7 @@ def _hosts(hosts: dict[str, Host]) -> str:
         best = sorted(hosts.items(), key=lambda item: (-getattr(item[1], of), item[0]))[:_TOP_BARS]
         form = size if of == "bytes" else count
         return [
-            svg.Row(name, getattr(host, of), f"{form(getattr(host, of))}{told}")
+            svg.Row(urls.shown_host(name), getattr(host, of), f"{form(getattr(host, of))}{told}")
             for name, host in best
             if getattr(host, of)
         ]
@@ -169,12 +175,12 @@ def _hosts(hosts: dict[str, Host]) -> str:
     plots = _plots(
         _plot(svg.bars("hosts-pages", "Hosts with most pages", top("pages", "")), "Most pages"),
         _plot(svg.bars("hosts-bytes", "Hosts with most bytes", top("bytes", "")), "Most bytes"),
-        _plot(svg.bars("hosts-errors", "Hosts with most errors", top("errors", "")), "Most errors"),
+        _plot(svg.bars("hosts-errors", "Hosts with most failures", top("errors", "")), "Most failures"),
     )
     named = sorted(hosts.items(), key=lambda item: (-item[1].pages, -item[1].errors, item[0]))[:TOP_HOSTS]
     rows = [
         (
-            escaped(name),
+            escaped(urls.shown_host(name)),
             f"{host.pages:,}",
             size(host.bytes),
             f"{host.errors:,}",
@@ -183,7 +189,9 @@ def _hosts(hosts: dict[str, Host]) -> str:
         for name, host in named
     ]
     return plots + _table(
-        f"{len(rows)} of {len(hosts):,} hosts", ("host", "#pages", "#bytes", "#errors", "#mean answer"), rows
+        f"{len(rows)} of {number_of(len(hosts), 'host')}",
+        ("host", "#pages", "#bytes", "#failures", "#mean answer"),
+        rows,
     )
 
 
@@ -223,16 +231,9 @@ def _range_of(bits: int) -> str:
     """Name the range of sizes with this number of bits.
 
     >>> _range_of(0), _range_of(1), _range_of(11)
-    ('empty', '1 B', '1 KiB to 2 KiB')
+    ('empty', '1 B', '1.0 kB to 2.0 kB')
     """
-    return "empty" if not bits else "1 B" if bits == 1 else f"{_binary(1 << (bits - 1))} to {_binary(1 << bits)}"
-
-
-def _binary(number: int) -> str:
-    for bits, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if number >= 1 << bits:
-            return f"{number >> bits:,} {unit}"
-    return f"{number} B"
+    return "empty" if not bits else "1 B" if bits == 1 else f"{size(1 << (bits - 1))} to {size(1 << bits)}"
 
 
 def _errors(totals: Totals) -> str:
@@ -257,11 +258,10 @@ def _redirects(totals: Totals) -> str:
     if not totals.redirects:
         return ""
     total = totals.redirects.total()
-    return f"<p>{total:,} redirects, {totals.elsewhere:,} of them to another host.</p>" + _plots(
+    targets = [row._replace(label=urls.shown_host(row.label)) for row in _most_common(totals.targets)]
+    return f"<p>{number_of(total, 'redirect')}, {totals.elsewhere:,} of them to another host.</p>" + _plots(
         _plot(svg.bars("redirects", "Redirects by status", _most_common(totals.redirects)), "By status"),
-        _plot(
-            svg.bars("targets", "Other hosts that were redirected to", _most_common(totals.targets)), "To other hosts"
-        ),
+        _plot(svg.bars("targets", "Other hosts that were redirected to", targets), "To other hosts"),
     )
 
 
@@ -272,7 +272,10 @@ def _duplicates(report: Report) -> str:
         (f"{each.pages:,}", size(fact.bytes), _link(fact.url), escaped(cut(fact.title, _TEXT_CHARS)))
         for each, fact in report.shown
     ]
-    said = f"{report.same_pages:,} pages share their body with others; bodies that are shared: {report.same_bodies:,}."
+    said = (
+        f"{report.same_pages - report.same_bodies:,} pages have the body of another page;"
+        f" {report.same_pages:,} pages share {report.same_bodies:,} bodies."
+    )
     return f"<p>{said}</p>" + _table("Most frequent", ("#pages", "#bytes", "one of them", "title"), rows)
 
 
@@ -284,7 +287,7 @@ def _slow(totals: Totals) -> str:
     ]
     slow.sort(key=lambda entry: (-entry[0], entry[1]))
     rows: list[svg.Row] = [
-        svg.Row(name, mean_s, f"{mean_s:,.2f} s, most {host.slowest_s:,.2f} s")
+        svg.Row(urls.shown_host(name), mean_s, f"{mean_s:,.2f} s, most {host.slowest_s:,.2f} s")
         for mean_s, name, host in slow[:_TOP_BARS]
     ]
     pages = [(f"{rank:,.2f} s", _link(fact.url), size(fact.bytes)) for rank, fact in totals.slowest.items()]
@@ -305,7 +308,7 @@ def _machines(machines: Iterable[MachineStatus]) -> str:
         )
         for machine in machines
     ]
-    return _table("By their heartbeats", ("machine", "from", "to", "end", "#pages", "#bytes", "#errors"), rows)
+    return _table("By their heartbeats", ("machine", "from", "to", "end", "#pages", "#bytes", "#failures"), rows)
 
 
 # -- markup
@@ -327,8 +330,8 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
 
 
 def _link(url: str) -> str:
-    """Give a URL as a link, or as text if it is not http or https."""
-    shown = escaped(cut(url, _URL_CHARS))
-    if not url.startswith(("http://", "https://")):
-        return shown
-    return f'<a rel="noreferrer nofollow" href="{escaped(url)}">{shown}</a>'
+    """Give a URL as a link, or as text if it is not http or https, or a request."""
+    text = escaped(cut(shown(url), _URL_CHARS))
+    if "#" in url or not url.startswith(("http://", "https://")):  # a link would not send the request
+        return text
+    return f'<a rel="noreferrer nofollow" href="{escaped(url)}">{text}</a>'

@@ -63,16 +63,17 @@ def cut(text: str, most: int) -> str:
     return f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
-def ticks(highest: float, most: int = 4) -> list[float]:
-    """Give round numbers from 0 on, at most `most` steps, the last at or above `highest`.
+def ticks(highest: float, most: int = 4, *, whole: bool = False) -> list[float]:
+    """Give round numbers from 0 on, at most `most` steps, the last at or above `highest`. `whole`: no fractions.
 
-    >>> ticks(7), ticks(0)
-    ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0])
+    >>> ticks(7), ticks(0), ticks(1), ticks(1, whole=True)
+    ([0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 1.0], [0.0, 0.5, 1.0], [0.0, 1.0])
     """
     if highest <= 0:
         return [0.0, 1.0]
     unit = 10.0 ** math.floor(math.log10(highest / most))
     step = next(unit * factor for factor in (1, 2, 5, 10, 20) if unit * factor * most >= highest)
+    step = max(step, 1.0) if whole else step
     return [step * number for number in range(math.ceil(highest / step) + 1)]
 
 
@@ -85,14 +86,20 @@ def _figure(slug: str, title: str, description: str, height: float, parts: Seque
 
 
 def line_chart(
-    slug: str, title: str, points: Sequence[Point], told: Callable[[float], str], time: Callable[[float], str]
+    slug: str,
+    title: str,
+    points: Sequence[Point],
+    told: Callable[[float], str],
+    time: Callable[[float], str],
+    *,
+    whole: bool = False,
 ) -> str:
     """Draw a line through two points or more, in order of time. `slug`: an id that no other plot has.
 
-    `told(value)` and `time(seconds)`: how values and times are written.
+    `told(value)` and `time(seconds)`: how values and times are written. `whole`: the values are whole numbers.
     """
     first, last = points[0][0], points[-1][0]
-    marks = ticks(max(value for _, value in points))
+    marks = ticks(max(value for _, value in points), whole=whole)
     wide, high = WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
     def x(at: float) -> float:

@@ -25,9 +25,11 @@ from typing import Any, NamedTuple, TypeVar
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.storage.layout import ERRS, LINKS
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.installed import command
 from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.progress import SILENT, ProgressLine
 
 OTHER = "(other)"
 TOP = 10  # pages of a kind that are named
@@ -45,12 +47,12 @@ T = TypeVar("T")
 
 
 class Fact(NamedTuple):
-    """A page: `kind` is "page", "redirect" or "skipped"; `fingerprint` 0: it has no body."""
+    """A page: `kind`: that of its record; `fingerprint` 0: it has no body."""
 
     key: str
     url: str
     title: str
-    kind: str
+    kind: Kind
     depth: int
     status: int
     type: str
@@ -71,7 +73,7 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Host:
-    """The totals of a host. `elapsed_s`: of all its `records`, including redirects and skipped ones."""
+    """The totals of a host. `elapsed_s`: of all its `records`, redirects and other types included."""
 
     pages: int = 0
     bytes: int = 0
@@ -221,8 +223,9 @@ def _count(counter: Counter[str], name: str) -> None:
 # -- reading
 
 
-def totals_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], object]) -> Totals:
-    """Read all records of a tree. `bar(n)`: n more have been read. TreeError if the tree cannot be read."""
+def totals_of(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT) -> Totals:
+    """Read all records of a tree. `line`: shows how many. TreeError if the tree cannot be read."""
+    line.begin("reading records")
     totals = Totals(names=sorted(tree.hosts(LINKS)))
     with ThreadPoolExecutor(READERS, thread_name_prefix="report") as pool:
 
@@ -231,7 +234,7 @@ def totals_of(tree: Tree, warn: Callable[[str], None], bar: Callable[[int], obje
             keys = sorted(tree.keys(room, host))
             batches = (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
             for found in in_turn(pool, (partial(_several, one, host, batch) for batch in batches)):
-                bar(len(found))
+                line.advance(len(found))
                 totals.unreadable += found.count(TORN)
                 yield from (each for each in found if not isinstance(each, str))
 
@@ -256,7 +259,8 @@ def _one(
         try:
             return get(host, key)
         except RecordError as error:
-            warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  fscrawl audit --repair")
+            repair = f"{command('audit', tree.root)} --repair"
+            warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  {repair}")
             return TORN
         except TreeError as error:
             if error.is_missing:
@@ -272,7 +276,7 @@ def fact_of(record: PageRecord, key: str) -> Fact:
         key=key,
         url=record.url,
         title=record.title or "",
-        kind="redirect" if record.redirect else "skipped" if record.skipped else "page",
+        kind=record.kind,
         depth=record.depth,
         status=record.status,
         type=record.headers.get("content-type", "").partition(";")[0].strip().lower()[:_NAME_CHARS] or "(none)",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import urls
+from fscrawl.util.installed import command
 from tests.support.crawling import lines_of
 from tests.support.merging import EVERY, A, B, bodiless
 from tests.support.trees import Grown, Made, check, contents, stamps
@@ -138,7 +139,7 @@ def test_many_broken(tmp_path: Path, out: Path) -> None:
         tree.file("htmls", f"http://a.example/{number}").unlink()
     made = tree.merge(out)
     assert len(made.said) == 6
-    assert made.said[-1] == "4 more could not be read; `fscrawl audit` lists them"
+    assert made.said[-1] == f"4 more could not be read; to list them:  {command()} audit --root {tree.root}"
 
 
 def test_still_broken(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:

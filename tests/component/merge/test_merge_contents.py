@@ -19,7 +19,15 @@ def test_counts(tree: Grown, out: Path) -> None:
     made = tree.merge(out, formats=ALL)
     check(made)
     assert made.keys() == tree.keys()
-    assert made.manifest["counts"] == {"pages": 5, "duplicates": 0, "near_duplicates": 0, "errors": 1}
+    assert made.manifest["counts"] == {
+        "records": 5,
+        "pages": 3,
+        "redirects": 1,
+        "others": 1,
+        "duplicates": 0,
+        "near_duplicates": 0,
+        "errors": 1,
+    }
     assert [row["url"] for row in made.rows("errors")] == ["http://a.example/gone"]
     assert {row["key"] for row in made.json_lines()} == tree.keys()
 
@@ -205,7 +213,7 @@ def test_no_pages(tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str])
     tree = Grown(tmp_path / "tree")
     with inline():
         assert cli.main(["merge", "--root", str(tree.root), "--out", str(out), *EVERY]) == 1
-    assert capsys.readouterr().out.startswith("pages: 0; failures: 0\n")
+    assert capsys.readouterr().out.startswith("records: 0 pages, 0 redirects, 0 of other types; failures: 0\n")
     made = Made(out)
     check(made)
     assert made.rows("errors") == []

@@ -63,6 +63,12 @@ def test_host_filter(varied: Grown, out: Path, globs: list[str], expected: set[s
     assert hosts(made, "errors") == expected
 
 
+def test_a_host_that_is_not_there(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A host that no page is of is told, with the nearest; what is no host is refused before anything is made."""
+    assert "--host: no host here is a.exampel; nearest: a.example" in fscrawl("--host", "a.exampel")[2]
+    refused(fscrawl("--host", "a b"), 2, "--host a b: must be a host or a pattern, like example.org")
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -114,7 +120,7 @@ def test_filtered_stays_filtered(varied: Grown, out: Path) -> None:
 def test_nothing_passes(varied: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """A dataset that the filters leave no page is made, with exit code 1."""
     code, printed, _ = fscrawl("--include", "nowhere", root=varied.root)
-    assert (code, printed.splitlines()[0]) == (1, "pages: 0; failures: 0")
+    assert (code, printed.splitlines()[0]) == (1, "records: 0 pages, 0 redirects, 0 of other types; failures: 0")
     assert "left out: 8 not asked for" in printed
     check(Made(out))
 
@@ -139,14 +145,14 @@ def test_limit(
     before = contents(out), stamps(out)
     code, printed, err = fscrawl("--limit", "7")
     assert (code, err) == (0, "the limit of 7 pages has been reached; nothing was done\n")
-    assert printed.startswith("pages: 7;")
+    assert printed.startswith("records: 5 pages, 1 redirect, 1 of other types;")
     assert (contents(out), stamps(out)) == before
 
 
 def test_limit_within_a_batch(tree: Grown, out: Path) -> None:
     """A limit is exact also where a batch has more pages, in archives too."""
     made = tree.merge(out, limit=2, formats=ALL)
-    assert made.manifest["counts"]["pages"] == len(made.keys()) == 2
+    assert made.manifest["counts"]["records"] == len(made.keys()) == 2
     assert sum(each["rows"] for each in made.manifest["files"] if each["path"].endswith(".cdxj")) == 2
     check(made)
 

@@ -14,6 +14,7 @@ from fscrawl import merge
 from fscrawl.dataset import warc
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.merging import A, archived
+from tests.support.steps import Steps
 from tests.support.trees import ALL, Grown, Made, check, inline
 
 
@@ -24,7 +25,14 @@ def test_archive_alone(tree: Grown, out: Path) -> None:
     check(made)
     assert {path.name for path in out.iterdir()} == {"manifest.json", "README.md", ".merge", "warc", "warc-index"}
     assert archived(made) == {url: body for url, body in tree.bodies.items() if url != "http://c.example/1"}
-    assert made.manifest["counts"] == {"pages": 6, "duplicates": 1, "near_duplicates": 0}
+    assert made.manifest["counts"] == {
+        "records": 6,
+        "pages": 4,
+        "redirects": 1,
+        "others": 1,
+        "duplicates": 1,
+        "near_duplicates": 0,
+    }
 
 
 def test_zstd(tree: Grown, out: Path) -> None:
@@ -67,12 +75,23 @@ def test_merge_by_call(tree: Grown, out: Path) -> None:
     assert issubclass(TreeError, FscrawlError)
 
 
-def test_bar(tree: Grown, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On a terminal a bar says how far each step is."""
-    with inline():
-        merge.merge(tree.root, out, {"formats": ALL}, print, bar=True)
-    err = capsys.readouterr().err
-    assert [step for step in ("reading", "writing", "joining") if step in err] == ["reading", "writing", "joining"]
+def test_progress(tree: Grown, out: Path) -> None:
+    """Each step is named, and says how many pages of how many it has done."""
+    with inline(), Steps() as line:
+        merge.merge(tree.root, out, {"formats": ALL}, print, line=line)
+    pages = 5
+    writing = f"writing {', '.join(ALL)}"
+    assert line.steps == [
+        ("tidying up", None, 0),
+        ("listing pages", None, pages),
+        ("reading pages", pages, pages),
+        ("finding duplicates", None, pages),
+        ("remembering pages", 2 * pages, 2 * pages),
+        (writing, pages, pages),
+        ("joining archives", pages, pages),
+        ("writing failures", None, 1),
+        ("tidying up", None, 0),
+    ]
 
 
 def test_failures_beside_an_archive(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:

@@ -35,7 +35,7 @@ def test_new_pages(tree: Grown, out: Path) -> None:
     assert made.keys() == tree.keys()
     assert {row["key"] for row in made.json_lines()} == tree.keys()
     assert archived(made) == tree.bodies
-    assert made.manifest["counts"]["pages"] == 7
+    assert made.manifest["counts"]["records"] == 7
     assert [each["run"] for each in made.manifest["runs"]] == [1, 2]
 
 

@@ -57,3 +57,21 @@ def test_killed_while_a_run_is_removed(tree: Grown, out: Path, monkeypatch: pyte
     made = tree.merge(out)
     assert "http://0.example/" in made.by_url()
     assert made.keys() == tree.keys()
+
+
+def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that was finished by a version that did not count redirects is made again, and counted."""
+    write = dataset_dir.DatasetDir.write_json
+
+    def as_before(self: dataset_dir.DatasetDir, name: str, value: dict[str, object]) -> None:
+        if "redirects" in value:
+            write(self, name, {key: each for key, each in value.items() if key not in ("redirects", "others")})
+            raise Killed
+        write(self, name, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset_dir.DatasetDir, "write_json", as_before)
+        with pytest.raises(Killed):
+            tree.merge(out)
+    made = tree.merge(out)
+    assert made.keys() == tree.keys()

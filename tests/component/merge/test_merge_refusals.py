@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -66,26 +67,33 @@ def test_no_tree(tmp_path: Path, out: Path, fscrawl: Callable[..., tuple[int, st
     assert not out.exists()
 
 
-@pytest.mark.parametrize("place", ["", ".", "links", "htmls/ds", "errs/a.example", ".fscrawl/x", "x/../links/y"])
-def test_out_inside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]], place: str) -> None:
-    """A dataset is never made where the crawl keeps its files, however the place is spelled."""
+@pytest.mark.parametrize("place", ["", ".", "dataset", "a/b", "links", "htmls/ds", ".fscrawl/x", "x/../links/y"])
+def test_out_inside_the_tree(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]], place: str) -> None:
+    """A dataset is never made inside the tree, however the place is spelled."""
     before = contents(tree.root)
-    refused(fscrawl(to=tree.root / place), 2, "the crawl is stored there")
+    refused(fscrawl(to=tree.root / place), 2, "it is inside the tree")
     assert contents(tree.root) == before
 
 
-def test_out_linked_into_the_rooms(tree: Grown, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
-    """A symbolic link into the rooms is no way round."""
+def test_out_linked_into_the_tree(tree: Grown, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A symbolic link into the tree, or to a room that lies elsewhere, is no way round."""
+    (tmp_path / "root").symlink_to(tree.root)
+    refused(fscrawl(to=tmp_path / "root"), 2, "it is inside the tree")
+    refused(fscrawl(to=tmp_path / "root" / "new"), 2, "it is inside the tree")
     (tmp_path / "link").symlink_to(tree.root / "links")
-    refused(fscrawl(to=tmp_path / "link" / "ds"), 2, "the crawl is stored there")
+    refused(fscrawl(to=tmp_path / "link" / "ds"), 2, "it is inside the tree")
     (tmp_path / "alias").symlink_to(tree.root)
-    refused(fscrawl(to=tree.root / "htmls" / "ds", root=tmp_path / "alias"), 2, "the crawl is stored there")
+    refused(fscrawl(to=tree.root / "htmls" / "ds", root=tmp_path / "alias"), 2, "it is inside the tree")
+    (tree.root / "errs").rename(tmp_path / "elsewhere")
+    (tree.root / "errs").symlink_to(tmp_path / "elsewhere")
+    refused(fscrawl(to=tmp_path / "elsewhere" / "new"), 2, "it is inside the tree")
 
 
-def test_out_beside_the_rooms(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
-    """A dataset may lie in the shared directory, beside the rooms."""
-    assert fscrawl(to=tree.root / "dataset")[0] == 0
-    check(Made(tree.root / "dataset"))
+def test_out_beside_the_tree(tree: Grown, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A dataset may lie beside the tree, under a name that begins like the tree's."""
+    out = tree.root.with_name(f"{tree.root.name}-dataset")
+    assert fscrawl(to=out)[0] == 0
+    check(Made(out))
 
 
 def test_out_is_not_ours(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
@@ -158,6 +166,19 @@ def test_missing_extra(
     monkeypatch.setitem(__import__("sys").modules, "fscrawl.merge", None)
     answer = cli.main(["merge", "--root", str(tree.root), "--out", str(out)])
     assert answer == 2
+
+
+def test_missing_extra_for_main_text(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Without trafilatura, --text main is refused in one line, before anything is made; also in a later run."""
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    refused(fscrawl("--text", "main"), 2, "--text main needs not_there: ", "EXTRAS=main-text")
+    assert not out.exists()
+    monkeypatch.undo()
+    assert fscrawl("--text", "main")[0] == 0
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(), 2, "--text main needs not_there: ")
 
 
 @pytest.mark.root

@@ -111,6 +111,9 @@ class Progress:
     def warn(self, text: str) -> None:
         self._member.note(f"warns: {text}")
 
+    def note(self, text: str) -> None:
+        self._member.note(f"notes: {text}")
+
     def show(self, counts: object) -> None: ...
     def close(self, counts: object) -> None: ...
     def event(self, url: str, what: str, **facts: object) -> None:

@@ -12,7 +12,7 @@ from fscrawl.frontier.flags import SITEMAP, Flags
 from fscrawl.handlers.outcome import FailedForGood, Stored, Unchanged
 from fscrawl.handlers.records import MAX_HEADER_CHARS, MAX_HEADERS_CHARS
 from fscrawl.parse import sitemaps
-from fscrawl.parse.links import MAX_DIRECTIVES
+from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.urls import MAX_URL_CHARS
 from fscrawl.worker import CrawlConfig

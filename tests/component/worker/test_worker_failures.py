@@ -175,7 +175,7 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
         assert what(worker.do(again)) == Known, "it has failed since"
         answers["/a"] = page("healed")
         again = again._replace(flags=parse_flags(f"again={second.failed_at}"))
-        assert [what(worker.do(again)), what(worker.do(again))] == ["stored", Known]
+        assert [what(worker.do(again)), what(worker.do(again))] == ["page", Known]
     assert web.count(path="/a") == 3
     assert errors(root) == {}
     check_tree(root)
@@ -184,4 +184,4 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
 def test_again_without_a_failure(work: Work) -> None:
     """If the error record is gone and no page is stored, the URL is fetched."""
     with Web(site({"/a": page("")}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST, "/a"))._replace(flags=parse_flags("again=t")))) == "stored"
+        assert what(work().do(task(web.url(HOST, "/a"))._replace(flags=parse_flags("again=t")))) == "page"

@@ -24,7 +24,7 @@ def test_page_is_stored_whole(work: Work, root: Path) -> None:
         url = web.url(HOST, "/a?q")
         outcome = work().do(task(url))
     linked = (web.url(HOST, "/b?x=1"), web.url(HOST, "/c%20%C3%A9"))
-    assert (what(outcome), outcome.links, outcome.bytes, outcome.status) == ("stored", linked, len(body.encode()), 200)
+    assert (what(outcome), outcome.links, outcome.bytes, outcome.status) == ("page", linked, len(body.encode()), 200)
     record = pages(root)[url]
     assert (record.key, record.depth, record.referrer) == (urls.key(url), 3, "f" * 24)
     assert (record.status, record.encoding, record.title) == (200, "utf-8", "A page")
@@ -40,7 +40,7 @@ def test_page_is_stored_whole(work: Work, root: Path) -> None:
 def test_page_without_content_type_is_wanted(work: Work, root: Path) -> None:
     """A page is stored although its server names no type: its bytes show what it is."""
     with Web(site({"/": Response(200, {}, b"<p>")}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST)))) == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "page"
     check_tree(root)
 
 
@@ -77,7 +77,7 @@ def test_bad_ports_are_left_out(work: Work, root: Path) -> None:
 def test_empty_page_is_a_page(work: Work, root: Path) -> None:
     """An empty body is stored."""
     with Web(site({"/": page("")}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST)))) == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "page"
     record = pages(root)[web.url(HOST)]
     assert (record.bytes, record.sha256) == (0, sha256(b"").hexdigest())
     check_tree(root)
@@ -120,7 +120,7 @@ def test_unwanted_type_is_skipped(work: Work, root: Path, type_: str) -> None:
     with Web(site({"/a": answer}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/a")))
     record = pages(root)[web.url(HOST, "/a")]
-    assert (what(outcome), outcome.links, record.links, record.sha256) == ("skipped", (), (), "")
+    assert (what(outcome), outcome.links, record.links, record.sha256) == ("other", (), (), "")
     assert record.skipped == f"type {type_.partition(';')[0].lower()}"
     check_tree(root)
 
@@ -131,7 +131,7 @@ def test_wanted_types_are_a_setting(work: Work, root: Path) -> None:
     with Web(site({"/a": Response(200, {"Content-Type": "text/plain"}, b"a"), "/b": page("b")}), [HOST]) as web:
         worker = work(settings)
         kinds = [what(worker.do(task(web.url(HOST, path)))) for path in ("/a", "/b")]
-    assert kinds == ["stored", "skipped"]
+    assert kinds == ["page", "other"]
     check_tree(root)
 
 
@@ -178,7 +178,7 @@ def test_drop_query(work: Work, root: Path) -> None:
 def test_done_page_is_known(work: Work) -> None:
     """A page that is stored already is not fetched."""
     with Web(site({"/": page("<p>")}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST)))) == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "page"
         before = web.count()
         outcome = work().do(task(web.url(HOST)))
         assert (what(outcome), web.count()) == (Known, before)
@@ -229,7 +229,7 @@ def test_unchecked_page_is_not_looked_up(work: Work) -> None:
     """Without `check` the tree is not asked: nothing can be there."""
     with Web(site({"/a": page("<p>")}), [HOST]) as web:
         asked = task(web.url(HOST, "/a"))._replace(check=False)
-        assert [what(work().do(asked)) for _ in range(2)] == ["stored", "stored"]
+        assert [what(work().do(asked)) for _ in range(2)] == ["page", "page"]
 
 
 def test_asked_at(work: Work) -> None:
@@ -242,7 +242,7 @@ def test_asked_at(work: Work) -> None:
 def test_more_links_than_are_kept(work: Work, root: Path) -> None:
     """The record of a page with more links than are kept says so."""
     with Web(site({"/": page("".join(f"<a href=/{n}>" for n in range(100_001)))}), [HOST]) as web:
-        assert what(work().do(task(web.url(HOST)))) == "stored"
+        assert what(work().do(task(web.url(HOST)))) == "page"
     record = pages(root)[web.url(HOST)]
     assert record.truncated is True
     assert len(record.links) == 100_000

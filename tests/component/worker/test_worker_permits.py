@@ -74,7 +74,7 @@ def test_a_worker_that_is_replaced_is_gone(work: Work) -> None:
             outcome = worker.do(task(web.url(HOST)))
             left = weakref.ref(worker._context.fetcher)
             del worker
-            assert what(outcome) == "stored"
+            assert what(outcome) == "page"
             assert left() is None
         finally:
             gc.enable()

@@ -85,7 +85,7 @@ def test_conditions(refresh: Refresh, headers: dict[str, str], sent: dict[str, s
 def test_changed_page(refresh: Refresh) -> None:
     """If a page has changed, body and record are replaced, and its new links are reported."""
     found = refresh(page('<a href="/new">'), checked_at="t", checked_status=304)
-    assert (what(found.outcome), found.body) == ("stored", b'<a href="/new">')
+    assert (what(found.outcome), found.body) == ("page", b'<a href="/new">')
     assert found.outcome.links == found.new.links
     assert found.new.links[0].endswith("/new")
     assert found.new.fetched_at > found.old.fetched_at
@@ -96,8 +96,8 @@ def test_changed_page(refresh: Refresh) -> None:
     ("answer", "kind", "body"),
     [
         (Response(301, {"Location": "/b"}), "redirect", None),
-        (Response(200, {"Content-Type": "image/png"}, b"x"), "skipped", None),
-        (page("now a page"), "stored", b"now a page"),
+        (Response(200, {"Content-Type": "image/png"}, b"x"), "other", None),
+        (page("now a page"), "page", b"now a page"),
     ],
 )
 @pytest.mark.parametrize("before", ["page", "redirect", "skipped"])
@@ -110,6 +110,7 @@ def test_page_that_is_something_else_now(
         record = {"body": None, "sha256": "", before: "x", "status": 301}
     found = refresh(answer, **record)
     assert (what(found.outcome), found.body) == (kind, body)
+    assert found.outcome.replaced == ("other" if before == "skipped" else before, 3 if before == "page" else 0)
     conditional = any(name.startswith("if-") for name in found.asked[0])
     assert conditional == (before == "page"), "what has no body has nothing to keep"
 
@@ -171,7 +172,7 @@ def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> 
         asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags("refresh"))
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         Path(tree.path_of("links", asked.host, asked.key)).write_bytes(b"{")
-        assert what(work().do(asked)) == "stored"
+        assert what(work().do(asked)) == "page"
     check_tree(root)
 
 

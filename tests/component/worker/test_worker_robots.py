@@ -25,7 +25,7 @@ def test_robots_disallow(work: Work, root: Path) -> None:
         worker = work()
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private/x"))).class_ == "robots"
-        assert what(worker.do(task(web.url(HOST, "/public")))) == "stored"
+        assert what(worker.do(task(web.url(HOST, "/public")))) == "page"
     assert {path for _, path in web.counts()} == {"/robots.txt", "/public"}
     assert errors(root)[web.url(HOST, "/private/x")].class_ == "robots"
 
@@ -48,7 +48,7 @@ def test_page_waits_after_robots(tree: store.Tree, flags: str, rules: str) -> No
         assert isinstance(outcome, Returned)
         assert (outcome.task, [path for _, path in web.counts()]) == (asked, ["/robots.txt"])
         assert before < (outcome.asked_at or 0.0) <= time.monotonic()
-        assert what(worker.do(asked)) == ("stored" if not rules else Known if flags else FailedForGood)
+        assert what(worker.do(asked)) == ("page" if not rules else Known if flags else FailedForGood)
         assert web.count(path="/robots.txt") == 1
 
 
@@ -56,7 +56,7 @@ def test_robots_off(work: Work) -> None:
     """With politeness.robots = false, robots.txt is not fetched."""
     settings = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
     with Web(site({"/": page("")}, Response(200, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
-        assert what(work(settings).do(task(web.url(HOST)))) == "stored"
+        assert what(work(settings).do(task(web.url(HOST)))) == "page"
     assert {path for _, path in web.counts()} == {"/"}
 
 
@@ -66,7 +66,7 @@ def test_missing_robots_allows_all(work: Work, status: int) -> None:
     with Web(site({"/": page("")}, Response(status, {}, b"User-agent: *\nDisallow: /")), [HOST]) as web:
         worker = work()
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
-        assert what(worker.do(task(web.url(HOST)))) == "stored"
+        assert what(worker.do(task(web.url(HOST)))) == "page"
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -120,7 +120,7 @@ def test_robots_redirects_are_followed(work: Work) -> None:
         worker = work(ANY)
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert worker.do(task(web.url(HOST, "/private"))).class_ == "robots"
-        assert what(worker.do(task(web.url(HOST, "/")))) == "stored"
+        assert what(worker.do(task(web.url(HOST, "/")))) == "page"
         assert opened(worker, web.url(OTHER)).exchange is None  # its rules are known now
         assert [path for host, path in web.counts() if host == OTHER] == ["/robots.txt"]
 
@@ -135,7 +135,7 @@ def test_robots_redirects_keep_to_the_scope(work: Work, settings: Settings, to: 
         auth = {f"{OTHER}:{web.port}": "me:hunter2"}
         worker = work(replace(settings, fetch=replace(settings.fetch, auth=auth)))
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
-        assert what(worker.do(task(web.url(HOST, "/private")))) == "stored"
+        assert what(worker.do(task(web.url(HOST, "/private")))) == "page"
         assert web.requests(OTHER) == []
 
 
@@ -163,7 +163,7 @@ def test_endless_robots_redirects_allow_all(work: Work) -> None:
         worker = work()
         assert what(opened(worker, web.url(HOST))) == RobotsKnown
         assert web.count(path="/robots.txt") == 6
-        assert what(worker.do(task(web.url(HOST)))) == "stored"
+        assert what(worker.do(task(web.url(HOST)))) == "page"
 
 
 @pytest.mark.parametrize(("line", "delay_s"), [("Crawl-delay: 1.5", 1.5), ("Request-rate: 1/5s", 5.0), ("", 0.0)])
@@ -180,7 +180,7 @@ def test_nonsense_robots_allows_all(work: Work, text: bytes) -> None:
     """A robots.txt that is not one allows everything."""
     with Web(site({"/": page("")}, Response(200, {}, text)), [HOST]) as web:
         worker = work()
-        assert (what(opened(worker, web.url(HOST))), what(worker.do(task(web.url(HOST))))) == (RobotsKnown, "stored")
+        assert (what(opened(worker, web.url(HOST))), what(worker.do(task(web.url(HOST))))) == (RobotsKnown, "page")
 
 
 def test_huge_robots_is_cut(work: Work) -> None:

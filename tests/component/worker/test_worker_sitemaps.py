@@ -57,7 +57,7 @@ def test_sitemap(work: Work, root: Path) -> None:
     """A sitemap is stored as a record without body, whose links are its URLs; those inside the scope are reported."""
     with Web(site({"/s.xml": urlset("/a", f"http://{OTHER}/", "/b")}), [HOST]) as web:
         outcome = read_sitemap(work, web, "/s.xml")
-        assert (what(outcome), outcome.cut) == ("skipped", {"scope": 1})
+        assert (what(outcome), outcome.cut) == ("other", {"scope": 1})
         assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
         record = pages(root)[web.url(HOST, "/s.xml")]
         assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)
@@ -153,7 +153,7 @@ def test_sitemap_waits_after_robots(tree: store.Tree) -> None:
         assert isinstance(outcome, Returned)
         assert outcome.asked_at is not None
         assert [path for _, path in web.counts()] == ["/robots.txt"]
-        assert what(worker.do(asked)) == "skipped"
+        assert what(worker.do(asked)) == "other"
 
 
 def test_redirects_of_sitemaps_keep_the_pace(work: Work) -> None:

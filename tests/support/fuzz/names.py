@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import UTC, datetime
 
-from fscrawl import urls
-from fscrawl.config import settings
+from fscrawl import request, urls
+from fscrawl.config import settings, written_requests
 from fscrawl.dataset import formats, options
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import FscrawlError
@@ -79,6 +80,22 @@ def _cookies(data: bytes) -> None:
         assert header is None or not re.search("[\r\n\0]", header)
         assert header is None or len(header) <= 2 * cookies.MAX_SITE_BYTES
     assert jar.header("http://b.example/", 1e9) is None
+
+
+def _requests(data: bytes) -> None:
+    text = string(data)
+    for spell in (text, f"http://a.example/s#{text}"):
+        assert request.shown(spell) == spell or request.is_spelling(spell)
+        if request.is_spelling(spell):
+            asked = request.read(spell)
+            assert request.spelling(asked) == spell
+            assert not request.flaw(asked)
+            assert request.body_text(asked).isprintable()
+    with contextlib.suppress(ValueError):
+        written = written_requests.written_request(text)
+        if written is not None:
+            assert request.is_normal(written)
+            assert written_requests.written_request(written_requests.line_of(written)) in (written, None)
 
 
 _NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -180,7 +197,24 @@ __Secure-
 "
 %d
 """), *_DATE)  # fmt: skip
+_REQUEST = words(r"""
+POST\x20http://a.example/s\x20
+DELETE\x20
+#method=
+POST
+GET
+&type=application/json
+&body=
+&header=accept:
+&session=
+%%20
+%%2B
+%%ff
+{"a":
+[
+""")
 TARGETS = (
+    Target("requests", _requests, (*REFERENCES, *_REQUEST), (b"method=POST&body=a", b"POST http://a.example/ a=b c")),
     Target("urls", _urls, REFERENCES, (b"http://a.example/\n../b?c#d", b"http://u:p@\xc3\xa4.example:80/a/../b")),
     Target("scope", _scope, REFERENCES, (b"http://www.a.example/a/b/a/b/a/b/", b"http://x.b.co.uk/?s=1")),
     Target("dates", _dates, _DATE),

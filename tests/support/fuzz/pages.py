@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fscrawl import urls
 from fscrawl.http import bodies
-from fscrawl.parse import encoding, fields, html_limits, links, media_types, sitemaps, text
+from fscrawl.parse import encoding, feeds, fields, follow, html_limits, links, media_types, sitemaps, text
 from fscrawl.politeness import robots
 from tests.support.fuzz.target import Target, words
 
@@ -185,10 +185,20 @@ def _sitemaps(data: bytes) -> None:
     assert len(found.pages) + len(found.sitemaps) <= sitemaps.MAX_URLS
 
 
+def _feeds(data: bytes) -> None:
+    found = feeds.extract(data, "http://a.example/feed.xml", _JOINER)
+    for url in found.links[:20]:
+        assert urls.normalise(url) == url, url
+
+
+def _srcset(data: bytes) -> None:
+    text = data.decode("latin-1")
+    assert follow.largest(text) in text
+
+
 def _sniff(data: bytes) -> None:
     for media_type in ("", "text/html", "application/octet-stream"):
-        shown = media_types.unwanted_type(data, media_type)
-        assert shown is None or "/" in shown
+        assert "/" in media_types.type_of(data, media_type)
 
 
 class _Raw:
@@ -324,5 +334,7 @@ TARGETS = (
     Target("sniff", _sniff, (*TAGS, *(beginning for beginning, _ in media_types._BINARY), b"RIFF", b"ftyp")),
     Target("robots", _robots, _ROBOTS, corpus=("robots-real/*",)),
     Target("sitemaps", _sitemaps, _XML, options=2),
+    Target("rss", _feeds, (*_XML, b"<guid>", b"isPermaLink=", b"rel='next'")),
+    Target("srcset", _srcset, (b" ", b",", b"1x", b"2.5x", b"100w", b"a.png", b"data:,")),
     Target("bodies", _bodies, (*_CODED, b"\0\0\xff\xff", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08"), _CODED, options=8),
 )  # fmt: skip

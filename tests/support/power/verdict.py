@@ -16,7 +16,7 @@ from fscrawl.storage.records import PageRecord
 from tests.support.power.disk import Survivors
 from tests.support.power.history import PAGE_FILE, History
 
-ROOMS = ("htmls", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/log", ".fscrawl/robots")
+ROOMS = ("htmls", "files", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/log", ".fscrawl/robots")
 ROOMS += (".fscrawl/snap", ".fscrawl/again", ".fscrawl/terms")
 MADE = ("crawl.toml", "seeds.txt", ".fscrawl/README", ".fscrawl/tree.json")
 

@@ -138,6 +138,22 @@ def test_part_of_a_url(live: Served, open_page: Open) -> None:
     page.get_by_text("the search is complete").wait_for()
 
 
+def test_a_word_in_all_pages(live: Served, open_page: Open) -> None:
+    """Without a host, a word is searched for in all pages, and a part of a host's name leads to it."""
+    page = open_page()
+    page.goto(f"{live.url}#pages")
+    page.fill("#pages-q", "leaf 2")
+    page.get_by_role("button", name="Find").click()
+    page.locator("#pages-found tbody tr").first.wait_for()
+    page.get_by_text("the search is complete").wait_for()
+    host = live.seed.split("/")[2]  # type: ignore[attr-defined]
+    page.fill("#pages-q", host[:-3])
+    page.get_by_role("button", name="Find").click()
+    page.get_by_role("link", name=host, exact=True).click()
+    page.locator("#pages-found h3", has_text=host).wait_for()
+    assert page.locator("#pages-found tbody tr").count() > 1
+
+
 def test_control_in_the_page(live: Served, open_page: Open) -> None:
     """The printed address makes buttons appear, is not kept in the address bar, and pauses, resumes, seeds, per host too."""
     page = open_page()

@@ -41,7 +41,7 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     crawl: Crawl = request.getfixturevalue(request.param)
     out = tmp_path_factory.mktemp(request.param) / "dataset"
     done = datasets.merge(crawl.root, out, *datasets.ALL_FORMATS, timeout_s=240)
-    assert (done.code, done.err) == (0, ""), done
+    assert (done.code, done.warnings) == (0, []), done
     print(f"\n{request.param}: {done.elapsed_s:.1f} s\n{done.out}")
     scope = f"{crawl.site.origin}/" if request.param == "python_doc" else f"{crawl.site.origin}/std/"
     return Exported(crawl, out, scope)

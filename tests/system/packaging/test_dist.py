@@ -102,7 +102,7 @@ def test_other_commands_work_too(bare: Callable[..., list[str]], tmp_path: Path)
     assert "_shtab_fscrawl" in run(bare("completion", "bash")).stdout
     merge = run(bare("merge", "--root", str(tmp_path), "--out", str(tmp_path / "out")))
     assert merge.returncode == 2
-    assert "pip install 'fscrawl[merge]'" in merge.stderr
+    assert "use a checkout or the wheel; fscrawl.pyz cannot have it" in merge.stderr
 
 
 def test_it_unpacks_where_only_its_user_can_write(bare: Callable[..., list[str]], tmp_path: Path) -> None:

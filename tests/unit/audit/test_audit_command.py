@@ -10,7 +10,9 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.admin.audit import KINDS
+from fscrawl.util.installed import command
 from tests.support.audits import error_beside, flipped_body, orphan
+from tests.support.steps import Steps
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -36,13 +38,21 @@ def test_words_of_a_repair(made):
     error_beside(made)
     lines = list(made.audit(repair=True).lines())
     assert "bodies that differ from their record: 1, 1 repaired" in lines
-    assert lines[-1] == f"repaired: all 2; URLs to fetch: 1; to fetch them:  fscrawl crawl --root {made.root}"
+    assert lines[-1] == f"repaired: all 2; URLs to fetch: 1; to fetch them:  {command()} crawl --root {made.root}"
 
 
-def test_bar(made, capsys):
-    """The bar is on standard error, and gone at the end."""
-    made.audit(bar=True)
-    assert "records" in capsys.readouterr().err
+def test_steps(made):
+    """Each step is named, and counts what it reads; a repair has steps of its own."""
+    flipped_body(made)
+    with Steps() as line:
+        report = made.audit(repair=True, line=line)
+    steps = {name: (total, done) for name, total, done in line.steps}
+    files = report.records + report.errors
+    assert steps["listing records"] == (None, files)
+    assert steps["checking records and bodies"] == (files, files)
+    assert steps["reading logs"][1] > 0
+    assert steps["putting URLs back"] == (None, 1)
+    assert steps["mending files"] == (1, 1)
 
 
 # -- the command

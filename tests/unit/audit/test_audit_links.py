@@ -40,7 +40,7 @@ def test_waiting_urls(made):
     made.page(TWO, ("http://a.example/said", "http://a.example/seed"))
     made.say("http://a.example/said", ONE)
     report = made.audit(seeds=[SEED, "http://a.example/seed"])
-    assert (report.found, report.waiting) == ({}, 2)
+    assert (report.found, report.pending) == ({}, 2)
 
 
 def test_navigation_is_looked_up_once(made, monkeypatch):

@@ -33,7 +33,7 @@ def test_links_of_a_page_that_is_not_told_wait(made):
     """A machine was killed between storing a page and telling it: the next crawl does that, so nothing is lost."""
     made.page("http://a.example/untold", ("http://a.example/new", "http://a.example/new", ONE))
     report = made.audit()
-    assert (report.found, report.waiting) == ({}, 1)
+    assert (report.found, report.pending) == ({}, 1)
 
 
 def test_after_the_rules_became_wider_all_links_wait(made):
@@ -44,7 +44,7 @@ def test_after_the_rules_became_wider_all_links_wait(made):
     made.tell(narrow)
     (made.root / ".fscrawl/machines/m-1-aa.log").unlink()
     report = made.audit()
-    assert (report.found, report.waiting) == ({}, 1)
+    assert (report.found, report.pending) == ({}, 1)
     made.tell()
     assert made.audit().found == {"lost_urls": 1}
 
@@ -65,10 +65,10 @@ def test_page_that_was_told_and_is_gone(made, in_snapshot):
     made.file("links", ONE).unlink()
     made.file("htmls", ONE).unlink()
     report = made.audit()
-    assert (report.found, report.waiting) == ({"lost_urls": 1}, 0)
+    assert (report.found, report.pending) == ({"lost_urls": 1}, 0)
     assert repaired(made).generation == 1
     assert set(made.put_back()) == {ONE}
-    assert made.audit().waiting == 1
+    assert made.audit().pending == 1
 
 
 def test_page_that_is_gone_and_that_nothing_links_to(made):
@@ -94,7 +94,7 @@ def test_failure_that_is_gone(made, in_snapshot):
     assert repaired(made).put_back == 1
     (found,) = [line for line in made.lines_put_back() if line.url == BAD]
     assert found.flags.retry_of == "t"
-    assert made.audit().waiting == 1
+    assert made.audit().pending == 1
 
 
 def test_depths_count_where_there_is_a_limit(made):
@@ -105,16 +105,16 @@ def test_depths_count_where_there_is_a_limit(made):
     made.page("http://a.example/deep", ("http://a.example/deeper",), depth=2)
     made.page(TWO, ("http://a.example/lost",))
     report = made.audit(settings=settings)
-    assert (report.examples, report.waiting) == ({"lost_urls": ["http://a.example/lost"]}, 0)
+    assert (report.examples, report.pending) == ({"lost_urls": ["http://a.example/lost"]}, 0)
     made.say(TWO, depth=0)
     report = made.audit(settings=settings)
-    assert (report.found, report.waiting) == ({}, 1)
+    assert (report.found, report.pending) == ({}, 1)
 
 
 def test_what_is_outside_the_scope_does_not_wait(made):
     """A line that is set aside, because its URL is outside the scope, is not counted as waiting."""
     made.say("http://a.example/inside", "http://c.example/outside")
-    assert made.audit(settings=Settings(crawl=CrawlSettings(scope="domain"))).waiting == 1
+    assert made.audit(settings=Settings(crawl=CrawlSettings(scope="domain"))).pending == 1
 
 
 def test_what_waits_in_a_snapshot(made):
@@ -126,7 +126,7 @@ def test_what_waits_in_a_snapshot(made):
         path.with_name("1.log").write_bytes(f"L {path.parent.name} 1 {10**4}\n".encode())
     for path in (made.root / ".fscrawl/machines").iterdir():
         path.unlink()
-    assert made.audit().waiting == 1
+    assert made.audit().pending == 1
 
 
 # -- logs
@@ -212,7 +212,7 @@ def test_torn_tails(made, damage):
     damage(made)
     made.say("http://a.example/later")
     report = made.audit()
-    assert (report.found, report.waiting) == ({}, 1)
+    assert (report.found, report.pending) == ({}, 1)
 
 
 def test_segments_that_snapshots_have(made):
@@ -226,7 +226,7 @@ def test_segments_that_snapshots_have(made):
     for machine in made.first:
         (made.root / log_path(machine, 0)).unlink()
     report = made.audit()
-    assert (report.found, report.waiting) == ({}, 1)
+    assert (report.found, report.pending) == ({}, 1)
 
 
 def test_cut_that_is_over(made, monkeypatch):
@@ -357,6 +357,6 @@ def test_tree_of_format_1(tmp_path):
         path.unlink()
     made.page(TWO, ("http://a.example/new",))
     report = made.audit()
-    assert (report.found, report.waiting, report.notes) == ({}, 1, [])
+    assert (report.found, report.pending, report.notes) == ({}, 1, [])
     with pytest.raises(TreeError, match="first run"):
         made.audit(repair=True)

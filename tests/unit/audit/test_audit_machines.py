@@ -8,12 +8,14 @@ import re
 import pytest
 
 from fscrawl import urls
+from fscrawl.admin.audit.report import Report
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.layout import TREE_RECORD
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.store import TreeFiles
+from fscrawl.util.installed import command
 from tests.support.audits import (
     BAD,
     ELSEWHERE,
@@ -26,6 +28,7 @@ from tests.support.audits import (
     lost,
     orphan,
     temporary,
+    temporary_lease,
     torn_error,
     torn_record,
     torn_robots,
@@ -284,3 +287,51 @@ def test_removal_that_fails(made, monkeypatch):
     monkeypatch.setattr(os, "unlink", failing)
     with pytest.raises(TreeError, match="read-only"):
         made.audit(repair=True)
+
+
+# -- what the next crawl puts right
+
+
+def unfinished(made, url="http://a.example/new"):
+    """What a full disk leaves of a URL that waits: a body without a record, and what was being written."""
+    made.say(url)
+    body = made.file("htmls", url)
+    body.parent.mkdir(exist_ok=True)
+    body.write_bytes(b"<p>no room for the record")
+    (made.file("links", url).parent / f".{urls.key(url)}.json.m-1-aa.31-0.tmp").write_bytes(b"{")
+    temporary_lease(made)
+
+
+def test_what_the_next_crawl_puts_right_is_nothing_wrong(made):
+    """What is left of URLs that wait, and half-written files of .fscrawl, are counted, and no problem."""
+    unfinished(made)
+    report = made.audit()
+    assert report.found == report.by_crawl == {"orphan_bodies": 1, "dead_temporaries": 2}
+    assert (report.ok, report.pending) == (True, 1)
+    (*_, last) = report.lines()
+    assert last == f"nothing is wrong; the next crawl does the rest (3):  {command()} crawl --root {made.root}"
+    assert report.as_json()["found"]["orphan_bodies"]["by_crawl"] == 1
+    report = made.audit(repair=True)
+    assert report.found == report.mended
+    assert report.ok
+
+
+def test_a_repair_in_part_hides_no_problem():
+    """If some of a kind were repaired, those that are left count as wrong: the next crawl may not put them right."""
+    report = Report("root", repaired=True)
+    report.add("orphan_bodies", "a", by_crawl=True)
+    report.add("orphan_bodies", "b")
+    report.mended["orphan_bodies"] += 1
+    assert not report.ok
+
+
+def test_what_no_crawl_puts_right_is_wrong(made):
+    """A body that nobody will fetch again, and a half-written file of a page that is stored, are problems."""
+    unfinished(made)
+    orphan(made)
+    temporary(made)
+    report = made.audit()
+    assert report.by_crawl == {"orphan_bodies": 1, "dead_temporaries": 2}
+    assert not report.ok
+    (*_, last) = report.lines()
+    assert last.startswith("problems: 2; 3 more that the next crawl puts right by itself; to repair them:  ")

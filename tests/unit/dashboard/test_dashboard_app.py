@@ -13,7 +13,7 @@ import pytest
 
 from fscrawl.admin import dashboard_control as control
 from fscrawl.errors import TreeError, UsageError
-from fscrawl.monitor.dashboard import pages
+from fscrawl.hostnames import candidates
 from fscrawl.monitor.dashboard.app import _FILES, Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
 from tests.support.dashboards import Answer, Expected
@@ -177,7 +177,7 @@ def test_metrics(ask: Ask) -> None:
     """Metrics are text of the format's version."""
     answer = ask("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert b'fscrawl_pages_total{machine="old-1-aa"} 40' in answer.body
+    assert b'fscrawl_pages{machine="old-1-aa"} 40' in answer.body
 
 
 def test_what_nobody_expected(dashboard: Dashboard, ask: Ask, capsys: pytest.CaptureFixture[str]) -> None:
@@ -222,7 +222,7 @@ def test_seeds(ask: Ask, grown: Grown) -> None:
 
 def test_retry(ask: Ask, grown: Grown) -> None:
     """Failures go back to work, of a class and a host if those are named."""
-    assert post(ask, "retry", {"classes": ["dns"], "hosts": ["a.*"]}).json() == {"done": "will be tried again: 1 URLs"}
+    assert post(ask, "retry", {"classes": ["dns"], "hosts": ["a.*"]}).json() == {"done": "will be tried again: 1 URL"}
     assert post(ask, "retry", {"hosts": ["b.*"]}).json() == {"done": "no failed URL matches"}
     assert post(ask, "retry", {"classes": ["luck"]}).status == 400
 
@@ -247,5 +247,6 @@ def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
 
 def test_candidates() -> None:
     """What cannot be a URL has no spelling to look for."""
-    assert pages.candidates("http://[") == []
-    assert pages.candidates("localhost:8000/x") == ["https://localhost:8000/x", "http://localhost:8000/x"]
+    assert candidates("http://[") == []
+    assert candidates("mailto:me@a.example") == []
+    assert candidates("localhost:8000/x") == ["https://localhost:8000/x", "http://localhost:8000/x"]

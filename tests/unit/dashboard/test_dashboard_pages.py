@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
 from fscrawl.errors import TreeError
 from fscrawl.monitor.dashboard import scan
 from fscrawl.monitor.dashboard.app import Dashboard
+from fscrawl.request import Request, spelling
 from tests.support.dashboards_in_process import PORT, A, Ask
 from tests.support.trees import Grown
 
@@ -28,6 +30,18 @@ def test_page_by_url(ask: Ask, grown: Grown, typed: str) -> None:
     assert (facts["url"], facts["record"]["title"], facts["has_body"]) == (A + "b", "表", True)
     assert facts["referrer"]["url"] == A
     assert facts["error"] is None
+
+
+def test_requests(ask: Ask, grown: Grown) -> None:
+    """A request is found by its spelling, and shown as people read it; so is the search for pages that link to it."""
+    asked = spelling(Request(A + "search", form={"q": "a b"}))
+    grown.page(asked, b"<title>Found</title>")
+    grown.page(A + "form", b"<p>", links=(asked,))
+    facts = ask(f"/api/page?url={quote(asked, safe='')}").json()
+    assert (facts["url"], facts["shown"]) == (asked, f"POST {A}search q=a+b")
+    assert "shown" not in ask(f"/api/page?url={A}form").json()
+    lines = ask(f"/api/links-in?url={quote(asked, safe='')}").lines()
+    assert [line["page"]["url"] for line in lines if "page" in line] == [A + "form"]
 
 
 def test_page_of_another_host_tells_its_key(ask: Ask, grown: Grown) -> None:
@@ -94,7 +108,7 @@ def test_pages_of_a_host(ask: Ask, grown: Grown) -> None:
     assert [(row["url"], row["kind"]) for row in rows["rows"]] == [
         (A, "page"),
         (A + "b", "page"),
-        (A + "doc.pdf", "skipped"),
+        (A + "doc.pdf", "other"),
         (A + "old", "redirect"),
     ]
     grown.file("errs", A + "gone").write_bytes(b"")
@@ -115,6 +129,46 @@ def test_search_within_a_host(ask: Ask) -> None:
     urls = [line["page"]["url"] for line in ask("/api/search?host=a.example&q=.PDF").lines() if "page" in line]
     assert urls == [A + "doc.pdf"]
     assert not any("page" in line for line in ask("/api/search?host=a.example&q=sha256").lines())
+
+
+def found_everywhere(ask: Ask, text: str) -> tuple[list[str], list[tuple[str, str]]]:
+    lines = ask(f"/api/search?q={text}").lines()
+    assert lines[-1] == {"end": "all"}
+    pages = [(line["page"]["url"], line["page"]["how"]) for line in lines if "page" in line]
+    return [line["spoken"] for line in lines if "host" in line], pages
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts", "pages"),
+    [
+        ("FRONT", [], [(A, "title")]),
+        (".pdf", [], [(A + "doc.pdf", "url")]),
+        ("example", ["a.example", "p.example:8080"], []),
+        ("p.example:8080", ["p.example:8080"], [(PORT, "url")]),
+        ("p.example_8080", ["p.example:8080"], [(PORT, "url")]),
+        ("A.example.", ["a.example"], []),
+        ("a.example/old", [], [(A + "old", "url")]),
+        ("a.example/gone", [], [(A + "gone", "url")]),
+        ("le/doc", [], [(A + "doc.pdf", "url")]),
+        ("sha256", [], []),
+    ],
+)
+def test_search_in_all(ask: Ask, text: str, hosts: list[str], pages: list[tuple[str, str]]) -> None:
+    """A text is searched for in all hosts: the page with this URL, hosts, then other pages; none of them twice."""
+    assert found_everywhere(ask, text) == (hosts, pages)
+
+
+def test_search_in_very_many_hosts(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the hosts only the first are given, and the number of the others."""
+    monkeypatch.setattr(scan, "_MOST_HOSTS", 1)
+    lines = ask("/api/search?q=example").lines()
+    assert lines[:2] == [{"host": "a.example", "spoken": "a.example"}, {"more_hosts": 1}]
+
+
+@pytest.mark.parametrize("host", ["p.example:8080", "p.example_8080", "P.Example:8080", "http://p.example:8080/x"])
+def test_a_host_in_any_form(ask: Ask, host: str) -> None:
+    """A host may be written in any form."""
+    assert ask(f"/api/pages?host={host}").json()["found"] == 1
 
 
 def test_links_in(ask: Ask) -> None:

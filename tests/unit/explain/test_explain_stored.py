@@ -33,8 +33,7 @@ def test_what_is_asked_for_is_brought_to_its_normal_form(tree):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a.example/x", "it has no scheme; write the full URL: https://a.example/x"),
-        ("a.example:80/x", "it has no scheme; write the full URL: https://a.example:80/x"),
+        ("faq", "it has no scheme; write the full URL: https://faq"),
         ("mailto:me@a.example", "its scheme is mailto; only http and https are crawled"),
         ("http://a.example/" + "x" * 2100, "it is longer than 2083 characters"),
         ("http://[::1", "it cannot be parsed as a URL (https://url.spec.whatwg.org/)"),
@@ -45,6 +44,22 @@ def test_what_is_no_url_is_explained(tree, text, why):
     found = ask(tree, text)
     assert (found.url, found.stored, names(found)) == (None, False, ["no-url"])
     assert found.reasons[0].text == why == why_no_url(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("a.example", SEED),
+        ("A.example/#top", SEED),
+        ("a.example/new", "https://a.example/new"),
+        ("b.example:8080/x", "http://b.example:8080/x"),
+        ("b.example_8080/x", "http://b.example:8080/x"),
+    ],
+)
+def test_a_url_without_its_scheme(tree, text, url):
+    """Without a scheme, the URL that has files is meant, else that with https."""
+    tree.redirect("http://b.example:8080/x", SEED)
+    assert ask(tree, text).url == url
 
 
 def test_a_chain_of_redirects_is_followed_as_far_as_it_is_stored(tree):
@@ -128,7 +143,7 @@ def test_a_failure_is_the_reason(tree):
     found = ask(tree, MISSING, "crawl.max_pages=1")
     assert names(found) == ["failed"]
     assert found.reasons[0].text == "http-4xx: it failed"
-    assert "fscrawl retry" in found.reasons[0].advice
+    assert found.reasons[0].advice.endswith(f"retry --root {tree.root} --class http-4xx")
     assert found.found_on == SEED
 
 

@@ -266,3 +266,15 @@ def test_any_number_of_digests(monkeypatch):
     terms = Terms(Files(), term(), Clock())
     assert not any(terms.covers(f"{number:016x}") for number in range(100))
     assert len(terms._ask_again_at) <= 10
+
+
+def test_rules_of_sites() -> None:
+    """Other rules of sites cover nothing; without any, the term is what it was before there were such rules."""
+    record = TreeRecord(2, "c", "", 512, 0, "host", "0" * 32)
+    plain, ruled, other = (Term.of(CrawlSettings(), [], record, 0, sites) for sites in ("", "a", "b"))
+    assert b"sites" not in plain.to_json()
+    assert b'"sites":"a"' in ruled.to_json()
+    assert [ruled.covers(each) for each in (plain, ruled, other)] == [False, True, False]
+    assert all(Term.from_json(each.to_json()) == each for each in (plain, ruled))
+    with pytest.raises(ValueError, match="field sites"):
+        Term.from_json(ruled.to_json().replace(b'"a"', b"1"))

@@ -14,7 +14,8 @@ TERM = "0123456789abcdef"
 shards = st.integers(0, 10_000)
 depths = st.integers(0, 1000)
 keys = st.text("0123456789abcdef", min_size=24, max_size=24)
-urls = st.text(st.characters(min_codepoint=33, max_codepoint=126)).map("http://a.example/{}".format)
+no_blank = st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#")  # behind it a request begins
+urls = st.text(no_blank).map("http://a.example/{}".format)
 flags = st.sampled_from([NO_FLAGS, Flags(SITEMAP), Flags(SITEMAP_PART, retry_of=FAILED_AT), Flags(refresh=True)])
 lines = (
     st.builds(Found, shards, depths, st.just("") | keys, urls, flags)

@@ -43,7 +43,7 @@ def test_narrower_scope(world):
     world.edit("crawl.scope=host", "fleet.beat=1", "fleet.dead_after=20")
     assert a.tick()
     assert a.is_complete
-    assert a.membership.reseeding == 0
+    assert a.membership.survey.hosts_left == 0
     assert a.frontier.pending == 0
     beats = (a.heart.beat_s, a.heart.lease_s, a.membership.fleet.dead_after_s)
     assert beats == (1, 10, 60), "a shorter dead_after counts in the next run"
@@ -159,7 +159,7 @@ def test_shard_that_is_lost_while_it_is_surveyed(world, monkeypatch):
     a.leave()
     slow_down(world, monkeypatch)
     b = world.join("b", reseed=True)
-    while not b.membership.reseeding:
+    while not b.membership.survey.hosts_left:
         b.tick()
     b.tick()
     b.membership.fleet._shared.claim_lease(shard(MINE[0]), b.membership.fleet.held[shard(MINE[0])] + 1, "c")
@@ -169,7 +169,7 @@ def test_shard_that_is_lost_while_it_is_surveyed(world, monkeypatch):
         b.tick()
     else:
         raise AssertionError("it was not noticed")
-    assert b.membership.reseeding
+    assert b.membership.survey.hosts_left
     b.settle()
     b.crawl()
     assert set(world.fetched.values()) == {1}

@@ -42,7 +42,7 @@ def test_hand_over_and_back(world):
     b.leave()
     world.rounds()
     assert a.held == {shard(host) for host in (MINE[0], MINE[1], HERS[0], HERS[1])}
-    assert a.membership.reseeding == 0
+    assert a.membership.survey.hosts_left == 0
     a.crawl()
     assert set(world.fetched.values()) == {1}
     assert len(world.fetched) == 5

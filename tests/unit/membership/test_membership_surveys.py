@@ -16,7 +16,7 @@ def surveys(monkeypatch):
 
     def surveys(member, hears=()):
         made = []
-        run = member.membership._survey.run
+        run = member.membership.survey.run
 
         def noted(shards):
             made.append(set(shards))
@@ -24,7 +24,7 @@ def surveys(monkeypatch):
                 member.membership.ledger.take_line(line)
             yield from run(shards)
 
-        monkeypatch.setattr(member.membership._survey, "run", noted)
+        monkeypatch.setattr(member.membership.survey, "run", noted)
         return made
 
     return surveys

@@ -15,7 +15,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.atomic import publish, temporary_owner
-from fscrawl.storage.layout import HTMLS, LINKS, ROBOTS, ROOMS, log_path, term_path
+from fscrawl.storage.layout import LINKS, ROBOTS, ROOMS, log_path, term_path
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
@@ -65,8 +65,9 @@ def write_everything(root, machine, url):
     tree, host = Tree(root, machine), urls.host(url)
     machinery = Machinery(tree)
     tree.put_robots(host, RobotsRecord(url, "t", 200, ""))
-    for room in (HTMLS, LINKS):
-        tree._put(room, host, urls.key(url), b"")
+    for path in (tree.body_path(host, urls.key(url), "x" * 8), tree.tree_path(LINKS, host, urls.key(url))):
+        tree._put(path, b"")
+    tree._put(tree.body_path(host, urls.key(url), None), b"")
     signs.pause(tree, [url])
     machinery.heartbeat_log().close()
     tree.files.segment_end(log_path(machine, 123)).close()

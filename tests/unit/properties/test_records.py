@@ -37,6 +37,8 @@ def records(kind):
     values = {name: VALUES[hint] for name, hint in get_type_hints(kind).items()}
     if kind is TreeRecord:  # a tree of format 2 names its machinery
         values["machinery"] = st.binary(min_size=16, max_size=16).map(bytes.hex)
+    if kind is PageRecord:  # its extension becomes part of a path
+        values["file"] = st.none() | st.from_regex(r"\A[a-z0-9]{1,8}\Z")
     return st.builds(kind, **values)
 
 

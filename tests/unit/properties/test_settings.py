@@ -8,17 +8,21 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
-from fscrawl.config.settings import Settings, names, parse, render
+from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
+from fscrawl.parse.follow import ELEMENTS
+from fscrawl.parse.media_types import WITH_LINKS
 from tests.support.effort import tries
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+expressions = texts.filter(lambda text: "\b" not in text).map(re.escape)  # a backspace is refused
 lines = st.text("abc XYZ/.;=\"'#[]{}\\~", min_size=1, max_size=20).filter(str.strip)
 positive = st.floats(min_value=1e-6, max_value=1e9, exclude_max=True)
+ranges = st.from_regex(r"\A([a-z0-9+.-]{1,9}/(\*|[a-z0-9+.-]{1,9})|\*/\*)\Z")
 VALUES = {
     "crawl.scope": st.sampled_from(["host", "domain", "any"]),
-    "crawl.allow": st.lists(texts.map(re.escape), max_size=3).map(tuple),
-    "crawl.deny": st.lists(texts.map(re.escape), max_size=3).map(tuple),
+    "crawl.allow": st.lists(expressions, max_size=3).map(tuple),
+    "crawl.deny": st.lists(expressions, max_size=3).map(tuple),
     "crawl.max_depth": st.none() | st.integers(0),
     "crawl.max_pages": st.none() | st.integers(1),
     "crawl.max_pages_per_host": st.none() | st.integers(1),
@@ -26,6 +30,7 @@ VALUES = {
     "crawl.max_path_depth": st.integers(1),
     "crawl.max_repeats": st.integers(1, 1000),
     "crawl.order": st.sampled_from(["breadth", "depth", "random"]),
+    "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
     "crawl.partition": st.sampled_from(["host", "url"]),
     "politeness.user_agent": lines,
     "politeness.user_agents": st.lists(lines, max_size=3).map(tuple),
@@ -40,7 +45,9 @@ VALUES = {
     "fetch.timeout": positive,
     "fetch.connect_timeout": positive,
     "fetch.max_bytes": st.integers(1),
-    "fetch.accept": st.lists(texts, max_size=3).map(tuple),
+    "fetch.max_bytes_by_type": st.dictionaries(ranges, st.integers(1), max_size=3),
+    "fetch.accept": st.lists(ranges, max_size=3).map(tuple),
+    "fetch.accept_links": st.lists(st.sampled_from(WITH_LINKS), max_size=3).map(tuple),
     "fetch.retries": st.integers(0, 9),
     "fetch.headers": st.dictionaries(st.text("aZ0-_!~", min_size=1, max_size=8), lines, max_size=3),
     "fetch.allow_addresses": st.lists(st.ip_addresses().map(str), max_size=3).map(tuple),
@@ -61,13 +68,13 @@ fast = tuned(deadline=None, max_examples=tries(200), suppress_health_check=[Heal
 @st.composite
 def all_settings(draw):
     groups = {}
-    for section in dataclasses.fields(Settings):
-        group = getattr(Settings(), section.name)
+    for section in SECTIONS:
+        group = getattr(Settings(), section)
         drawn = {
-            field.name: draw(VALUES.get(f"{section.name}.{field.name}", st.booleans()))
+            field.name: draw(VALUES.get(f"{section}.{field.name}", st.booleans()))
             for field in dataclasses.fields(group)
         }
-        groups[section.name] = dataclasses.replace(group, **drawn)
+        groups[section] = dataclasses.replace(group, **drawn)
     return Settings(**groups)
 
 

@@ -108,7 +108,7 @@ function runs(curve) {  // [first, last] of each stretch without a gap
 
 export const charts = [
   new Chart("pages", "Pages", "/s", rate), new Chart("pending", "Pending", "", (value) => count(value === null ? null : Math.round(value))),
-  new Chart("errors", "Errors", "/min", rate), new Chart("bytes", "Bytes", "/s", bytes),
+  new Chart("errors", "Failures", "/min", rate), new Chart("bytes", "Bytes", "/s", bytes),
 ];
 
 export function showFigures(curves) {

@@ -1,7 +1,7 @@
 // The table of hosts.
 
 import { $, el, keyed, number, pager, write } from "./elements.js";
-import { count } from "./format.js";
+import { count, numberOf } from "./format.js";
 import { address, control, listen, routeAgain, token } from "./server.js";
 import { state } from "./overview.js";
 
@@ -19,7 +19,7 @@ export function openHosts(given) {
 
 function showHosts(facts) {
   const counting = facts.counted < facts.hosts ? `, ${count(facts.counted)} counted` : "";
-  write($("hosts-count"), facts.listed ? `${count(facts.found)} of ${count(facts.hosts)} hosts${counting}` : "listing the hosts…");
+  write($("hosts-count"), facts.listed ? `${count(facts.found)} of ${numberOf(facts.hosts, "host")}${counting}` : "listing the hosts…");
   const signs = new Set(state ? state.signs : []);
   const mine = Boolean(state && state.control && token);
   keyed($("hosts-rows"), facts.rows, (row) => row.host, (row) => {

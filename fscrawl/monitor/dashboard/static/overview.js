@@ -1,7 +1,7 @@
 // The overview: totals, machines, errors, hosts that are slow or fail, signs.
 
 import { $, el, keyed, number, write } from "./elements.js";
-import { bytes, count, lasting, rate } from "./format.js";
+import { bytes, count, lasting, rate, spoken } from "./format.js";
 import { address, ask, pageAddress, token } from "./server.js";
 import { charts, showFigures } from "./charts.js";
 
@@ -29,10 +29,10 @@ export function showState(facts) {
 function showTiles(totals) {
   const ends = totals.ends_in_s === null ? "" : `done in about ${lasting(totals.ends_in_s)}`;
   const tiles = [
-    ["Pages", count(totals.pages), ""],
+    ["Pages", count(totals.pages), totals.exact ? "" : "at least: a machine died"],
     ["Pages/s", rate(totals.rates["1 min"]), `${rate(totals.rates["5 min"])} in 5 min · ${rate(totals.rates["60 min"])} in 1 h`],
     ["Pending", count(totals.pending), ends || `${count(totals.in_flight)} in flight`],
-    ["Errors", count(totals.errors), totals.pages ? `${((100 * totals.errors) / (totals.pages + totals.errors)).toFixed(1)} % of all` : ""],
+    ["Failures", count(totals.errors), totals.pages ? `${((100 * totals.errors) / (totals.pages + totals.errors)).toFixed(1)} % of all` : ""],
     ["Stored", bytes(totals.bytes), `${bytes(totals.bytes_rate)}/s`],
     ["Free on disk", bytes(totals.free_bytes), ""],
   ];
@@ -70,14 +70,14 @@ function showWorst(facts) {
   for (const [host, seconds] of facts.slow) rows.set(host, { host, seconds });
   for (const [host, failures] of facts.failing) rows.set(host, { ...(rows.get(host) || { host }), failures });
   keyed($("worst"), rows.size ? [...rows.values()] : [{ host: "" }], (row) => row.host, (row) => el("tr", {},
-    el("td", {}, row.host ? el("a", { href: address("#pages", { host: row.host }) }, row.host.replace(/_(\d+)$/, ":$1")) : "none now"),
+    el("td", {}, row.host ? el("a", { href: address("#pages", { host: row.host }) }, spoken(row.host)) : "none now"),
     number(row.seconds === undefined ? "" : `${row.seconds.toFixed(1)} s`), number(row.failures === undefined ? "" : count(row.failures))));
 }
 
 function sign(name) {
   if (!name) return el("li", { class: "quiet" }, "none");
   const host = name.startsWith("PAUSE.") ? name.slice(6) : null;
-  const meaning = host ? `nothing is fetched from ${host}` : name === "PAUSE" ? "machines fetch nothing" : "all machines leave";
+  const meaning = host ? `nothing is fetched from ${spoken(host)}` : name === "PAUSE" ? "machines fetch nothing" : "all machines leave";
   const again = !$("control").hidden && host && el("button", { type: "button", "data-verb": "resume", "data-host": host }, "Resume");
   return el("li", {}, el("code", {}, name), `${meaning} `, again || null);
 }
@@ -87,7 +87,7 @@ export async function showExamples() {
     const facts = await ask("/api/errors");
     const classes = Object.entries(facts.classes).sort();
     $("examples").replaceChildren(...classes.flatMap(([name, rows]) => [el("h4", {}, name),
-      el("ul", {}, ...rows.map((row) => el("li", {}, el("a", { href: pageAddress(row) }, row.url), ` – ${row.message}`)))]),
+      el("ul", {}, ...rows.map((row) => el("li", {}, el("a", { href: pageAddress(row) }, row.shown || row.url), ` – ${row.message}`)))]),
     el("p", { class: "quiet" }, classes.length ? `from ${count(facts.looked)} failures, chosen at random` : "there are no failures"));
     write($("show-examples"), "Other examples");
   } catch (error) {

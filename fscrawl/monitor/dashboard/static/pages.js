@@ -1,7 +1,7 @@
 // Stored pages: lists, searches, and one page with its record, its links and its body.
 
 import { $, el, number, pager, write } from "./elements.js";
-import { bytes, count, whole } from "./format.js";
+import { bytes, count, numberOf, spoken, whole } from "./format.js";
 import { address, ask, lines, pageAddress, routeAgain } from "./server.js";
 
 let searching = null;  // stops the search that is running
@@ -11,18 +11,19 @@ export function openPages(given) {
   searching?.abort();
   const [url, host, key, q] = ["url", "host", "key", "q"].map((name) => given.get(name) || "");
   $("pages-q").value = url || q;
-  $("pages-host").value = host && !key ? host : "";
+  $("pages-host").value = host && !key ? spoken(host) : "";
   const found = $("pages-found");
   if (url || key) return showPage(key ? { host, key } : { url });
-  if (host && q) return showSearch(found, address("/api/search", { host, q }), `Pages of ${host} with “${q}”`);
+  if (host && q) return showSearch(found, address("/api/search", { host, q }), `Pages of ${spoken(host)} with “${q}”`);
+  if (q) return showSearch(found, address("/api/search", { q }), `Hosts and pages with “${q}”`);
   if (host) return showList(host, given.get("room") || "pages", Number(given.get("page") || 0));
-  return found.replaceChildren(el("p", { class: "quiet" }, "A full URL is found at once. To search for a part of a URL or of a title, also enter the host. A host alone lists its pages."));
+  return found.replaceChildren(el("p", { class: "quiet" }, "A full URL is found at once. A part of a URL or of a title is searched for in all pages, or only in those of a host. A host alone lists its pages."));
 }
 
 $("pages-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const [q, host] = [$("pages-q").value.trim(), $("pages-host").value.trim()];
-  const to = host && !q.includes("://") ? (q ? { host, q } : { host }) : { url: q };
+  const to = q.includes("://") ? { url: q } : { ...(host && { host }), ...(q && { q }) };
   if (address("#pages", to) === location.hash) routeAgain();
   else location.hash = address("#pages", to);
 });
@@ -30,7 +31,7 @@ $("pages-form").addEventListener("submit", (event) => {
 const outcome = (row) => (row.class ? row.class : row.kind === "page" ? String(row.status) : `${row.status} ${row.kind}`);
 
 function pageRow(row) {
-  return el("tr", {}, el("td", { class: "url" }, el("a", { href: pageAddress(row) }, row.url), el("small", {}, row.title || row.message || "")),
+  return el("tr", {}, el("td", { class: "url" }, el("a", { href: pageAddress(row) }, row.shown || row.url), el("small", {}, row.title || row.message || "")),
     el("td", {}, row.how && row.how !== "url" ? `${outcome(row)}, ${row.how}` : outcome(row)), number(row.class ? "–" : bytes(row.bytes)), el("td", {}, row.at.slice(0, 19).replace("T", " ")));
 }
 
@@ -44,12 +45,12 @@ async function showList(host, room, page) {
   const found = $("pages-found");
   try {
     const facts = await ask(address("/api/pages", { host, room, page }));
-    const [table, body] = pageTable(`${room} of ${host}`);
+    const [table, body] = pageTable(`${room} of ${spoken(host)}`);
     const nav = el("nav", { class: "pager", "aria-label": "Pages of the table" });
     body.append(...facts.rows.map(pageRow));
     pager(nav, facts, (to) => address("#pages", { host, room, page: to }));
     const other = room === "pages" ? "failures" : "pages";
-    found.replaceChildren(el("h3", { class: "title" }, `${host}: ${count(facts.found)} ${room}`),
+    found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${room}`),
       el("p", { class: "where" }, el("a", { href: address("#pages", { host, room: other }) }, `Show its ${other}`)), table, nav);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
@@ -62,14 +63,17 @@ async function showSearch(place, path, title) {
   searching = mine;
   const told = el("p", { class: "quiet", role: "status" }, "searching…");
   const [table, body] = pageTable(title);
-  table.hidden = true;
-  place.replaceChildren(el("h3", { class: "title" }, title), told, table);
+  const hosts = el("ul", { class: "list", "aria-label": "Hosts" });
+  table.hidden = hosts.hidden = true;
+  place.replaceChildren(el("h3", { class: "title" }, title), told, hosts, table);
   try {
     for await (const event of lines(path, mine.signal)) {
       if (event.error) throw new Error(event.error);
-      if (event.page) { body.append(pageRow(event.page)); table.hidden = false; }
+      if (event.host) { hosts.append(el("li", {}, el("a", { href: address("#pages", { host: event.host }) }, event.spoken))); hosts.hidden = false; }
+      else if (event.more_hosts) hosts.append(el("li", {}, `and ${count(event.more_hosts)} more hosts`));
+      else if (event.page) { body.append(pageRow(event.page)); table.hidden = false; }
       else if (event.end) write(told, `${told.textContent} – ${{ all: "the search is complete", enough: "the search stopped here; there may be more", time: "the search stopped after two minutes; there may be more" }[event.end]}`);
-      else write(told, `${count(body.children.length)} found in ${count(event.looked)} records of ${count(event.hosts)} hosts`);
+      else write(told, `${count(body.children.length)} found in ${numberOf(event.looked, "record")} of ${numberOf(event.hosts, "host")}`);
     }
   } catch (error) {
     if (error.name !== "AbortError") told.replaceChildren(el("span", { class: "bad" }, error.message));
@@ -83,8 +87,8 @@ async function showPage(given) {
     const record = facts.record || {};
     $("pages-q").value = facts.url || "";
     found.replaceChildren(
-      el("h3", { class: "title" }, record.title || facts.url || facts.key),
-      el("p", { class: "where" }, facts.url ? el("a", { href: facts.url, rel: "noopener noreferrer", target: "_blank" }, facts.url) : "", " (opens the page as it is on the web now)"),
+      el("h3", { class: "title" }, record.title || facts.shown || facts.url || facts.key),
+      el("p", { class: "where" }, ...facts.shown ? [facts.shown] : [facts.url ? el("a", { href: facts.url, rel: "noopener noreferrer", target: "_blank" }, facts.url) : "", " (opens the page as it is on the web now)"]),
       ...facts.damages.map((text) => el("p", { class: "bad" }, `A file of this page is damaged: ${text}`)),
       ...(facts.error ? [el("h3", {}, "Failure"), factsOf(facts.error)] : []),
       ...(facts.record ? [el("h3", {}, "Record"), factsOf(record)] : []),
@@ -124,7 +128,7 @@ function linksOf(facts) {
   const place = el("div");
   const button = el("button", { type: "button", onclick: () => showSearch(place, address("/api/links-in", { url: facts.url }), "All pages that link here") }, "Search all records");
   const from = facts.referrer;
-  const first = from ? from.url ? el("a", { href: pageAddress(from) }, from.url) : `a page on another host; its key is ${from.key}` : "the seeds, or a sitemap";
+  const first = from ? from.url ? el("a", { href: pageAddress(from) }, from.shown || from.url) : `a page on another host; its key is ${from.key}` : "the seeds, or a sitemap";
   return [...made, el("div", { class: "bar" }, el("h3", {}, "Links in"), button), el("p", { class: "where" }, "First found on: ", first), place];
 }
 

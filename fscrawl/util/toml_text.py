@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-_MAX_LEVELS = 8  # of nested tables and lists that are written: TOML may nest deeper than Python can recurse
 _ESCAPES = {'"': '\\"', "\\": "\\\\"}
 
 
-def to_toml(value: Any, levels: int = _MAX_LEVELS) -> str:
+def to_toml(value: Any) -> str:
     r"""Write a value as TOML, in one line of printable characters.
 
     >>> to_toml(("a", 'b"')), to_toml(2.0), to_toml({"x": True})
     ('["a", "b\\""]', '2', '{"x" = true}')
     """
-    if isinstance(value, list | tuple | dict) and not levels:
-        return "…"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value) + '"'
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(to_toml(item, levels - 1) for item in value) + "]"
+        return "[" + ", ".join(to_toml(item) for item in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{to_toml(name)} = {to_toml(item, levels - 1)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{to_toml(name)} = {to_toml(item)}" for name, item in value.items()) + "}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:
         return str(int(value))
-    return hex(value) if isinstance(value, int) and value.bit_length() > 64 else str(value)
+    return str(value)
 
 
 def one_line(name: str) -> str:

@@ -1,0 +1,93 @@
+"""What `fscrawl crawl` prints when it ends: this machine, the tree, and the one command that makes sense now. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fscrawl.config.settings import FILE
+from fscrawl.engine.progress import Counts
+from fscrawl.engine.run import Result
+from fscrawl.http.answers import HELP
+from fscrawl.monitor.snapshot import Snapshot
+from fscrawl.store import STOP
+from fscrawl.util.humanize import number_of, size
+from fscrawl.util.installed import command
+
+
+def summary(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str]) -> Iterator[str]:
+    """Yield the lines. `tree`: all machines as their heartbeats show them now; None if they cannot be read."""
+    yield _headline(root, result, tree)
+    yield f"this machine  {_machine(result)}"
+    if tree is not None:
+        yield f"the tree      {_tree(tree, goes_on=result.ending != 'finished')}"
+        yield from _failures(root, tree.errors())
+    left_out = {name: number for name, number in result.counts.cut.items() if number}
+    if left_out:
+        yield "left out      " + ", ".join(f"{number_of(n, 'link')} by {name}" for name, n in sorted(left_out.items()))
+    yield f"files         in {root}: htmls/ (pages), links/ (records), errs/ (failures), {FILE}, seeds.txt"
+    yield f"next          {_next(root, result, tree, seeds)}"
+
+
+def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
+    if result.ending == "finished":
+        return "finished: nothing is left to fetch"
+    pending = result.counts.pending if tree is None else tree.pending()
+    left = f"; {number_of(pending, 'URL')} {'is' if pending == 1 else 'are'} pending, and what is stored is kept"
+    why = {
+        "interrupted": "interrupted",
+        "stopped": f"{STOP} is in {root}",
+        "max_pages": "crawl.max_pages is reached",
+    }
+    return f"stopped: {why[result.ending]}{left}"
+
+
+def _machine(result: Result) -> str:
+    counts = result.counts
+    rate = counts.pages / max(result.elapsed_s, 1e-9)
+    return f"{_kinds(counts)} in {result.elapsed_s:.1f} s, {rate:.1f} pages/s"
+
+
+def _kinds(counts: Counts) -> str:
+    said = [f"{number_of(counts.pages, 'page')} ({size(counts.bytes)})"]
+    said += [number_of(counts.redirects, "redirect")] if counts.redirects else []
+    said += [f"{counts.others:,} of other types"] if counts.others else []
+    said += [f"{counts.unchanged:,} unchanged"] if counts.unchanged else []
+    said += [number_of(counts.errors.total(), "failure")] if counts.errors else []
+    return ", ".join(said)
+
+
+def _tree(tree: Snapshot, *, goes_on: bool) -> str:
+    pages, failures = number_of(tree.total("pages"), "page"), number_of(tree.errors().total(), "failure")
+    facts = (
+        f"{tree.at_least}{pages} ({size(tree.total('bytes'))}), {failures}, {number_of(tree.pending(), 'URL')} pending"
+    )
+    at_work = len(tree.alive()) if goes_on else 0  # the others of a finished crawl are leaving, too
+    return facts + (f"; {at_work} {'machine goes' if at_work == 1 else 'machines go'} on" if at_work else "")
+
+
+def _failures(root: Path, errors: Counter[str]) -> Iterator[str]:
+    """Yield a line for each class, with what helps."""
+    fscrawl = command()
+    for name, number in errors.most_common():
+        helps = HELP.get(name, "").format(fscrawl=fscrawl, root=shlex.quote(str(root)))
+        yield f"  {number:>6,} {name:15} {helps}".rstrip()
+    if errors:
+        yield f"         to see why one failed:  {command('show', root)} URL"
+
+
+def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str]) -> str:
+    """Give the one command that makes sense now."""
+    on = command("crawl", root)
+    if result.ending == "stopped":
+        return f"{command('resume', root)}    then {on} goes on"
+    if result.ending == "interrupted":
+        return f"{on}    goes on"
+    if result.ending == "max_pages":
+        return f"raise crawl.max_pages in {root}/{FILE}, then {on} goes on"
+    if tree is not None and not tree.total("pages") and result.exit_code:
+        seed = next(iter(seeds), "URL")
+        return f"{command('show', root)} {shlex.quote(seed)}    says why it is not stored"
+    return f"{command('merge', root)} --out dataset    makes a dataset"

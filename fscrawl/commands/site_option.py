@@ -1,0 +1,49 @@
+"""The option `--site FILE`: the file is read here, and run where its rules are needed (see `sites.code`)."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fscrawl.config.settings import Settings
+from fscrawl.errors import UsageError, reason
+from fscrawl.util.user_text import decode
+
+if TYPE_CHECKING:
+    from fscrawl.sites.code import SiteFile
+
+MAX_FILE_BYTES = 1024 * 1024
+
+
+def add_site(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--site",
+        type=Path,
+        metavar="FILE",
+        help="a Python file of rules; the same on all machines",
+    )
+
+
+def with_site(chosen: Settings, path: Path | None) -> Settings:
+    """Give the settings with the classes of a site file, which is run here; UsageError if it has a mistake."""
+    if path is None:
+        return chosen
+    from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
+
+    return replace(chosen, code=load(read_file(path)))
+
+
+def read_file(path: Path) -> SiteFile:
+    """Read a site file; UsageError if that is not possible. It is not run."""
+    from fscrawl.sites.code import SiteFile  # noqa: PLC0415 - as above
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"--site {path}: cannot be read: {reason(error)}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise UsageError(f"--site {path}: must be a Python file of at most {MAX_FILE_BYTES:,} bytes")
+    return SiteFile(str(path), decode(data))

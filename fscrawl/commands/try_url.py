@@ -1,0 +1,163 @@
+"""`fscrawl try`: fetch one page by the rules of a crawl, store nothing, and show what would come of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fscrawl import store
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, open_tree
+from fscrawl.commands.site_option import add_site, with_site
+from fscrawl.config import settings as all_settings
+from fscrawl.config.seeds import read_seed, read_seeds
+from fscrawl.config.settings import Settings
+from fscrawl.config.watcher import settings_of
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.request import shown
+from fscrawl.util.humanize import number_of
+from fscrawl.util.progress import ProgressLine
+from fscrawl.util.terminal import say, say_json
+
+if TYPE_CHECKING:
+    from fscrawl.monitor.attempt import Attempt
+    from fscrawl.parse.fields import Extracted
+    from fscrawl.store import Tree
+
+_EXAMPLES = """\
+fscrawl try https://example.org/list                       with the usual settings
+fscrawl try --root /mnt/shared https://example.org/list    by crawl.toml of this crawl
+fscrawl try --root /mnt/shared --stored https://example.org/list
+fscrawl try --site site.py https://example.org/list        by a site file that you write
+"""
+_EXIT_CODES = "exit codes: 0 a crawl would store the page, 1 it would not\n"
+_MAX_LINES = 20  # of links, for a person; --json has them all
+
+
+def add(commands: Commands[Parser]) -> None:
+    command = add_command(
+        commands,
+        "try",
+        run,
+        summary="fetch one page, store nothing, and show what a crawl would make of it",
+        description="Fetch one page by the rules of a crawl, and show what would come of it. Nothing is stored.",
+        examples=_EXAMPLES,
+        notes=_EXIT_CODES,
+    )
+    command.add_argument("url", metavar="URL", help="the complete URL")
+    command.add_argument("--root", type=Path, metavar="DIR", help="the crawl whose crawl.toml and seeds count")
+    add_site(command)
+    command.add_argument("--stored", action="store_true", help="do not fetch it: read the page that the tree has")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="K=V", help="a setting, e.g. crawl.scope=any; repeatable"
+    )
+    add_allow_env(command)
+    command.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    from fscrawl.monitor.attempt import attempt, attempt_stored  # noqa: PLC0415 - a crawl need not load it
+
+    tree = None if options.root is None else open_tree(options.root)
+    try:
+        url = read_seed(options.url)
+    except ValueError as error:
+        raise UsageError(f"{options.url}: {error}") from None
+    with ProgressLine() as line:
+        settings, seeds = _crawl_of(tree, url, options.set, line)
+        settings = with_site(settings, options.site)
+        if options.stored:
+            if tree is None:
+                raise UsageError("--stored reads a page of a tree: give --root DIR, too")
+            found = attempt_stored(settings, seeds, url, tree, options.allow_env)
+        else:
+            line.begin("asking the host", unit="")
+            found = attempt(settings, seeds, url, tree, options.allow_env)
+    say_json(_as_json(found)) if options.json else say(*_lines(found))
+    return EXIT_OK if found.record is not None and found.record.kind == "page" else EXIT_UNUSABLE_RESULT
+
+
+def _crawl_of(
+    tree: Tree | None, url: str, assignments: list[str], line: ProgressLine
+) -> tuple[Settings, frozenset[str]]:
+    """Give the settings and the seeds of a crawl: without a tree the usual settings, and the URL as the only seed."""
+    if tree is None:
+        return all_settings.apply(Settings(), assignments), frozenset({url})
+    seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
+    return all_settings.apply(settings_of(tree), assignments), frozenset(seeds)
+
+
+# -- what is printed
+
+
+def _lines(found: Attempt) -> Iterator[str]:
+    yield f"url       {shown(found.url)}"
+    if found.refused is not None:
+        yield f"scope     outside: crawl.{found.refused}; a crawl would not ask for it"
+    if found.site:
+        yield f"rules     {found.site}"
+    if found.error is not None:
+        yield f"failed    {found.error.class_}: {found.error.message}"
+        return
+    record = found.record
+    if record is None:
+        yield "failed    no answer came in time"
+        return
+    kind = record.headers.get("content-type", "no type")
+    yield f"answer    {record.status}, {kind}, {number_of(record.bytes, 'byte')}, {record.elapsed:.2f} s"
+    if record.redirect is not None:
+        yield f"redirect  to {record.redirect}"
+    if record.skipped is not None:
+        yield f"no body   {record.skipped}"
+    if record.encoding is not None:
+        yield f"encoding  {record.encoding}"
+    if record.title:
+        yield f"title     {record.title}"
+    if record.robots:
+        yield f"robots    {', '.join(record.robots)}"
+    what = "link" if record.requests is None else "request"
+    yield f"{what + 's':<10}{number_of(len(found.followed), what)} to follow, {len(found.cut)} not"
+    yield from (f"  follow  {shown(url)}" for url in found.followed[:_MAX_LINES])
+    yield from _more(len(found.followed))
+    yield from (f"  cut     {shown(url)}: {rule}" for url, rule in found.cut[:_MAX_LINES])
+    yield from _more(len(found.cut))
+    yield from _field_lines(found.fields)
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _MAX_LINES:
+        yield f"          and {number_of(count - _MAX_LINES, 'more link', 'more links')}; --json has them all"
+
+
+def _field_lines(fields: Extracted | None) -> Iterator[str]:
+    if fields is None:
+        return
+    for name, value in fields.values.items():
+        yield f"field     {name}: {json.dumps(value, ensure_ascii=False, default=str)}"
+    for name in fields.missing:
+        yield f"field     {name}: nothing" + (f"; not right: {fields.bad[name]}" if name in fields.bad else "")
+
+
+def _as_json(found: Attempt) -> dict[str, Any]:
+    record, error = found.record, found.error
+    return {
+        "url": found.url,
+        "refused": found.refused,
+        "stored": None if record is None else record.kind,
+        "status": record.status if record else None,
+        "error": None if error is None else {"class": error.class_, "message": error.message},
+        "headers": None if record is None else record.headers,
+        "bytes": None if record is None else record.bytes,
+        "elapsed": None if record is None else record.elapsed,
+        "encoding": None if record is None else record.encoding,
+        "title": None if record is None else record.title,
+        "redirect": None if record is None else record.redirect,
+        "skipped": None if record is None else record.skipped,
+        "follow": list(found.followed),
+        "cut": [{"url": url, "rule": rule} for url, rule in found.cut],
+        "rules": found.site or None,
+        "fields": None if found.fields is None else json.loads(json.dumps(found.fields.values, default=str)),
+        "bad_fields": None if found.fields is None else found.fields.bad,
+    }

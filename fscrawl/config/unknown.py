@@ -1,0 +1,78 @@
+"""What is said of a name that is no setting: where it belongs, or which setting was probably meant. Pure.
+
+`known`: the full names of all settings, `section.name`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from fscrawl.util.toml_text import one_line, to_toml
+
+_PAGE = "docs/reference/settings.md"
+
+
+def nearest(text: str, known: Sequence[str]) -> str | None:
+    """Return the full name that is most like a name with or without a section.
+
+    >>> nearest("delai", ["crawl.scope", "politeness.delay"])
+    'politeness.delay'
+    """
+    whole = difflib.get_close_matches(text, known, 1)
+    if whole:
+        return whole[0]
+    bare = difflib.get_close_matches(text.rpartition(".")[2], [_bare(each) for each in known], 1, 0.7)
+    return next((each for each in known if bare and _bare(each) == bare[0]), None)
+
+
+def setting(section: str, name: str, known: Sequence[str]) -> str:
+    """Say what is wrong with `section.name`.
+
+    >>> setting("crawl", "delay", ["crawl.scope", "politeness.delay"])
+    'unknown setting crawl.delay; delay belongs to [politeness]'
+    """
+    said = f"unknown setting {one_line(section)}.{one_line(name)}"
+    owner = _owner(name, known)
+    if owner and section in _sections(known):
+        return f"{said}; {name} belongs to [{owner}]"
+    near = nearest(f"{section}.{name}", known)
+    if near:
+        return f"{said}; did you mean {near}?"
+    return f"{said}; the sections are {', '.join(_sections(known))}; {_PAGE} lists all settings"
+
+
+def section(name: str, known: Sequence[str]) -> str:
+    """Say what is wrong with an empty section."""
+    near = difflib.get_close_matches(name, _sections(known), 1)
+    hint = f"did you mean [{near[0]}]?" if near else f"the sections are {', '.join(_sections(known))}"
+    return f"unknown section [{one_line(name)}]; {hint}"
+
+
+def no_section(name: str, value: Any, known: Sequence[str]) -> str:
+    """Say what is wrong with a name that stands outside of all sections.
+
+    >>> no_section("delay", 1, ["politeness.delay"])
+    '"delay" is not in a section; write it below a line [politeness]'
+    """
+    if isinstance(value, list) and name in _sections(known):
+        return f"{to_toml(name)} is a list here; write the section with single brackets: [{name}]"
+    near = nearest(name, known)
+    owner = near.partition(".")[0] if near else None
+    where = f"write it below a line [{owner}]" if owner else "write settings below a line such as [crawl]"
+    if near and _bare(near) != name:
+        where = f"did you mean {_bare(near)}, below a line [{owner}]?"
+    return f"{to_toml(name)} is not in a section; {where}"
+
+
+def _bare(full: str) -> str:
+    return full.partition(".")[2]
+
+
+def _sections(known: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(each.partition(".")[0] for each in known))
+
+
+def _owner(name: str, known: Sequence[str]) -> str | None:
+    return next((each.partition(".")[0] for each in known if _bare(each) == name), None)

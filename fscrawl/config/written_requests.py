@@ -1,0 +1,77 @@
+"""Requests as people write them on one line, in `seeds.txt` and on the command line. Pure.
+
+    POST https://a.example/search day=2024-01-01&class=Q1      a form
+    POST https://a.example/api {"page": 1}                     JSON: the body begins with { or [
+
+The spelling of a request, which stands in logs and records, may be written, too (see `request`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import quote
+
+from fscrawl import urls
+from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, spelling
+
+_LINE = re.compile(r"([A-Za-z]+)\s+(\S+)(?:\s+(\S.*))?\Z", re.DOTALL)
+_OTHER_METHODS = ("CONNECT", "DELETE", "HEAD", "OPTIONS", "TRACE")  # what HTTP has besides, so that they are named
+_IN_FORMS = "".join(map(chr, range(33, 127)))  # blanks and what is not ASCII are encoded, all else stays as written
+_MARK = "#method="
+
+
+def written_request(text: str) -> str | None:
+    """Give the spelling of the request that somebody has written; None if it is none, but perhaps a URL.
+
+    ValueError with what is wrong with it.
+
+    >>> written_request('POST http://a.example/s q=a b')
+    'http://a.example/s#method=POST&type=application/x-www-form-urlencoded&body=q=a%2Bb'
+    >>> written_request("http://a.example/") is None
+    True
+    """
+    if _MARK in text and not any(c.isspace() for c in text):
+        if not is_normal(text):
+            raise ValueError("what begins at # is not the spelling of a request; write POST, the URL, and the body")
+        return text
+    found = _LINE.match(text)
+    method = found[1].upper() if found else ""
+    if found is None or method not in METHODS + _OTHER_METHODS:
+        return None
+    url = urls.normalise(found[2])
+    if url is None:
+        raise ValueError(f"behind {method} there must be a complete URL; write {method} https://example.org/")
+    request = _request(url, method, (found[3] or "").rstrip())
+    if wrong := flaw(request):
+        raise ValueError(wrong)
+    return spelling(request)
+
+
+def _request(url: str, method: str, body: str) -> Request:
+    if not body:
+        return Request(url, method)
+    if body[0] not in "{[":
+        return Request(url, method, FORM, quote(body.replace(" ", "+"), _IN_FORMS).encode())
+    try:
+        json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"its body begins like JSON and is none ({error}); write a form as a=1&b=2") from None
+    return Request(url, method, JSON, body.encode())
+
+
+def line_of(text: str) -> str:
+    """Give a request, in its spelling, as people write it; the spelling if that is not possible.
+
+    >>> line_of("http://a.example/s#method=POST&type=application/x-www-form-urlencoded&body=q=a%2Bb")
+    'POST http://a.example/s q=a+b'
+    """
+    if "#" not in text:
+        return text
+    request = read(text)
+    line = f"{request.method} {request.url} {request.body.decode('utf-8', 'replace')}".rstrip()
+    is_one_line = line.isprintable() and not re.search(r"\s#", line)  # a # behind a blank begins a comment
+    try:
+        return line if is_one_line and written_request(line) == text else text
+    except ValueError:
+        return text

@@ -1,0 +1,105 @@
+"""The fields of [[site]] tables, as rules of a dataset: they are put below those of `--fields`.
+
+Promise: a dataset keeps the rules that it was made with. If the tables say something else later, one line tells so.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fscrawl.dataset.job import Job
+from fscrawl.dataset.options import TAKEN, Options
+from fscrawl.errors import SettingsError, UsageError
+from fscrawl.parse import fields as field_rules
+from fscrawl.parse.fields import Column
+from fscrawl.sites.code import load
+from fscrawl.sites.read import TABLE, read_sites
+from fscrawl.storage.layout import SETTINGS
+from fscrawl.util.toml_file import TomlFile
+from fscrawl.util.toml_text import to_toml
+
+_FROM_TABLES = "# from [[site]] tables alone\n"
+
+
+def with_sites(
+    given: Mapping[str, Any], kept: Options | None, crawl_toml: str | None, root: Path, warn: Callable[[str], None]
+) -> dict[str, Any]:
+    """Give the options that the user chose, with the fields of all tables.
+
+    `kept`: those of the dataset; None: it is new. SettingsError if the tables are wrong, or do not fit `--fields`.
+    """
+    where = f"{root}/{SETTINGS}"
+    try:
+        found = combined(given.get("fields"), crawl_toml or "", where)
+    except SettingsError as error:
+        if kept is None or "fields" in given:
+            raise
+        warn(f"{error}; the dataset keeps the fields that it has")
+        return dict(given)
+    if kept is not None and "fields" not in given:
+        if _differ(found, kept.fields):
+            warn(f"{where}: the fields of [[site]] are not those that the dataset was made with; --rebuild takes them")
+        return dict(given)
+    return {**given, "fields": found} if found else dict(given)
+
+
+def _differ(found: str | None, kept: str | None) -> bool:
+    """Tell whether the tables say something else than the rules of a dataset. `found`: of the tables alone.
+
+    Where a file was given for the dataset, it may have taken the place of some fields: those count as the same.
+    """
+    if not kept or kept.startswith(_FROM_TABLES):
+        return (found or "") != (kept or "")
+    there = tomllib.loads(kept)["hosts"]
+    tables = tomllib.loads(found or "").get("hosts", {})
+    return any(not table.keys() <= there.get(pattern, {}).keys() for pattern, table in tables.items())
+
+
+def check_columns(job: Job) -> None:
+    """Raise UsageError if the site file names a column that there is already, or one with two types. It is run here."""
+    named: dict[str, str] = dict.fromkeys(TAKEN, "the dataset itself")
+    if job.rules is not None:
+        named |= dict.fromkeys((column.name for column in job.rules.columns), "the rules for fields")
+    first: dict[str, Column] = {}
+    for site in load(job.site) if job.site is not None else ():
+        for column in site.columns:
+            where = f"{site.file.path}: class {site.name}: columns: {column.name}"
+            if column.name in named:
+                raise UsageError(f"{where} is a column of {named[column.name]}; choose another name")
+            if first.setdefault(column.name, column) != column:
+                raise UsageError(f"{where} has another type in another class; a column must have one type")
+
+
+def combined(of_file: str | None, crawl_toml: str, where: str) -> str | None:
+    """Give the text of a `fields.toml` with the fields of a file, and those of the tables that it does not have.
+
+    `where`: names the `crawl.toml` in errors. None: there are no fields.
+
+    >>> print(combined(None, "[[site]]\\nhosts = ['a.example']\\nfields = {heading = 'css:h1'}", "crawl.toml"))
+    # from [[site]] tables alone
+    [hosts."a.example"]
+    "heading" = {"css" = "h1"}
+    """
+    file = TomlFile(crawl_toml, where)
+    tables = file.tables()
+    sites = [site for site in read_sites(tables.get(TABLE, []), file, TAKEN) if site.columns is not None]
+    if not sites:
+        return of_file
+    hosts: dict[str, dict[str, Any]] = tomllib.loads(of_file or "").get("hosts", {})
+    for site in sites:
+        for pattern in site.hosts:
+            of_pattern = hosts.setdefault(pattern, {})
+            for name, keys in site.table["fields"].items():
+                of_pattern.setdefault(name, field_rules.in_full(keys))
+    head = _FROM_TABLES if of_file is None else ""
+    text = head + "\n".join(line for pattern, table in hosts.items() for line in _section(pattern, table))
+    field_rules.parse(text, f"--fields, with [site.fields] of {where}" if of_file else where, TAKEN)
+    return text
+
+
+def _section(pattern: str, table: Mapping[str, Any]) -> Iterator[str]:
+    yield f"[hosts.{to_toml(pattern)}]"
+    yield from (f"{to_toml(name)} = {to_toml(keys)}" for name, keys in table.items())

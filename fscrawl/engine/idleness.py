@@ -1,0 +1,83 @@
+"""Why a machine has little to do, said once for each reason: a user who sees it idle should not have to guess.
+
+Vocabulary:
+  busy      the workers have as much as they can take, or the machine may not fetch now (its state says why)
+  idle      nothing was pending here for a while, and the crawl is not over
+  paced     URLs are pending, and all their hosts have to wait for their next turn
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from fscrawl.util.humanize import number_of
+
+_IDLE_S = 10.0
+_PACED_S = 30.0
+
+Reason = Literal["idle", "paced"]
+
+
+class Load(NamedTuple):
+    """What there is to do at one moment.
+
+    room       the workers could take more
+    hindered   the machine may not fetch, or reads what is known; its state says so
+    """
+
+    pending: int
+    in_flight: int
+    room: bool
+    hindered: bool
+
+
+class Idleness:
+    """Looks at the load again and again, and notices what a user may not expect."""
+
+    def __init__(self, now: float, partition: str, *, follow: bool) -> None:
+        """`partition`: what is divided among the machines, "host" or "url". `follow`: it waits for new seeds."""
+        self._by_url = partition == "url"
+        self._follow = follow
+        self._busy_at = self._had_work_at = now
+        self._noticed: set[Reason] = set()
+
+    def look(self, now: float, load: Load) -> Reason | None:
+        """Give the reason for which there is little to do; None if there is none, or if it was given before."""
+        if load.hindered or not load.room:
+            self._busy_at = self._had_work_at = now
+        elif load.pending or load.in_flight:
+            self._had_work_at = now
+        else:
+            self._busy_at = now
+        if now - self._had_work_at >= _IDLE_S:
+            return self._once("idle")
+        return self._once("paced") if now - self._busy_at >= _PACED_S else None
+
+    def _once(self, reason: Reason) -> Reason | None:
+        if reason in self._noticed:
+            return None
+        self._noticed.add(reason)
+        return reason
+
+    def why_idle(self, others: int) -> str:
+        """Say why nothing is to be fetched here. `others`: other machines that take part now."""
+        if others:
+            theirs = f"{number_of(others, 'other machine')} {'has' if others == 1 else 'have'} all hosts that are left"
+            if self._by_url:
+                return f"nothing to do here: {theirs}; this machine gets some as soon as more URLs are found"
+            return (
+                f"nothing to do here: {theirs}, and a host belongs to one machine at a time. This machine gets some as"
+                ' soon as more hosts are found. One large site is divided by crawl.partition = "url", which is fixed'
+                " when a tree is made"
+            )
+        if self._follow:
+            return "nothing is left to fetch: waiting for new seeds (--follow)"
+        return "nothing is left to fetch here: waiting until that is certain"
+
+
+def why_paced(delay_s: float) -> str:
+    """Say that hosts are asked no faster. `delay_s`: between two requests to one."""
+    return (
+        f"the pace decides: a host gets one request in {delay_s:g} s (politeness.delay), or fewer if it asks for that."
+        " More workers or machines do not change it"
+    )

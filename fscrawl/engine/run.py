@@ -1,0 +1,42 @@
+"""How a run of a machine is begun, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fscrawl.engine.progress import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How one machine takes part.
+
+    reseed           read all records again, and do not trust the logs
+    follow           stay when all is done, and wait for new seeds
+    refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
+    allow_env        environment variables that settings may name, besides FSCRAWL_…
+    """
+
+    workers: int
+    threads: int
+    reseed: bool = False
+    follow: bool = False
+    refresh_before: str = ""
+    allow_env: tuple[str, ...] = ()
+
+
+Ending = Literal["finished", "interrupted", "stopped", "max_pages"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended: what it did, its exit code, and why it ended.
+
+    "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached.
+    """
+
+    counts: Counts
+    exit_code: int
+    elapsed_s: float
+    ending: Ending = "finished"

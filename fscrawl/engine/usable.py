@@ -1,0 +1,27 @@
+"""Can this machine use some settings? Files and environment variables that they name may be missing here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fscrawl.config.list_files import check_lists
+from fscrawl.config.settings import Settings
+from fscrawl.http.fetch import Fetcher
+from fscrawl.store import Tree
+
+
+def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
+    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing.
+
+    `allow_env`: as for `Options`.
+    """
+    fetch = settings.fetch
+    headers = [fetch.headers, *(site.headers for site in settings.sites)]
+    if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in text for each in headers for text in each.values()):
+        Fetcher(fetch, settings.politeness, 1, allow_env, settings.sites).close()
+
+
+def check_edit(tree: Tree, settings: Settings, allow_env: Collection[str]) -> None:
+    """Raise SettingsError if this machine cannot use edited settings."""
+    check_usable(settings, allow_env)
+    check_lists(tree, settings)

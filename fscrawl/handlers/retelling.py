@@ -1,0 +1,41 @@
+"""A stored page, told once more: the rules of its site may have changed since its record was written.
+
+Promise: nothing is fetched. The record gets what the present rules find in the body, so that the next one who tells the
+page need not read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fscrawl.errors import TreeError
+from fscrawl.handlers.context import Context
+from fscrawl.handlers.reading import UnreadableError
+from fscrawl.sites.told import as_told
+from fscrawl.storage.records import PageRecord
+
+
+def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
+    """Give a record as the present rules of its site tell it. `host`: its directory."""
+    told = as_told(record, context.sites)
+    if told is not None:
+        return told
+    try:
+        body = context.tree.body(host, record.key, record.bytes, record.file)
+    except TreeError as error:
+        if error.is_missing:  # the audit names it; until then its links count
+            return replace(record, requests=None, rules=None)
+        raise
+    new = replace(record, requests=_found(context, record, body), rules=context.rules_of(record.url))
+    if context.permitted():
+        context.tree.put_record(host, new)
+    return new
+
+
+def _found(context: Context, record: PageRecord, body: bytes) -> tuple[str, ...] | None:
+    """Give what the rules find. In a page that they do not expect, or that takes too long, they find nothing."""
+    try:
+        page = context.understand(record.url, body, record.status, record.headers)
+    except UnreadableError:
+        return ()
+    return () if page.unexpected or page.fault else page.requests

@@ -1,0 +1,221 @@
+"""Sessions of sites that a site file describes: opened when first needed, renewed, and gone with the worker.
+
+Vocabulary:
+  session   a jar of cookies that requests of one name share. Nothing of it is stored
+  opening   the requests by which a site file opens a session. They are made here, one after the other, by the rules
+            that hold for pages: scope, robots.txt, the delay of the host, the limits of an exchange
+  spoilt    a page has shown that its session is at fault; it is opened anew before its next request
+
+Promise: a session is opened by one thread; others that need it wait. Its requests go to one host, which one machine
+holds, so no other machine opens it meanwhile. (Another worker process of the machine may, when the host moves there.)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from fscrawl import urls
+from fscrawl.handlers.exchange import bad_status, is_redirect
+from fscrawl.handlers.redirected import redirected
+from fscrawl.http.cookies import Jar
+from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.politeness.redirects import MOST_HOPS, Hops
+from fscrawl.politeness.robots import Rules
+from fscrawl.politeness.robots_cache import RobotsCache
+from fscrawl.request import Request, flaw, read, spelling
+from fscrawl.sites.code import SiteFault
+from fscrawl.sites.page import Page
+from fscrawl.sites.site import NoAnswer, Send, Unexpected
+from fscrawl.util.lru import Lru
+
+MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
+MOST_SENT = 20  # requests of one opening
+
+
+class Opener(Protocol):
+    """What is asked of a site: see `sites.code.CodeSite`."""
+
+    @property
+    def renew_after(self) -> int | None: ...
+    def open_session(self, session: str, send: Send) -> None: ...
+
+
+class Asking(NamedTuple):
+    """How a worker may ask a host by itself.
+
+    send       as `Fetcher.send`, with a jar
+    refuses    says why a URL may not be asked, by scope or robots.txt; None: it may
+    wait       waits for the host's delay; False if this machine may not ask any more
+    """
+
+    send: Callable[[Request, Jar], Fetched | Failed]
+    refuses: Callable[[str], Failed | None]
+    wait: Callable[[str], bool]
+
+
+def asking(fetcher: Fetcher, hops: Hops, robots: RobotsCache, *, obey: bool) -> Asking:
+    """Give the way in which a worker asks by itself. `obey`: robots.txt is obeyed."""
+
+    def rules(url: str) -> Rules | Failed | None:
+        return robots.rules_for(urls.host(url), url).rules if obey else None
+
+    def refuses(url: str) -> Failed | None:
+        found = rules(url)
+        if isinstance(found, Failed):
+            return found
+        if not hops.in_scope(url):
+            return Failed("site", f"{url[:200]} is outside the scope: {hops.refuses(url)}", retry=False)
+        if found is not None and not found.allows(url):
+            return Failed("robots", f"robots.txt does not allow it: {found.forbidding_line(url)}", retry=False)
+        return None
+
+    def wait(url: str) -> bool:
+        found = rules(url)
+        return hops.wait(found.delay_s if isinstance(found, Rules) else 0.0)
+
+    return Asking(lambda request, jar: fetcher.send(request, jar=jar), refuses, wait)
+
+
+class _Session:
+    """`served`: how many requests it has served since it was opened."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.jar: Jar | None = None
+        self.served = 0
+
+
+class _Given(threading.local):
+    """The cookies that a thread was given last."""
+
+    jar: Jar | None = None
+
+
+class Sessions:
+    """The sessions of one worker; used by all its threads."""
+
+    def __init__(self, asking: Asking, most: int = MOST_SESSIONS) -> None:
+        self._asking = asking
+        self._sessions: Lru[tuple[str, str], _Session] = Lru(most)
+        self._lock = threading.Lock()
+        self._given = _Given()
+
+    def jar(self, request: Request, site: Opener | None) -> Jar | Failed:
+        """Give the cookies of a request's session, which is opened if need be; the failure if that is not possible.
+
+        `site`: that of the request's host; None: its sessions begin without cookies.
+        """
+        session = self._of(request)
+        with session.lock:
+            is_worn = site is not None and site.renew_after is not None and session.served >= site.renew_after
+            if session.jar is None or is_worn:
+                session.jar, session.served = None, 0
+                jar = Jar()
+                failure = None if site is None else self._open(request, site, jar)
+                if failure is not None:
+                    return failure
+                session.jar = jar
+            session.served += 1
+            self._given.jar = session.jar
+            return session.jar
+
+    def spoil(self, request: Request) -> None:
+        """Let a session be opened anew before its next request.
+
+        Unless another thread has done so since this one was given its cookies.
+        """
+        if not request.session:
+            return
+        session = self._of(request)
+        with session.lock:
+            if session.jar is self._given.jar:
+                session.jar = None
+
+    def _of(self, request: Request) -> _Session:
+        key = urls.host(request.url), request.session
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                session = _Session()
+                self._sessions.put(key, session)
+            return session
+
+    def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
+        opening = _Opening(self._asking, request.url, jar)
+        name = f"session {request.session[:60]!r} cannot be opened"
+        try:
+            site.open_session(request.session, opening.send)
+        except NoAnswer as error:
+            if isinstance(error.failure, Failed):
+                return Failed(error.failure.class_, f"{name}: {error}", error.failure.retry, error.failure.status)
+            return Failed("site", f"{name}: {error}", retry=False)
+        except Unexpected as error:
+            return Failed("unexpected", f"{name}: {error}", retry=True)
+        except SiteFault as error:
+            return Failed("site", str(error), retry=False)
+        if opening.sent and not self._asking.wait(request.url):
+            return _no_answer(_STOOD_STILL).failure
+        return None
+
+
+_STOOD_STILL = Failed("timeout", "the machine stood still", retry=True)
+
+
+class _No(NoAnswer):
+    failure: Failed
+
+
+def _no_answer(failure: Failed) -> _No:
+    return _No(failure.message, failure)
+
+
+class _Opening:
+    """Makes the requests of one opening. `sent`: how many."""
+
+    def __init__(self, asking: Asking, url: str, jar: Jar) -> None:
+        """`url`: of the request for which the session is opened; only its host is asked."""
+        self.sent = 0
+        self._asking = asking
+        self._url = url
+        self._jar = jar
+
+    def send(self, given: Request | str) -> Page:
+        """Send a request, follow its redirects, and give the last answer."""
+        request = self._checked(given)
+        for _ in range(MOST_HOPS + 1):
+            answer = self._exchange(request)
+            if not is_redirect(answer):
+                return Page(request, answer.body or b"", status=answer.status, headers=answer.headers)
+            target = urls.normalise(answer.headers["location"], request.url)
+            if target is None:
+                raise _no_answer(bad_status(answer))
+            request = self._checked(read(redirected(spelling(request), answer.status, target)))
+        raise NoAnswer(f"send: more than {MOST_HOPS} redirects in a row, the last one to {request.url}")
+
+    def _exchange(self, request: Request) -> Fetched:
+        if self.sent >= MOST_SENT:
+            raise NoAnswer(f"send: more than {MOST_SENT} requests to open one session")
+        refusal = self._asking.refuses(request.url)
+        if refusal is None and self.sent and not self._asking.wait(request.url):
+            refusal = _STOOD_STILL
+        if refusal is not None:
+            raise _no_answer(refusal)
+        self.sent += 1
+        answer = self._asking.send(request, self._jar)
+        if isinstance(answer, Failed):
+            raise _no_answer(answer)
+        return answer
+
+    def _checked(self, given: Request | str) -> Request:
+        """Give the request with a normal form as URL, which may be relative; NoAnswer if it may not be sent."""
+        request = Request(given) if isinstance(given, str) else given
+        url = urls.normalise(request.url, self._url)
+        if url is None or urls.host(url) != urls.host(self._url):
+            host = urls.shown_host(urls.host(self._url))
+            raise NoAnswer(f"send: {request.url[:200]} is not on {host}, the only host that the session may ask")
+        request = request._replace(url=url, session="")
+        if wrong := flaw(request):
+            raise NoAnswer(f"send: a request for {url[:200]}: {wrong}")
+        return request

@@ -1,0 +1,172 @@
+"""What a crawl would make of one URL now: it is fetched under all rules of the crawl, and nothing is stored.
+
+The worker that a crawl has does it, with a tree that keeps nothing. So what is shown here is what a crawl would do.
+
+Vocabulary:
+  attempt   what came of it: the record and the body that would be stored, or the failure that would be
+  cut       a link that a crawl would not follow, and the rule that forbids it
+
+Promise: nothing is written, neither into the tree nor elsewhere. robots.txt is obeyed; the copy in the tree is used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from fscrawl import urls
+from fscrawl.config.settings import Settings
+from fscrawl.errors import NotATreeError
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.outcome import Returned
+from fscrawl.http.fetch import Fetched
+from fscrawl.parse.fields import Extracted
+from fscrawl.sites.code import CodeSite
+from fscrawl.sites.page import Page
+from fscrawl.sites.rules import Site, Sites, near_to
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.store import Tree
+from fscrawl.util.installed import command
+from fscrawl.worker import CrawlConfig, Worker
+
+_LONGEST_WAIT_S = 60.0  # for the delay between robots.txt and the page
+_NOWHERE = Path("/nonexistent")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of one URL.
+
+    url       the spelling of the request
+    refused   the rule by which a crawl would not ask for it at all, although it was asked for here; None: it would
+    record, body      what would be stored; None if it failed
+    error     the failure that would be written down
+    followed  the requests that a crawl would follow
+    cut       the links that it would not follow, with the rule that forbids it
+    site      whose rules are for its host: "[[site]] 2", or "class Shop in site.py"; "" if there are none
+    fields    what these rules find for columns of the dataset; None if they have none, or there is no body
+    """
+
+    url: str
+    refused: str | None
+    record: PageRecord | None
+    body: bytes | None
+    error: ErrorRecord | None
+    followed: tuple[str, ...]
+    cut: tuple[tuple[str, str], ...]
+    site: str = ""
+    fields: Extracted | None = None
+
+
+def attempt(
+    settings: Settings, seeds: frozenset[str], url: str, tree: Tree | None = None, allow_env: Collection[str] = ()
+) -> Attempt:
+    """Fetch a request as a crawl would. `url`: its spelling; `seeds`: of the crawl; `tree`: has the rules of hosts.
+
+    SettingsError if a setting cannot be used on this machine.
+    """
+    nowhere = _Nowhere(tree)
+    worker = _worker(nowhere, settings, seeds, allow_env)
+    task = _task(url, settings)
+    if isinstance(worker.do(task), Returned):  # robots.txt was asked for a moment ago
+        time.sleep(min(settings.politeness.delay, _LONGEST_WAIT_S))
+        worker.do(task)
+    return _what_came(url, nowhere, settings, seeds)
+
+
+def attempt_stored(
+    settings: Settings, seeds: frozenset[str], url: str, tree: Tree, allow_env: Collection[str] = ()
+) -> Attempt:
+    """Read the page that the tree has, as a crawl with these settings would; NotATreeError if it has none."""
+    host, key = urls.host(url), urls.key(url)
+    if not tree.is_done(host, key):
+        raise NotATreeError(f"{url}: the tree has no page of it; to see why:  {command('show', tree.root)} {url}")
+    record, nowhere = tree.page(host, key), _Nowhere(tree)
+    if record.sha256:
+        body = tree.body(host, key, record.bytes, record.file)
+        answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed)
+        _worker(nowhere, settings, seeds, allow_env).store(_task(url, settings), answer)
+    else:
+        nowhere.record_put = record
+    return _what_came(url, nowhere, settings, seeds)
+
+
+def _worker(nowhere: _Nowhere, settings: Settings, seeds: frozenset[str], allow_env: Collection[str]) -> Worker:
+    near = near_to(seeds, settings.sites, settings.code)
+    return Worker(nowhere, CrawlConfig(settings, near, term=""), threads=1, allow_env=allow_env)
+
+
+def _task(url: str, settings: Settings) -> PageTask:
+    """Give the task of the last attempt, so that a failure is written down at once."""
+    return PageTask(url, urls.host(url), urls.key(url), 0, "", settings.fetch.retries + 1, check=False)
+
+
+def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset[str]) -> Attempt:
+    scope = Scope(settings.crawl, near_to(seeds, settings.sites, settings.code))
+    record, body = nowhere.record_put, nowhere.body_put
+    return Attempt(
+        url,
+        None if url in seeds else scope.explain(url),
+        record,
+        body,
+        nowhere.error_put,
+        *_divided(record, settings, scope),
+        *_of_site(url, record, body, settings),
+    )
+
+
+def _of_site(
+    url: str, record: PageRecord | None, body: bytes | None, settings: Settings
+) -> tuple[str, Extracted | None]:
+    """Name the rules for a URL, and give the fields that they find in its page."""
+    site = Sites(settings.rules).of(url)
+    page = None
+    if record is not None and body is not None:
+        page = Page(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+    if isinstance(site, CodeSite):
+        return f"class {site.name} in {site.file.path}", None if page is None else site.fields(page)
+    if not isinstance(site, Site):
+        return "", None
+    number = settings.sites.index(site) + 1
+    found = None if page is None or site.columns is None else site.columns.extract(page.url, page.parsed.html)
+    return f"[[site]] {number}", found
+
+
+def _divided(
+    record: PageRecord | None, settings: Settings, scope: Scope
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Divide the links of a page into those that are followed, and others with what forbids it."""
+    if record is None:
+        return (), ()
+    rules = {url: scope.explain(url) for url in record.links_to(nofollow=settings.crawl.follow_nofollow)}
+    rules |= {url: "follow_nofollow = false" for url in record.nofollow or () if url not in rules}
+    followed = tuple(url for url, rule in rules.items() if rule is None)
+    return followed, tuple((url, rule) for url, rule in rules.items() if rule is not None)
+
+
+class _Nowhere(Tree):
+    """A tree that keeps what a worker writes to it for a moment, in memory. It reads robots.txt from a real one."""
+
+    def __init__(self, real: Tree | None) -> None:
+        record = real.record if real else TreeRecord(FORMAT, "", "", 1, 0, "host")
+        super().__init__(real.root if real else _NOWHERE, "try", record=record)
+        self._real = real
+        self._robots: dict[str, RobotsRecord] = {}
+        self.record_put: PageRecord | None = None
+        self.body_put: bytes | None = None
+        self.error_put: ErrorRecord | None = None
+
+    def put_page(self, host: str, record: PageRecord, body: bytes | None) -> None:  # noqa: ARG002 - as `Tree`
+        self.record_put, self.body_put = record, body
+
+    def put_error(self, host: str, record: ErrorRecord) -> None:  # noqa: ARG002
+        self.error_put = record
+
+    def put_robots(self, host: str, record: RobotsRecord) -> None:
+        self._robots[host] = record
+
+    def robots(self, host: str) -> RobotsRecord | None:
+        return self._robots.get(host) or (self._real.robots(host) if self._real else None)

@@ -1,0 +1,90 @@
+"""Which elements of a page refer to what is followed, and by which attributes (`crawl.follow`). Pure.
+
+Of an element with `srcset`, the largest candidate is followed: the others are the same picture, smaller. Its `src` is
+followed, too: it is the one that other pages name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+USUAL = ("a", "area", "link", "meta")  # `link`: rel=canonical and rel=next only; `meta`: a refresh
+_ATTRIBUTES = {
+    "a": ("href",),
+    "area": ("href",),
+    "link": ("href",),
+    "meta": (),
+    "frame": ("src",),
+    "iframe": ("src",),
+    "img": ("src", "srcset"),
+    "source": ("src", "srcset"),
+    "video": ("src", "poster"),
+    "audio": ("src",),
+    "track": ("src",),
+    "embed": ("src",),
+    "object": ("data",),
+    "script": ("src",),
+}
+ELEMENTS = tuple(_ATTRIBUTES)
+_SPACE = " \t\n\f\r"
+_URL = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r]+)")
+_DESCRIPTORS = re.compile(r"[^,]*")
+_SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)[wx]\Z")
+
+
+def chosen(follow: Iterable[str]) -> frozenset[str] | None:
+    """Give the elements that are followed; None if they are the usual ones.
+
+    >>> chosen(["area", "a", "meta", "link"]), chosen(["a"])
+    (None, frozenset({'a'}))
+    """
+    found = frozenset(follow)
+    return None if found == frozenset(USUAL) else found
+
+
+def selector(usual: str, follow: Iterable[str]) -> str:
+    """Give the CSS selector of the usual elements, and of those that are followed beside them.
+
+    >>> selector("a[href]", ["a", "img"])
+    'a[href],img[src],img[srcset]'
+    """
+    more = (f"{tag}[{name}]" for tag in sorted(follow) if tag not in USUAL for name in _ATTRIBUTES[tag])
+    return ",".join([usual, *more])
+
+
+def references(tag: str, attributes: Mapping[str, str | None]) -> list[str]:
+    """Give what an element refers to.
+
+    >>> references("img", {"src": "a.png", "srcset": "b.png 1x, c.png 2x"})
+    ['a.png', 'c.png']
+    """
+    found = [(name, attributes.get(name)) for name in _ATTRIBUTES.get(tag, ())]
+    chosen = [largest(value) if name == "srcset" else value for name, value in found if value]
+    if tag not in ("a", "area"):  # an empty href is the page itself
+        chosen = [each for each in chosen if each.strip(_SPACE)]
+    return chosen
+
+
+def largest(srcset: str) -> str:
+    """Give the largest of the candidates of a `srcset`, "" if there is none.
+
+    https://html.spec.whatwg.org/#parsing-a-srcset-attribute
+
+    >>> largest("a.png 480w, b.png 800w"), largest("a.png, b.png 2x"), largest(" ,")
+    ('b.png', 'b.png', '')
+    """
+    best, most = "", 0.0
+    position = 0
+    while (url := _URL.match(srcset, position)) is not None:
+        position = url.end()
+        reference, size = url[1].rstrip(","), 1.0
+        if reference == url[1]:
+            said = _DESCRIPTORS.match(srcset, position)
+            assert said is not None
+            position = said.end()
+            sizes = [float(found[1]) for word in said[0].split() if (found := _SIZE.match(word))]
+            size = max(sizes, default=1.0)
+        if reference and size > most:
+            best, most = reference, size
+    return best

@@ -1,0 +1,44 @@
+"""How a site is crawled, said in Python: what `fscrawl crawl --site FILE` loads.
+
+    from fscrawl.site import Page, Request, Site, Unexpected, dates
+
+    class Journals(Site):
+        hosts = ["search.example"]
+        renew_after = 15
+
+        def seeds(self):
+            for day in dates("2024-01-01", "2024-12-31"):
+                yield Request("https://search.example/find", form={"day": day}, session=day)
+
+        def open_session(self, session, send):
+            send("https://search.example/start")
+
+        def check(self, page):
+            if page.css("#captcha"):
+                raise Unexpected("a captcha", renew=True)
+
+        def requests(self, page):
+            yield from page.css("a.hit::attr(href)")
+
+        columns = {"heading": "string", "authors": "string[]"}
+
+        def fields(self, page):
+            return {"heading": page.css("h1")[0], "authors": page.css(".author")}
+
+All but `open_session` are pure functions of what they are given. They may be called again, in any process and in any
+order, also long after the page was fetched, and must give the same. So a stored page can be understood again when FILE
+has changed, and each method can be tried in a notebook: `Journals().fields(Page("https://a.example/1", html))`.
+
+A site is not told of pages of other hosts. What is not overridden does what a crawl without FILE does.
+
+An exception of a method is a failure of that page, of class `site`, with the line of FILE. So is a value of a wrong
+type. A method that takes too long is ended, and is a failure of class `parse`. No other page is hurt.
+
+Promise: nothing that stands in a tree is ever run. FILE is read by each machine from where its command says.
+"""
+
+from fscrawl.request import Request
+from fscrawl.sites.page import Page
+from fscrawl.sites.site import NoAnswer, Send, Site, Unexpected, dates
+
+__all__ = ["NoAnswer", "Page", "Request", "Send", "Site", "Unexpected", "dates"]

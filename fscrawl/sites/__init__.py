@@ -1,0 +1,1 @@
+"""How a site is crawled that is not made of links: what its pages are asked for, and what they must have."""

@@ -1,0 +1,334 @@
+"""Sites that are said in Python (see `fscrawl.site`): a file is compiled, and its classes become rules of sites.
+
+Vocabulary:
+  site file   the file that `--site` names. Machines agree on its digest
+  fault       a mistake in the site file that shows when it runs: an exception, or something of a wrong type
+
+Promise: what the user's code does or gives never raises here but as a `SiteFault`, in one line with the file's name and
+line. Only what a method gives back is used, and only after it was checked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from fscrawl import urls
+from fscrawl.errors import UsageError
+from fscrawl.hostnames import url_pattern
+from fscrawl.parse.fields import Column, Extracted, convert
+from fscrawl.parse.links import MAX_LINKS
+from fscrawl.request import Request, flaw, is_spelling, spelling
+from fscrawl.sites.page import Page, Understood
+from fscrawl.sites.site import NoAnswer, Send, Site, Unexpected
+
+_DIGITS = 8
+_SHOWN_CHARS = 300
+
+
+class SiteFault(UsageError):  # noqa: N818 - a fault of the file, and no error of this program
+    """A mistake in the site file. The text is one line that names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFile:
+    """A site file: the path by which the user names it, and its text as it was read."""
+
+    path: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the text. Machines report it, since all must have the same."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def digest_of(sites: Sequence[CodeSite]) -> str:
+    """Give the digest of the site file that some sites are of; "" if there is none."""
+    return next((site.digest for site in sites), "")
+
+
+# -- from the file to its sites
+
+_sites: dict[SiteFile, tuple[CodeSite, ...]] = {}
+_objects: dict[SiteFile, tuple[Site, ...]] = {}
+
+
+def load(file: SiteFile) -> tuple[CodeSite, ...]:
+    """Run a site file, once in each process, and give its sites in their order; SiteFault if it has a mistake."""
+    if file not in _sites:
+        found = [_site_of(file, number, kind) for number, kind in enumerate(_classes(file))]
+        _objects[file] = tuple(each for _, each in found)
+        _sites[file] = tuple(site for site, _ in found)
+    return _sites[file]
+
+
+def _classes(file: SiteFile) -> list[type[Site]]:
+    module = ModuleType(f"fscrawl_site_{file.digest}")
+    module.__file__ = file.path
+    sys.modules[module.__name__] = module  # dataclasses and others look a class's module up
+    try:
+        exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102 - that is what --site is for
+    except BaseException as error:  # noqa: BLE001 - whatever it raises, sys.exit() as well
+        raise SiteFault(_line_of(file, error)) from None
+    classes = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and issubclass(each, Site) and each.__module__ == module.__name__
+    ]
+    if not classes:
+        raise SiteFault(f"{file.path}: it has no site; write a class, such as class Shop(Site), with hosts = [...]")
+    return classes
+
+
+def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:
+    checks = _Checks(file, kind.__name__)
+    checks.names(kind)
+    columns = tuple(checks.columns(kind.columns))
+    site = CodeSite(
+        file, number, kind.__name__, checks.hosts(kind.hosts), checks.renew_after(kind.renew_after), columns
+    )
+    try:
+        return site, kind()
+    except BaseException as error:  # noqa: BLE001 - as above
+        raise SiteFault(_line_of(file, error, "__init__")) from None
+
+
+class _Checks(NamedTuple):
+    """Checks what a class says of itself; SiteFault if it is wrong."""
+
+    file: SiteFile
+    name: str
+
+    def _mistake(self, name: str, value: object, right: str) -> SiteFault:
+        return SiteFault(f"{self.file.path}: class {self.name}: {name} = {_shown(value)}: must be {right}")
+
+    def names(self, kind: type[Site]) -> None:
+        """Look for a name that was meant to be one of a site's."""
+        ours = [name for name in vars(Site) if not name.startswith("_")]
+        for name in vars(kind):
+            near = difflib.get_close_matches(name, ours, 1, 0.8)
+            if near and name not in ours:
+                raise SiteFault(f"{self.file.path}: class {self.name}: {name}: did you mean {near[0]}?")
+
+    def hosts(self, hosts: object) -> tuple[str, ...]:
+        right = 'a list of host names, such as ["a.example", "*.a.example"]'
+        if isinstance(hosts, str) or not isinstance(hosts, Iterable):
+            raise self._mistake("hosts", hosts, right)
+        given = tuple(hosts)
+        patterns = tuple(url_pattern(each) if isinstance(each, str) else None for each in given)
+        if not given or None in patterns:
+            raise self._mistake("hosts", given, right)
+        return tuple(filter(None, patterns))
+
+    def renew_after(self, number: object) -> int | None:
+        if number is None:
+            return None
+        if type(number) is not int or number < 1:
+            raise self._mistake("renew_after", number, "a whole number, 1 or more, or None")
+        return number
+
+    def columns(self, columns: object) -> Iterator[Column]:
+        if not isinstance(columns, Mapping):
+            raise self._mistake("columns", columns, 'a dict, such as {"title": "string", "tags": "string[]"}')
+        for name, kind in columns.items():
+            column = Column.of(name, kind)
+            if column is None:
+                raise self._mistake(f"columns[{name!r}]", kind, 'a type, such as "string" or "string[]"')
+            yield column
+
+
+def _line_of(file: SiteFile, error: BaseException, method: str = "") -> str:
+    """Say in one line what went wrong where in the file."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file.path else None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == file.path:
+            line = frame.lineno
+    said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:_SHOWN_CHARS]
+    where = f"{file.path}:{line}" if line else file.path
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"{where}: {method + ': ' if method else ''}{what}"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSite:
+    """One class of a site file, as `SiteRules`. It is plain data: the file is run where a method is called.
+
+    number        of the class in the file
+    name          of the class
+    hosts         patterns in the form of normal forms
+    renew_after   as the class says
+    columns       of `fields`
+    """
+
+    file: SiteFile
+    number: int
+    name: str
+    hosts: tuple[str, ...]
+    renew_after: int | None
+    columns: tuple[Column, ...]
+
+    @property
+    def digest(self) -> str:
+        return self.file.digest
+
+    @property
+    def _object(self) -> Site:
+        load(self.file)
+        return _objects[self.file][self.number]
+
+    # -- what the crawl asks
+
+    def seeds(self) -> Iterator[str]:
+        """Give the spellings of the requests to begin with; SiteFault if the class does not give such."""
+        given = self._run("seeds", self._object.seeds)
+        for each in self._each("seeds", given):
+            yield self._spelled("seeds", each, None)
+
+    def open_session(self, session: str, send: Send) -> None:
+        """Open a session; SiteFault if the class has a mistake. Its `Unexpected` and what `send` raises go through."""
+        try:
+            self._object.open_session(session, send)
+        except (NoAnswer, Unexpected):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+            raise SiteFault(_line_of(self.file, error, "open_session")) from None
+
+    def understand(self, page: Page) -> Understood:
+        """Say what to follow, and whether the page is what was asked for. Raises nothing."""
+        try:
+            given = self._object.check(page)  # type: ignore[func-returns-value]  # of a user
+            if given is not None:
+                raise SiteFault(f"{self.file.path}: check: gave {_shown(given)}; it must raise Unexpected, or nothing")
+        except SiteFault as fault:  # the file cannot be loaded here
+            return Understood(fault=str(fault))
+        except Unexpected as error:
+            return Understood(unexpected=str(error) or "not what was asked for", renew=error.renew)
+        except BaseException as error:  # noqa: BLE001 - of whatever kind, it is this page's
+            return Understood(fault=_line_of(self.file, error, "check"))
+        if 300 <= page.status < 400:  # its target is all that it leads to
+            return Understood()
+        try:
+            return Understood(self._requests(page))
+        except SiteFault as fault:
+            return Understood(fault=str(fault))
+
+    def _requests(self, page: Page) -> tuple[str, ...] | None:
+        given = self._run("requests", self._object.requests, page)
+        if given is None:
+            return None
+        found = dict.fromkeys(self._spelled("requests", each, page) for each in self._each("requests", given))
+        found.pop("", None)
+        found.pop(spelling(page.request), None)
+        return tuple(found)
+
+    def fields(self, page: Page) -> Extracted:
+        """Give the values of the page for the dataset. Raises nothing: what is wrong is in `bad`."""
+        names = {column.name: column for column in self.columns}
+        try:
+            given = self._run("fields", self._object.fields, page)
+            if not isinstance(given, Mapping):
+                raise SiteFault(f"{self.file.path}: fields: gave {_shown(given)}; it must give a dict")
+        except SiteFault as fault:
+            return Extracted({}, dict.fromkeys(names, str(fault)[:80]), tuple(names))
+        values: dict[str, Any] = {}
+        bad: dict[str, str] = {}
+        for name, value in given.items():
+            if name not in names:
+                bad.setdefault(next(iter(names), str(name)), f"{_shown(name)} is not in columns"[:80])
+                continue
+            try:
+                typed, wrong = _typed(names[name], value), _shown(value)
+            except BaseException as error:  # noqa: BLE001 - a generator of the user's, a number without end
+                typed, wrong = None, _line_of(self.file, error, "fields")
+            if typed is not None:
+                values[name] = typed
+            elif value is not None:
+                bad[name] = wrong[:80]
+        return Extracted(values, bad, tuple(name for name in names if name not in values))
+
+    # -- the user's code
+
+    def _run(self, method: str, call: Callable[..., Any], *given: object) -> Any:
+        try:
+            return call(*given)
+        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+            raise SiteFault(_line_of(self.file, error, method)) from None
+
+    def _each(self, method: str, given: object) -> Iterator[object]:
+        """Give the items of what a method gave: a list, a generator, …"""
+        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+            raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give requests, as by yield")
+        items = self._run(method, iter, given)
+        given_so_far = 0
+        while (item := self._run(method, next, items, _END)) is not _END:
+            if given_so_far == MAX_LINKS and method != "seeds":
+                raise SiteFault(f"{self.file.path}: {method}: gave more than {MAX_LINKS:,} requests for one page")
+            given_so_far += 1
+            yield item
+
+    def _spelled(self, method: str, given: object, page: Page | None) -> str:
+        """Give the spelling of a request. `page`: a URL may be relative to it, and one that is not of HTTP gives ""."""
+        request = Request(given) if isinstance(given, str) else given
+        if not isinstance(request, Request) or not isinstance(request.url, str):
+            raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give URLs and Requests")
+        url = urls.normalise(request.url) if page is None else next(iter(page.join([request.url])), None)
+        if page is not None and url is None and urls.normalise(request.url, page.url) == page.url:
+            url = page.url  # the same URL may be asked for in another way
+        if url is None:
+            if page is None:
+                raise SiteFault(f"{self.file.path}: {method}: gave {_shown(request.url)}; it must be a complete URL")
+            return ""
+        request = request._replace(url=url)
+        try:
+            wrong = flaw(request)
+            spelled = "" if wrong else spelling(request)
+            if "#" in spelled and not is_spelling(spelled):  # such as a body that is an empty text
+                wrong = "a part of it is of a wrong type"
+        except (TypeError, AttributeError, ValueError) as error:
+            wrong = f"a part of it is of a wrong type: {error}"
+        if wrong:
+            raise SiteFault(f"{self.file.path}: {method}: gave a request for {url[:_SHOWN_CHARS]}: {wrong}")
+        return spelled
+
+
+_END = object()
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except BaseException:  # noqa: BLE001 - the user's class
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+# -- values of fields
+
+
+def _typed(column: Column, value: object) -> Any:
+    """Give a value in its column's type; None if it is not of it, or empty."""
+    if not column.many:
+        return _one(column.type, value)
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return None
+    found = [typed for each in value if (typed := _one(column.type, each)) is not None]
+    return found or None
+
+
+def _one(type_: str, value: object) -> Any:
+    if isinstance(value, str):
+        return convert(type_, value) if value else None
+    if type_ == "timestamp" and isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    fits = {"integer": int, "float": int | float, "boolean": bool}.get(type_)
+    if fits is None or not isinstance(value, fits) or (isinstance(value, bool) and type_ != "boolean"):
+        return None
+    return convert(type_, str(value)) if type_ != "boolean" else value

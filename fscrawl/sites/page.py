@@ -1,0 +1,152 @@
+"""A page as the rules of a site see it, and what such rules say of it. Pure: no disk, no socket.
+
+Vocabulary:
+  Page         an answer with all that can be found in it. Each part is worked out when it is first asked for
+  Understood   what a site's rules say of a page: what to follow, and whether it is what was asked for
+  SiteRules    the rules of one site: a [[site]] table of `crawl.toml` (see `rules`), or a class of the user's
+
+Promise: a Page is a function of what it is given. So a stored page can be understood again, at any time and anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from fscrawl.parse import json_paths, links, selectors
+from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.request import Request
+from fscrawl.request import read as read_request
+from fscrawl.urls import Joiner
+
+_BASE = re.compile(rb"<base\b", re.IGNORECASE)
+
+
+class Page:
+    """One answer, for rules and notebooks.
+
+    >>> page = Page("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
+    >>> page.css("a::attr(href)"), page.links
+    (['b?n=1'], ('http://a.example/b?n=1',))
+    >>> Page("http://a.example/", b'{"id": [1, 2]}').json("$.id[*]")
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        request: Request | str,
+        body: bytes = b"",
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        encoding: str | None = None,
+        joiner: Joiner | None = None,
+    ) -> None:
+        """`request`: or its spelling, such as a URL. `headers`: names in lower case.
+
+        `encoding`: WHATWG name; None: it is found out. `joiner`: makes absolute URLs; None: without options.
+        """
+        self.request = read_request(request) if isinstance(request, str) else request
+        self.body = body
+        self.status = status
+        self.headers: Mapping[str, str] = headers or {}
+        self._encoding = encoding
+        self._joiner = joiner or Joiner()
+
+    @property
+    def url(self) -> str:
+        return self.request.url
+
+    @cached_property
+    def encoding(self) -> str:
+        """The WHATWG name of the body's encoding."""
+        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"))
+
+    @cached_property
+    def text(self) -> str:
+        """The body as text, as it was sent: markup and all."""
+        return decode(self.body, self.encoding).removeprefix("\ufeff")
+
+    @cached_property
+    def parsed(self) -> selectors.Page:
+        """The body as `parse.selectors` reads it."""
+        return selectors.Page(links.readable(self.body, self.encoding))
+
+    def css(self, selector: str) -> list[str]:
+        """Give what a CSS selector finds: texts, `::text` or `::attr(name)`. ValueError if the selector is wrong."""
+        return list(selectors.css(selector).texts(self.parsed))
+
+    def xpath(self, expression: str) -> list[str]:
+        """Give the texts that an XPath 1.0 expression finds. ValueError if the expression is wrong."""
+        return list(selectors.xpath(expression).texts(self.parsed))
+
+    def json(self, path: str | None = None) -> Any:
+        """Give the body as JSON; with `path` (RFC 9535) the list of values that it finds.
+
+        ValueError if the body is no JSON, or the path is wrong.
+        """
+        return self._json if path is None else json_paths.json_path(path).values(self._json)
+
+    @cached_property
+    def _json(self) -> Any:
+        try:
+            return json.loads(self.text)
+        except RecursionError:
+            raise ValueError("the body is nested too deeply for JSON") from None
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The links to follow, as a crawl without rules finds them: normal forms, each once."""
+        header = self.headers.get
+        return links.extract(
+            self.body,
+            self.url,
+            self._joiner,
+            content_type=header("content-type"),
+            robots_tag=header("x-robots-tag"),
+        ).links
+
+    def join(self, references: list[str]) -> tuple[str, ...]:
+        """Make references of the page absolute: normal forms, each once, at most `links.MAX_LINKS`.
+
+        What is no http or https URL is left out, and so is the page itself.
+        """
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)
+
+    @cached_property
+    def _base(self) -> str | None:
+        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.body) else None
+
+
+class Understood(NamedTuple):
+    """What a site's rules say of a page.
+
+    requests     spellings to follow instead of the page's links; None: its links
+    unexpected   why the page is not what was asked for: its class is `unexpected`, and nothing is stored; "": it is
+    renew        its session is at fault, and must be opened anew
+    fault        what is wrong with the rules themselves: its class is `site`, and nothing is stored; "": nothing
+    """
+
+    requests: tuple[str, ...] | None = None
+    unexpected: str = ""
+    renew: bool = False
+    fault: str = ""
+
+
+class SiteRules(Protocol):
+    """The rules of one site. They can be pickled: pages are read in other processes.
+
+    hosts    patterns as in rules for fields: "a.example", "*.a.example", "a.example:8080"
+    digest   of all that decides about `understand`; "" if it says nothing of any page
+    """
+
+    @property
+    def hosts(self) -> tuple[str, ...]: ...
+    @property
+    def digest(self) -> str: ...
+    def understand(self, page: Page) -> Understood:
+        """Say what to follow, and whether the page is what was asked for. Raises nothing of its own."""
+        ...

@@ -1,0 +1,163 @@
+"""The rules of sites, as they are applied: which site a URL belongs to, and what its rules say of a page. Pure.
+
+Vocabulary:
+  site     one [[site]] table
+  sites    all of a crawl. For each URL the first one counts that has its host
+
+Promise: `Site.understand` raises nothing, whatever the page. Two sites with the same digest say the same of every page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from fscrawl import urls
+from fscrawl.hostnames import pattern_covers
+from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
+from fscrawl.sites.templates import Lists
+from fscrawl.urls import Joiner
+from fscrawl.util.lru import Lru
+
+if TYPE_CHECKING:  # they load the parsers, which commands that only look on do not need
+    from fscrawl.parse.fields import Rules
+    from fscrawl.sites.matchers import Expectation, Follow, Redirect
+    from fscrawl.sites.page import Page, SiteRules, Understood
+
+_DIGITS = 16
+_MOST_ORIGINS = 10_000  # whose site is remembered
+_MOST_REFERENCES = 400_000  # of one entry: four times the links that a page may have, since most repeat others
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One [[site]] table.
+
+    table     as it is written, for whoever writes the file again
+    hosts     patterns in the form of normal forms
+    follow    what to follow instead of a page's links; None: its links
+    headers   of requests, as they are written; the values may be secret
+    fields    columns of the dataset; None: it has none
+    """
+
+    table: Mapping[str, Any]
+    hosts: tuple[str, ...]
+    seeds: tuple[SeedTemplate, ...] = ()
+    follow: tuple[Follow, ...] | None = None
+    expect: tuple[Expectation | Redirect, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    columns: Rules | None = None
+    digest: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        follow = None if self.follow is None else [each.text for each in self.follow]
+        decides = follow is not None or bool(self.expect)
+        digest = digest_of([follow, [each.text for each in self.expect]]) if decides else ""
+        object.__setattr__(self, "digest", digest)
+
+    def for_pages(self) -> Site:
+        """Give the part that reads pages: it is sent to another process with each of them."""
+        return replace(self, table={}, seeds=(), headers={}, columns=None)
+
+    def understand(self, page: Page) -> Understood:
+        """Say what to follow, and whether the page is what was asked for."""
+        from fscrawl.sites.matchers import Expectation  # noqa: PLC0415 - as above
+        from fscrawl.sites.page import Understood  # noqa: PLC0415
+
+        if 300 <= page.status < 400:
+            return Understood(unexpected=self._flaw_of_redirect(page))
+        for each in self.expect:
+            flaw = each.flaw(page) if isinstance(each, Expectation) else ""
+            if flaw:
+                return Understood(unexpected=flaw)
+        return Understood(None if self.follow is None else page.join(list(self._references(page, self.follow))))
+
+    def _flaw_of_redirect(self, page: Page) -> str:
+        from fscrawl.sites.matchers import Redirect  # noqa: PLC0415 - as above
+
+        target = Joiner().join(page.url, page.headers.get("location", "")) or page.headers.get("location", "")
+        return next((flaw for each in self.expect if isinstance(each, Redirect) and (flaw := each.flaw(target))), "")
+
+    def _references(self, page: Page, follow: Sequence[Follow]) -> Iterator[str]:
+        for each in follow:
+            with contextlib.suppress(Exception):  # one page must not stop a crawl: what was found so far is followed
+                yield from islice(each.references(page), _MOST_REFERENCES)
+
+
+class Sites:
+    """The rules of all sites of a crawl. They never change. They are false if there are none."""
+
+    def __init__(self, rules: Sequence[SiteRules] = ()) -> None:
+        self._rules = tuple(rules)
+        self._known: Lru[str, tuple[SiteRules | None]] = Lru(_MOST_ORIGINS)
+        self._readers = {id(each): each.for_pages() if isinstance(each, Site) else each for each in self._rules}
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    def of(self, url: str) -> SiteRules | None:
+        """Give the site of a normal form; None if it has none."""
+        origin = urls.origin(url)
+        known = self._known.get(origin)
+        if known is not None:
+            return known[0]
+        found = next((each for each in self._rules if any(pattern_covers(host, url) for host in each.hosts)), None)
+        self._known.put(origin, (found,))
+        return found
+
+    def reader_of(self, url: str) -> SiteRules | None:
+        """Give the site of a normal form if it says something of pages; None otherwise."""
+        found = self.of(url)
+        return self._readers[id(found)] if found is not None and found.digest else None
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that decides about what is followed; "" if nothing does."""
+        deciding = [[list(each.hosts), each.digest] for each in self._rules]
+        return digest_of(deciding) if any(digest for _, digest in deciding) else ""
+
+
+NO_SITES = Sites()
+
+
+def digest_of(values: Any) -> str:
+    return hashlib.sha224(json.dumps(values).encode()).hexdigest()[:_DIGITS]
+
+
+def origins(sites: Sequence[Site]) -> frozenset[str]:
+    """Give the roots of the sites that templates of seeds name, such as "https://a.example/"."""
+    return frozenset(origin for site in sites for seed in site.seeds for origin in seed.origins())
+
+
+def near_to(seeds: frozenset[str], sites: Sequence[Site], code: Sequence[SiteRules] = ()) -> frozenset[str]:
+    """Give URLs of all hosts that count as those of seeds: of the seeds, of the templates, and of the site file.
+
+    >>> near_to(frozenset(), [], [Site({}, ("a.example", "*.b.example"))])
+    frozenset({'http://a.example/'})
+    """
+    named = (urls.normalise(f"http://{host}/") for site in code for host in site.hosts if "*" not in host)
+    return frozenset({*seeds, *origins(sites), *filter(None, named)}) if sites or code else seeds
+
+
+def files(sites: Sequence[Site]) -> tuple[str, ...]:
+    """Give the names of the lists that templates of seeds need."""
+    return tuple(dict.fromkeys(name for site in sites for seed in site.seeds for name in seed.files))
+
+
+def too_many(sites: Sequence[Site], lists: Lists) -> str:
+    """Say that the templates give too many seeds; "" if they do not. Nothing is made for that.
+
+    >>> from fscrawl.sites.seeds import read
+    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..100000}/{1..10000}"),))], str)
+    '[[site]] seeds: the templates give 1,000,000,000 URLs; at most 10,000,000 are allowed in a crawl'
+    """
+    total = sum(seed.count(lists) for site in sites for seed in site.seeds)
+    if total <= MAX_SEEDS:
+        return ""
+    return f"[[site]] seeds: the templates give {total:,} URLs; at most {MAX_SEEDS:,} are allowed in a crawl"

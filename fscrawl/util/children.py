@@ -1,0 +1,52 @@
+"""The server that the processes of a crawl and of a merge are forked from, and the end of all of them.
+
+Signals reach the whole process group, by Ctrl-C or by `kill` of a group. The server and a child that begins cannot
+ignore them yet. So they are started with both signals blocked, and a child unblocks them when it is ready.
+
+Promise: when a signal ends this process, its children are gone, and so is what multiprocessing has put on the disk.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+from multiprocessing import forkserver, resource_tracker, util
+
+from fscrawl import interrupts
+from fscrawl.errors import UsageError
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_NO_WARNING = "ignore:resource_tracker"
+
+
+def start_server(module: str) -> None:
+    """Start the process that others are forked from; it loads `module` meanwhile. In the main thread."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload([module])
+    _silence_tracker()
+    interrupts.before_leaving(_end)
+    with interrupts.later():
+        resource_tracker.ensure_running()  # when it starts, it unblocks signals
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            forkserver.ensure_running()
+        except OSError as error:  # such as "AF_UNIX path too long"
+            where = tempfile.gettempdir()
+            raise UsageError(f"{where}: no socket can be made there ({error}); set TMPDIR to a short path") from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _silence_tracker() -> None:
+    """Let the process that removes the semaphores of a process that was ended do so without a warning."""
+    given = os.environ.get("PYTHONWARNINGS")
+    if _NO_WARNING not in (given or ""):
+        os.environ["PYTHONWARNINGS"] = f"{given},{_NO_WARNING}" if given else _NO_WARNING
+
+
+def _end() -> None:
+    for child in multiprocessing.active_children():
+        child.kill()
+    shutil.rmtree(util.get_temp_dir(), ignore_errors=True)  # it has the server's socket

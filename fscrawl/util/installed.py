@@ -1,0 +1,154 @@
+"""How this copy of fscrawl was installed: the command that runs it here, and the one that adds an extra to it.
+
+A copy is one of three:
+  pyz        fscrawl.pyz, which has unpacked itself
+  installed  by pip, from a wheel or, editable, from a checkout
+  checkout   of which pip knows nothing: `python crawl.py`
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+_NAME = "fscrawl"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_OF_EXTRA = re.compile(r"(?P<what>[^;]+?)\s*;.*\bextra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]")
+
+
+def command(verb: str = "", root: str | Path = "") -> str:
+    """Give the words by which the user calls fscrawl in this directory, such as "fscrawl" or ".venv/bin/fscrawl".
+
+    With `verb` and `root`, these follow: "fscrawl resume --root '/mnt/my crawl'".
+    """
+    return here().command() + (f" {verb} --root {shlex.quote(str(root))}" if verb else "")
+
+
+def to_install(extra: str) -> str:
+    """Give what to do to get an extra, such as "merge": a command, or why this copy cannot have it."""
+    return here().to_install(extra)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of fscrawl.
+
+    package    its directory of modules
+    python     the interpreter that runs it
+    pyz        the file that it has unpacked itself from; None for other copies
+    script     the command that pip has made; None if pip does not know this copy
+    wheel      the file that it was installed from; None if it is not known, or not there any more
+    checkout   the directory of its source, with a Makefile; None for other copies
+    requires   what pip is to install for extras, such as "numpy>=1.26; extra == 'merge'"
+    """
+
+    package: Path
+    python: Path
+    pyz: Path | None = None
+    script: Path | None = None
+    wheel: Path | None = None
+    checkout: Path | None = None
+    requires: tuple[str, ...] = ()
+
+    def command(self) -> str:
+        if self.pyz is not None:
+            return f"{_called(self.python)} {_shown(self.pyz)}"
+        if self.script is not None:
+            return _called(self.script)
+        made = self.package.parent / ".venv/bin" / _NAME  # by make, and another Python runs
+        if made.exists():
+            return _called(made)
+        where = "" if self.package.parent == _directory() else f"PYTHONPATH={_shown(self.package.parent)} "
+        return f"{where}{_called(self.python)} -m {_NAME}"
+
+    def to_install(self, extra: str) -> str:
+        if self.pyz is not None:
+            return f"use a checkout or the wheel; {self.pyz.name} cannot have it"
+        if self.checkout is not None and (self.script is None or self.checkout / ".venv" in self.script.parents):
+            where = "" if self.checkout == _directory() else f"-C {_shown(self.checkout)} "
+            return f"make {where}setup EXTRAS={extra}"
+        pip = f"{_called(self.python)} -m pip install"
+        if self.checkout is not None:
+            return f"{pip} -e {shlex.quote(f'{self.checkout}[{extra}]')}"
+        if self.wheel is not None:
+            return f"{pip} {shlex.quote(f'{self.wheel}[{extra}]')}"
+        found = (_OF_EXTRA.fullmatch(each) for each in self.requires)
+        return " ".join([pip, *(shlex.quote(each["what"]) for each in found if each and each["extra"] == extra)])
+
+
+def here(package: Path = _PACKAGE) -> Copy:
+    """Find out which copy the modules in `package` are."""
+    python = Path(sys.executable)
+    if hasattr(sys, "fscrawl_umask"):  # `tools/pyz_main.py` has set it
+        return Copy(package, python, pyz=Path(sys.argv[0]))
+    above = package.parent
+    checkout = above if (above / "Makefile").is_file() and (above / "crawl.py").is_file() else None
+    for each in importlib.metadata.distributions(name=_NAME):
+        said = _direct_url(each)
+        source = Path(unquote(urlsplit(said.get("url", "")).path)).resolve()
+        is_editable = bool(said.get("dir_info", {}).get("editable"))
+        if (source == above) if is_editable else Path(str(each.locate_file(_NAME))).resolve() == package:
+            return Copy(
+                package,
+                python,
+                script=_script(each),
+                wheel=source if source.suffix == ".whl" and source.is_file() else None,
+                checkout=checkout if is_editable else None,
+                requires=tuple(each.requires or ()),
+            )
+    return Copy(package, python, checkout=checkout)
+
+
+def _direct_url(made: importlib.metadata.Distribution) -> dict[str, Any]:
+    """Read from where pip says it has made an installation; nothing if that is not known."""
+    try:
+        said = json.loads(made.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _script(made: importlib.metadata.Distribution) -> Path | None:
+    """Give the command among the files of an installation."""
+    paths = (Path(os.path.normpath(str(each.locate()))) for each in made.files or ())
+    return next((path for path in paths if path.name == _NAME and path.parent.name == "bin" and path.exists()), None)
+
+
+def _called(program: Path) -> str:
+    """Give the words that run a program: its name alone, if PATH leads to it, or to a link to it.
+
+    A link to an interpreter is another interpreter: it may be that of a virtual environment.
+    """
+    found = shutil.which(program.name)
+    if found is not None:
+        one, other = (
+            (Path(found).parent, program.parent) if program.name.startswith("python") else (Path(found), program)
+        )
+        if os.path.realpath(one) == os.path.realpath(other):
+            return program.name
+    shown = _shown(program)
+    return shown if "/" in shown else f"./{shown}"
+
+
+def _shown(path: Path) -> str:
+    """Give a path for a command line: short if it is in the working directory."""
+    directory = _directory()
+    inside = directory is not None and path.is_relative_to(directory)
+    return shlex.quote(str(path.relative_to(directory) if inside and directory is not None else path))
+
+
+def _directory() -> Path | None:
+    """Give the working directory; None if it has been removed."""
+    try:
+        return Path(os.getcwd())  # noqa: PTH109 - it is not a path that somebody has given
+    except FileNotFoundError:
+        return None

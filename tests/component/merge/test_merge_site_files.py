@@ -1,0 +1,91 @@
+"""`merge --site`: columns that a site file fills, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.trees import Made
+
+Merge = Callable[..., tuple[int, str, str]]
+SITE = """\
+from fscrawl.site import Site
+
+class A(Site):
+    hosts = ["a.example"]
+    columns = {"words": "integer", "name": "string"}
+
+    def fields(self, page):
+        if page.url.endswith("/b"):
+            raise KeyError("b")
+        return {"words": len(page.css("p")[0].split()), "name": page.url}
+
+class C(Site):
+    hosts = ["b.example"]
+    columns = {"name": "string"}
+
+    def fields(self, page):
+        return {"name": "c", "more": 1}
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    path = tmp_path / "site.py"
+    path.write_text(SITE)
+    return path
+
+
+def test_columns(fscrawl: Merge, out: Path, site: Path) -> None:
+    """Each class fills the columns for its hosts; a page that shows a mistake has none, and the report counts it."""
+    code, said, _ = fscrawl("--site", str(site), "--format", "parquet")
+    assert code == 0
+    found = {row["url"]: (row["words"], row["name"]) for row in Made(out).rows() if row["words"] or row["name"]}
+    assert found == {"http://a.example/": (5, "http://a.example/"), "http://b.example/c": (None, "c")}
+    assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
+
+
+def test_the_same_file_for_all_runs(fscrawl: Merge, site: Path) -> None:
+    """A dataset keeps the digest of the file, never its text; later runs need the same file."""
+    assert fscrawl("--site", str(site))[0] == 0
+    assert fscrawl("--site", str(site))[0] == 0
+    code, _, said = fscrawl()
+    assert (code, "give it again, by --site FILE" in said) == (2, True)
+    site.write_text(SITE + "# edited\n")
+    code, _, said = fscrawl("--site", str(site))
+    assert (code, "was made with a site file of digest" in said) == (2, True)
+    assert fscrawl("--site", str(site), "--rebuild")[0] == 0
+
+
+def test_a_dataset_without_site_file_stays_so(fscrawl: Merge, site: Path) -> None:
+    """Columns cannot be added to a dataset that has pages already."""
+    assert fscrawl()[0] == 0
+    code, _, said = fscrawl("--site", str(site))
+    assert (code, "was made with no site file" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('"words": "integer"', '"title": "string"', "class A: columns: title is a column of the dataset itself"),
+        ('columns = {"name": "string"}', 'columns = {"name": "float"}', "name has another type in another class"),
+        ('"words": "integer"', '"words": "int"', "class A: columns['words'] = 'int': must be a type"),
+        ("import Site", "import Sites", "site.py:1: ImportError: cannot import name 'Sites'"),
+    ],
+)
+def test_files_that_are_refused(fscrawl: Merge, site: Path, before: str, after: str, said: str) -> None:
+    """A mistake in the file is one line, before anything is written."""
+    site.write_text(SITE.replace(before, after))
+    code, _, err = fscrawl("--site", str(site))
+    assert code == 2
+    assert said in err
+
+
+def test_names_of_rules(fscrawl: Merge, site: Path, tmp_path: Path) -> None:
+    """Rules for fields and a site file cannot fill the same column."""
+    (tmp_path / "fields.toml").write_text('[hosts."*"]\nname = { css = "h1" }\n')
+    code, _, err = fscrawl("--site", str(site), "--fields", str(tmp_path / "fields.toml"))
+    assert code == 2
+    assert "class A: columns: name is a column of the rules for fields; choose another name" in err

@@ -1,0 +1,93 @@
+"""The fields of [[site]] tables in a dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fscrawl.config.settings import Settings, render
+from fscrawl.errors import SettingsError, UsageError
+from tests.support.trees import Grown
+
+HOSTS = '[[site]]\nhosts = ["a.example", "*.b.example"]\n[site.fields]\n'
+URL = "http://a.example/f"
+NOTHING = ["nothing new since the last run"]
+BODY = b"<title>t</title><h1>a</h1><h2>b</h2><a href=/l>"
+
+
+def write(tree: Grown, tables: str) -> None:
+    (tree.root / "crawl.toml").write_text(render(Settings()) + tables)
+
+
+def row(tree: Grown, out: Path, **given: str) -> dict[str, object]:
+    made = tree.merge(out, **given)
+    return next(row for row in made.rows("pages") if row["url"] == URL)
+
+
+def test_fields_of_tables(tree: Grown, out: Path) -> None:
+    """Each field is a column, also without --fields; a dataset keeps those that it was made with."""
+    tree.page(URL, BODY)
+    write(tree, HOSTS + 'heading = "css:h1"\nother = {css = "h2", many = true}\n')
+    found = row(tree, out)
+    assert (found["heading"], found["other"]) == ("a", ["b"])
+    assert tree.merge(out).said == NOTHING
+    write(tree, HOSTS + 'heading = "css:h2"\n')
+    [said, *_] = tree.merge(out).said
+    assert said.endswith("the fields of [[site]] are not those that the dataset was made with; --rebuild takes them")
+    write(tree, HOSTS + "heading = 1\n")
+    [said, *_] = tree.merge(out).said
+    assert said.endswith("the dataset keeps the fields that it has")
+
+
+def test_a_file_comes_first(tree: Grown, out: Path) -> None:
+    """With --fields, the file counts for what stands in both; then both must be given again."""
+    tree.page(URL, BODY)
+    write(tree, HOSTS + 'heading = "css:h1"\nsecond = "css:h2"\n')
+    of_file = '[hosts."a.example"]\nheading = {css = "title"}\nthird = {css = "a::attr(href)"}\n'
+    found = row(tree, out, fields=of_file)
+    assert (found["heading"], found["second"], found["third"]) == ("t", "b", "/l")
+    assert tree.merge(out, fields=of_file).said == NOTHING
+    with pytest.raises(UsageError, match="was made with fields = other rules, not these"):
+        tree.merge(out, fields=of_file.replace("title", "h2"))
+
+
+def test_without_fields_in_tables(tree: Grown, out: Path) -> None:
+    """Tables without fields change nothing."""
+    tree.page(URL, BODY)
+    write(tree, '[[site]]\nhosts = ["a.example"]\n')
+    of_file = '[hosts."*"]\nheading = {css = "h1"}\n'
+    assert row(tree, out, fields=of_file)["heading"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ('title = "css:h1"', "[[site]] 1 (a.example): fields: title: the dataset already has a column title"),
+        ('heading = "css:h["', "fields: heading: css = "),
+    ],
+)
+def test_wrong_tables(tree: Grown, out: Path, field: str, said: str) -> None:
+    """What is wrong with a field is said with its place in `crawl.toml`."""
+    write(tree, HOSTS + field)
+    with pytest.raises(SettingsError) as caught:
+        tree.merge(out)
+    assert said in str(caught.value)
+    assert "crawl.toml:" in str(caught.value)
+
+
+def test_types_that_do_not_fit(tree: Grown, out: Path) -> None:
+    """A column that has another type in the file than in a table is an error that names both."""
+    write(tree, HOSTS + 'heading = "css:h1"')
+    with pytest.raises(SettingsError, match=r"--fields, with \[site.fields\] of .*a column must have one type"):
+        tree.merge(out, fields='[hosts."*"]\nheading = {css = "h1", type = "integer"}\n')
+
+
+def test_links_that_rules_found(tree: Grown, out: Path) -> None:
+    """The table of links has the links of a page, and what the rules of its site found beside them."""
+    tree.page(URL, BODY, requests=("http://a.example/l", "http://a.example/r"), rules="0" * 16)
+    made = tree.merge(out)
+    assert [row["target"] for row in made.rows("links") if row["source"] == URL] == [
+        "http://a.example/l",
+        "http://a.example/r",
+    ]

@@ -1,0 +1,125 @@
+"""`fscrawl try`: what a crawl would make of a page, shown without a trace in the tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fscrawl import cli
+from tests.support.crawling import crawl
+from tests.support.trees import contents
+from tests.support.web import Request, Response, Web
+
+HTML = {"Content-Type": "text/html; charset=gbk"}
+HOME = """<title>主页</title><a href=/a>a</a> <a href=/private/x>x</a> <a href=http://b.invalid/>b</a>
+<a rel=nofollow href=/n>n</a> <a href=/skip/x>s</a>""".encode("gbk")
+
+
+def site(request: Request) -> Response:
+    pages = {
+        "/robots.txt": Response(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"),
+        "/": Response(200, HTML, HOME),
+        "/a": Response(200, {"Content-Type": "text/html", "X-Robots-Tag": "noarchive"}, b"<title>A</title>"),
+        "/old": Response(301, {"Location": "/a"}, b""),
+        "/pdf": Response(200, {"Content-Type": "application/x-unheard-of"}, b"\0"),
+        "/busy": Response(503, {}, b""),
+    }
+    return pages.get(request.path, Response(404, {"Content-Type": "text/plain"}, b"nothing here"))
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with Web(site, ["127.0.30.1"]) as web:
+        yield web
+
+
+LOCAL = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0"]
+
+
+def tried(capsys: pytest.CaptureFixture[str], url: str, *flags: str) -> dict[str, Any]:
+    code = cli.main(["try", url, "--json", *flags])
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == (0 if facts["stored"] == "page" else 1)
+    return facts
+
+
+def test_a_page_without_a_tree(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a tree the usual settings count, those of the command line on top: each link says what becomes of it."""
+    home = web.url("127.0.30.1")
+    found = tried(capsys, home, *LOCAL, "--set", 'crawl.deny=["/skip/"]')
+    assert (found["status"], found["encoding"], found["title"]) == (200, "gbk", "主页")
+    assert found["follow"] == [f"{home}a", f"{home}private/x"]
+    assert found["cut"] == [
+        {"url": "http://b.invalid/", "rule": 'scope = "domain"'},
+        {"url": f"{home}skip/x", "rule": 'deny = "/skip/"'},
+        {"url": f"{home}n", "rule": "follow_nofollow = false"},
+    ]
+
+
+def test_for_people(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is printed for people says the same in lines."""
+    home = web.url("127.0.30.1")
+    assert cli.main(["try", home, *LOCAL]) == 0
+    out = capsys.readouterr().out
+    assert "encoding  gbk\ntitle     主页\nlinks     3 links to follow, 2 not\n" in out
+    assert f"  follow  {home}a\n" in out
+    assert '  cut     http://b.invalid/: scope = "domain"\n' in out
+    assert cli.main(["try", f"{home}a", *LOCAL]) == 0
+    assert "robots    noarchive\nlinks     0 links to follow, 0 not\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("old", "redirect  to http://127.0.30.1:{port}/a"),
+        ("pdf", "no body   type application/x-unheard-of"),
+        ("gone", "failed    http-4xx: the server answered 404"),
+        ("busy", "failed    http-5xx: the server answered 503"),
+        ("private/x", "failed    robots: robots.txt does not allow it: "),
+    ],
+)
+def test_what_is_no_page(web: Web, capsys: pytest.CaptureFixture[str], path: str, said: str) -> None:
+    """What a crawl would not store as a page is named with the reason, and the exit code is 1."""
+    assert cli.main(["try", web.url("127.0.30.1", f"/{path}"), *LOCAL]) == 1
+    assert said.format(port=web.port) in capsys.readouterr().out
+
+
+def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The settings and seeds of a tree count, and nothing of it is changed; --stored reads the page from it."""
+    root, home = tmp_path / "tree", web.url("127.0.30.1")
+    settings = {"crawl.scope": "host", "crawl.max_depth": "0", "crawl.deny": '["/skip/"]'}
+    assert crawl(root, "--quiet", seeds=[home], settings=settings).code == 0
+    before, asked = contents(root), web.count()
+    stored = tried(capsys, home, "--root", str(root), "--stored")
+    assert web.count() == asked
+    assert stored["follow"] == [f"{home}a", f"{home}private/x"]
+    assert (
+        tried(capsys, home, "--root", str(root)) | {"elapsed": stored["elapsed"], "headers": stored["headers"]}
+        == stored
+    )
+    assert [each.path for each in web.requests()[asked:]] == ["/"]  # the tree has robots.txt
+    assert contents(root) == before
+    assert cli.main(["try", f"{home}skip/x", "--root", str(root)]) == 1
+    assert 'scope     outside: crawl.deny = "/skip/"; a crawl would not ask for it' in capsys.readouterr().out
+    assert cli.main(["try", f"{home}nothing", "--root", str(root), "--stored"]) == 75
+    assert f"{home}nothing: the tree has no page of it; to see why:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.example/x"], "a.example/x: not an http or https URL; write https://a.example/x"),
+        (["http://a.example/", "--stored"], "--stored reads a page of a tree: give --root DIR, too"),
+        (["http://a.example/", "--set", "crawl.scop=any"], "unknown setting crawl.scop; did you mean crawl.scope?"),
+    ],
+)
+def test_bad_input(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    """What cannot be tried is said in one line."""
+    assert cli.main(["try", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1

@@ -1,0 +1,174 @@
+"""Pages as rules see them, and what matchers find in them."""
+
+import pickle
+import re
+
+import pytest
+
+from fscrawl.parse import json_paths
+from fscrawl.parse.json_paths import json_path
+from fscrawl.request import Request
+from fscrawl.sites import matchers
+from fscrawl.sites.page import Page, Understood
+from fscrawl.urls import Joiner
+
+URL = "http://a.example/x/"
+HTML = b"""<title>T</title><base href="/base/"><p class=n>1</p><p class=n>2</p>
+<a class=next href="n?a=1&amp;b=2">next</a> <a class=off>off</a> <i> </i>"""
+JSON = b'{"id": [7, "a/b", null, true, {"x": 1}], "url": " /u "}'
+
+
+def page(body: bytes, **more: object) -> Page:
+    return Page(URL, body, **more)
+
+
+def test_parts() -> None:
+    """A page has its request, its text, its links, and what selectors find."""
+    seen = Page(Request(URL, "POST"), HTML, status=201, headers={"content-type": "text/html; charset=latin1"})
+    assert (seen.url, seen.request.method, seen.status, seen.encoding) == (URL, "POST", 201, "windows-1252")
+    assert (seen.css(".n"), seen.xpath("//p/text()"), seen.css("a::attr(href)")[0]) == (["1", "2"],) * 2 + (
+        "n?a=1&b=2",
+    )
+    assert seen.links == ("http://a.example/base/n?a=1&b=2",)
+    assert seen.text.startswith("<title>")
+    assert page("é".encode("utf-16"), encoding="utf-16le").text == "é"
+    assert Page(f"{URL}#method=POST").request.method == "POST"
+    assert page(b"<a href=/a?q=1>", joiner=Joiner(drop_query=True)).links == ("http://a.example/a",)
+
+
+def test_json() -> None:
+    """A page that is JSON gives its document, and what a path finds in it; another one is a ValueError."""
+    assert page(JSON).json()["url"] == " /u "
+    assert page(JSON).json("$.id[0]") == [7]
+    for body in (b"<p>", b"[" * 100_000):
+        with pytest.raises(ValueError, match=r"JSON|Expecting"):
+            page(body).json()
+
+
+def test_joined_references() -> None:
+    """References are joined to the page's base, and what is no URL is left out."""
+    assert page(HTML).join(["a", "mailto:x", "a#b", ""]) == ("http://a.example/base/a", "http://a.example/base/")
+    assert page(JSON).join(["a", URL]) == (URL + "a",)
+    assert page(b"<p title='<base'>").join(["a"]) == (URL + "a",)
+    assert Understood()[:2] == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "found"),
+    [
+        ("css:a.next", HTML, ["n?a=1&b=2"]),
+        ("css:a", HTML, ["n?a=1&b=2"]),
+        ("css:a::attr(class)", HTML, ["next", "off"]),
+        ("css:p::text", HTML, ["1", "2"]),
+        ("xpath://a", HTML, ["n?a=1&b=2"]),
+        ("xpath://a/@class", HTML, ["next", "off"]),
+        ("xpath:count(//a)", HTML, ["2"]),
+        ('re:n[?][^"]+', HTML, ["n?a=1&b=2"]),
+        ('re:href="(/[a-z]+)', HTML, ["/base"]),
+        ("re: -> ?", b"a -> ", ["->"]),
+        ("re:(x)?$", HTML, []),
+        ("json:$.url", JSON, ["/u"]),
+        ("json:$.id[*]", JSON, ["7", "a/b", "true"]),
+        ("json:$.id[*] -> /i/{}?{}", JSON, ["/i/7?7", "/i/a%2Fb?a%2Fb", "/i/true?true"]),
+        ("json:$.id", HTML, []),
+        (" css: p -> q{}", HTML, ["q1", "q2"][:0]),
+        ("css:p::text -> q{}", HTML, ["q1", "q2"]),
+    ],
+)
+def test_follow(text: str, body: bytes, found: list[str]) -> None:
+    """An entry of `follow` finds these references, also after it was sent to another process."""
+    follow = pickle.loads(pickle.dumps(matchers.follow(text)))
+    assert list(follow.references(page(body))) == found
+
+
+def test_ampersands_of_other_types() -> None:
+    """In what is no HTML, &amp; means what it says."""
+    follow = matchers.follow("re:a=[^ ]+")
+    assert list(follow.references(page(b"a=1&amp;b", headers={"content-type": "text/plain"}))) == ["a=1&amp;b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "body", "flaw"),
+    [
+        ("css:a.next", HTML, ""),
+        ("css:i", HTML, ""),
+        ("css:i::text", HTML, "was not found"),
+        ("css:p::text", HTML, ""),
+        ("!css:a.next", HTML, "was found"),
+        ("xpath://a", HTML, ""),
+        ("xpath:count(//a) = 3", HTML, "was not found"),
+        ("xpath:number(//nothing)", HTML, "was not found"),
+        ("!re:captcha", HTML, ""),
+        ("!re:captcha", b"captcha", "was found"),
+        ("json:$.id[?@ == 7]", JSON, ""),
+        ("json:$.missing", JSON, "was not found"),
+        ("json:$.id", HTML, "was not found"),
+    ],
+)
+def test_expect(text: str, body: bytes, flaw: str) -> None:
+    """An entry of `expect` says what is wrong with a page."""
+    said = matchers.expectation(text).flaw(page(body))
+    assert said == (f"expect = {text}: it {flaw}" if flaw else "")
+
+
+def test_redirects() -> None:
+    """A redirect is unexpected if its target matches."""
+    rule = matchers.expectation("!redirect:/login\\b")
+    assert rule.flaw("http://a.example/login?a") == (
+        "expect = !redirect:/login\\b: it redirects to http://a.example/login?a"
+    )
+    assert rule.flaw("http://a.example/logins") == ""
+
+
+def test_a_matcher_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it takes too much to look for something on a page, the page is unexpected."""
+    monkeypatch.setattr(json_paths, "_MOST_VALUES", 2)
+    with pytest.raises(ValueError, match="more than 2 values"):
+        json_path("$.id[*]").values({"id": [1, 2, 3]})
+    said = matchers.expectation("!json:$.id[*]").flaw(page(JSON))
+    assert said == "expect = !json:$.id[*]: ValueError: the path finds more than 2 values"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a.next", 'must begin with css:, xpath:, re: or json:, for example "css:a.next"'),
+        ("ccs:a", "did you mean css:?"),
+        ("http://a.example/", 'must begin with css:, xpath:, re: or json:, for example "css:a.next"'),
+        ("css: ", 'behind css: there must be a CSS selector, for example "css:a.next"'),
+        ("css:a[", "must be a CSS selector: its brackets or quotes do not match"),
+        ("xpath://a[", "must be an XPath 1.0 expression: "),
+        ("re:(", "must be a regular expression: missing )"),
+        ("re:\b", "between double quotes \\b is a backspace"),
+        ("json:$.a[", "must be a JSON path: unexpected end of query"),
+        ("json:a", "must be a JSON path: a path begins with $"),
+        ("json:$[?" + "(" * 5000 + "@.a" + ")" * 5000 + "]", "must be a JSON path: it is nested too deeply"),
+        ("css:a -> b", 'behind "->" there must be a URL with {} in it, for example /item/{}'),
+        ("!css:a", "must begin with css:"),
+    ],
+)
+def test_wrong_matchers(text: str, said: str) -> None:
+    """What is no matcher is refused with what would be right."""
+    with pytest.raises(ValueError, match=re.escape(said)):
+        matchers.follow(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("redirect:/login", "a redirect can only be unexpected: write !redirect:, for example !redirect:/login"),
+        ("!redirect:", "behind !redirect: there must be a regular expression"),
+        ("!redirect:(", "must be a regular expression: missing )"),
+        ("!x:", "must begin with css:"),
+    ],
+)
+def test_wrong_expectations(text: str, said: str) -> None:
+    """What is no entry of `expect` is refused with what would be right."""
+    with pytest.raises(ValueError, match=re.escape(said)):
+        matchers.expectation(text)
+
+
+def test_json_fields() -> None:
+    """JSON paths give texts of a page for columns; a page that is no JSON gives none."""
+    assert list(json_path("$.id[*]").texts(page(JSON).parsed)) == ["7", "a/b", "", "true", '{"x": 1}']
+    assert list(json_path("$").texts(page(HTML).parsed)) == []

@@ -1,0 +1,199 @@
+"""[[site]] tables: what they say of pages, and what is said of wrong ones."""
+
+import pickle
+
+import pytest
+
+from fscrawl.config.settings import Settings, apply, parse, render
+from fscrawl.errors import SettingsError
+from fscrawl.sites import told
+from fscrawl.sites.page import Page
+from fscrawl.sites.rules import NO_SITES, Site, Sites, files, near_to, origins
+from fscrawl.storage.records import PageRecord
+
+URL = "http://a.example/"
+TABLE = """\
+[[site]]
+hosts = ["a.example", "*.b.example:8080", "Bücher.example"]
+seeds = "http://a.example/{1..3}/{names.txt}"
+method = "POST"
+form = {q = "{a,b}", n = 1}
+follow = ["css:a.next", "json:$.id -> /{}"]
+expect = ["css:a", "!redirect:/login"]
+headers = {Authorization = "Bearer $FSCRAWL_TOKEN", X-Requested-With = "XMLHttpRequest"}
+[site.fields]
+heading = "css:h1"
+price = {css = ".price", type = "float"}
+[[site]]
+hosts = ["*"]
+"""
+
+
+def sites(text: str) -> tuple[Site, ...]:
+    return parse(text).sites
+
+
+def site(*lines: str) -> Site:
+    return sites("\n".join(['[[site]]\nhosts = ["a.example"]', *lines]))[0]
+
+
+def test_all_keys() -> None:
+    """A table is read in all its parts, can be pickled, and is written again as it means."""
+    one, two = sites(TABLE)
+    assert one.hosts == ("a.example", "*.b.example:8080", "xn--bcher-kva.example")
+    assert (len(one.seeds), len(one.follow or ()), len(one.expect), len(one.headers)) == (1, 2, 2, 2)
+    assert [column.name for column in one.columns.columns] == ["heading", "price"]
+    assert (two.follow, two.digest, two.columns) == (None, "", None)
+    assert pickle.loads(pickle.dumps(one)) == one
+    chosen = parse(TABLE)
+    assert parse(render(chosen)) == chosen
+    assert "FSCRAWL_TOKEN" not in render(chosen, secrets=False)
+    assert "# headers =  (it had a value" in render(chosen, secrets=False)
+    assert (files(chosen.sites), origins(chosen.sites)) == (("names.txt",), {URL})
+    assert near_to(frozenset({"http://c.example/"}), chosen.sites) == {URL, "http://c.example/"}
+
+
+def test_the_first_table_counts() -> None:
+    """For each URL the first table counts that has its host; only those that say something of pages read them."""
+    one, two = sites(TABLE)
+    of = Sites((one, two))
+    assert [of.of(url) for url in (URL, "http://x.b.example:8080/", "http://x.b.example/")] == [one, one, two]
+    assert (of.of(URL), of.reader_of("http://x.example/")) == (one, None)
+    reader = of.reader_of(URL)
+    assert (reader.digest, reader.follow, reader.expect) == (one.digest, one.follow, one.expect)
+    assert len(pickle.dumps(reader)) < len(pickle.dumps(one)) / 2
+    assert (bool(of), bool(NO_SITES), NO_SITES.of(URL), NO_SITES.digest) == (True, False, None, "")
+    assert Sites((two,)).digest == ""
+
+
+def test_digests() -> None:
+    """The digest changes with what decides about pages, and with nothing else."""
+    plain = site("follow = []")
+    assert plain.digest != site("follow = ['css:a']").digest != site("expect = ['css:a']").digest
+    assert plain.digest == site("follow = []", "headers = {a = 'b'}").digest
+    assert Sites((plain,)).digest != Sites(sites("[[site]]\nhosts = ['b.example']\nfollow = []")).digest
+
+
+def test_understanding() -> None:
+    """A page gets what its table says: what to follow, or why it is unexpected."""
+    rules = site("follow = ['css:a', 'xpath://b/@x']", "expect = ['!redirect:/login', 'css:a']")
+    assert rules.understand(Page(URL, b"<a href=x>")).requests == (URL + "x",)
+    assert rules.understand(Page(URL, b"<p>")).unexpected == "expect = css:a: it was not found"
+    assert site("expect = ['css:a']").understand(Page(URL, b"<a>"))[:2] == (None, "")
+    for target, said in (("/login", f"it redirects to {URL}login"), ("http://[", ""), ("/x", "")):
+        redirect = Page(URL, status=302, headers={"location": target})
+        assert rules.understand(redirect).unexpected.endswith(said)
+        assert bool(rules.understand(redirect).unexpected) is bool(said)
+
+
+def test_a_matcher_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found before an error is followed."""
+    monkeypatch.setattr("fscrawl.parse.json_paths._MOST_VALUES", 1)
+    page = Page(URL, b'{"a": [1, 2], "b": "x"}')
+    assert site("follow = ['json:$.a[*]', 'json:$.b']").understand(page).requests == (URL + "x",)
+
+
+def test_fields() -> None:
+    """A table gives the values of its columns; one without fields gives none."""
+    rules = site("[site.fields]", "n = {css = 'b', type = 'integer', many = true}", "t = 'json:$.t'", "x = 'xpath://i'")
+    assert rules.columns is not None
+    assert rules.columns.extract(URL, b"<b>1</b><b>2</b><i>y</i>").values == {"n": [1, 2], "x": "y"}
+    assert rules.columns.extract(URL, b'{"t": 5}').values == {"t": "5"}
+    assert site().columns is None
+
+
+RECORD = PageRecord(URL, "k", 0, "", "t", "m", 200, {}, 1, "s", 0.1, ("http://a.example/l",), requests=(), rules="old")
+
+
+def test_records_under_other_rules() -> None:
+    """A record tells what the present rules say; if they are others, the body must be read, if there is one."""
+    rules = Sites((site("follow = []"),))
+    digest = rules.of(URL).digest
+    present = PageRecord.from_json(RECORD.to_json())
+    assert told.as_told(present, rules) is None
+    assert told.as_told(present, NO_SITES).links_to(nofollow=False) == RECORD.links
+    redirect = PageRecord(URL, "k", 0, "", "t", "m", 302, {}, 0, "", 0.1, ("http://a.example/l",))
+    assert told.as_told(redirect, rules).rules == digest
+    assert told.as_told(redirect, NO_SITES) is redirect
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[site]\nhosts = ['a.example']", "1:1: [site]: write it with double brackets, [[site]]: there may be several"),
+        ("site = 1", "1:1: [site]: write it with double brackets"),
+        ("[[site]]", "1:1: [[site]] 1: hosts: must be a list of hosts and patterns, for example"),
+        (
+            "[[site]]\nhosts = ['http://a.example/']",
+            "2:10: [[site]] 1 (http://a.example/): hosts: http://a.example/: must be",
+        ),
+        ("[[site]]\nhosts = [1]", "2:1: [[site]] 1: hosts: must be a list of strings"),
+        (
+            "[[site]]\nhosts = ['a', 'b']\n[[site]]\nhosts = ['c', 'b']",
+            "4:15: [[site]] 2: hosts: b is a host of [[site]] 1",
+        ),
+        ("+folow = 1", "3:1: [[site]] 1 (a.example): unknown key folow; did you mean follow?"),
+        ("+x = 1", "unknown key x; the keys are hosts, seeds, method, form, json, follow, expect, headers, fields"),
+        ("+follow = ['css:a', 'css:']", "3:20: [[site]] 1 (a.example): follow: css:: behind css: there must be"),
+        ("+expect = 1", "3:1: [[site]] 1 (a.example): expect: must be a list of strings"),
+        (
+            "+seeds = ['http://a.example/{1..}']",
+            "3:10: [[site]] 1 (a.example): seeds: http://a.example/{1..}: {1..} must",
+        ),
+        (
+            "+seeds = ['http://a.example/{1..100000000}']",
+            "1:1: [[site]] seeds: the templates give 100,000,000 URLs; at",
+        ),
+        ("+method = 'DELETE'", "3:1: [[site]] 1 (a.example): method: must be one of GET, POST, PUT, PATCH"),
+        ("+method = []", "method: must be one of GET, POST, PUT, PATCH"),
+        ("+method = 'POST'", "method: it is for the seeds of this table, and there are none"),
+        (
+            "+form = {}\njson = {}",
+            "4:1: [[site]] 1 (a.example): form, json: a request has one body; leave one of them out",
+        ),
+        (
+            "+form = {a = 'b'}",
+            "3:1: [[site]] 1 (a.example): form: it is for the seeds of this table, and there are none",
+        ),
+        ("+form = {a = ['b']}", 'form: must be a table of strings, for example {page = "{1..10}"}'),
+        ("+form = 1", "form: must be a table of strings"),
+        ("+json = 1", "json: must be a table of strings"),
+        ("+json = {a = [{b = 2024-01-01}]}", "json: JSON has no dates, infinite numbers and the like; write a string"),
+        ("+json = {a = inf}", "json: JSON has no dates"),
+        ("+seeds = 'http://a.example/'\njson = {a = '{'}", "seeds: http://a.example/: a { has no partner"),
+        ("+headers = 1", "3:1: [[site]] 1 (a.example): headers: must be a table of header names and one-line values"),
+        ("+headers = {a = 'secret\\u000a'}".replace("'", '"'), "headers: must be a table of header names and one-line"),
+        ("+headers = {a = 1}", "3:16: [[site]] 1 (a.example): headers: must be a table of header names"),
+        ("+headers = {Host = 'secret'}", "headers: Host cannot be set"),
+        (
+            "+fields = 1",
+            '[[site]] 1 (a.example): fields: must be a table, for example [site.fields] with heading = "css:h1"',
+        ),
+        ("+[site.fields]\nx = 'h1'", "4:1: [[site]] 1 (a.example): fields: x: must be a table"),
+        (
+            "+[site.fields]\nx = {css = 'a['}",
+            '4:6: [[site]] 1 (a.example): fields: x: css = "a[": must be a CSS selector',
+        ),
+    ],
+)
+def test_wrong_tables(text: str, said: str) -> None:
+    """What is wrong is said in one line with its place and the table; headers are not shown."""
+    full = f'[[site]]\nhosts = ["a.example"]\n{text[1:]}' if text.startswith("+") else text
+    with pytest.raises(SettingsError) as caught:
+        parse(full)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("crawl.toml:")
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_good_json() -> None:
+    """JSON bodies may have all that JSON has."""
+    assert site("seeds = 'http://a.example/'", "json = {a = [1, 2.5, true, {b = 'x'}]}").seeds[0].kind == "json"
+
+
+@pytest.mark.parametrize("assignment", ["site=1", "sites=[]", "[[site]].hosts=a", "site.hosts=a.example"])
+def test_not_by_set(assignment: str) -> None:
+    """`--set` cannot set tables: they must be written into the file."""
+    with pytest.raises(SettingsError, match=r"\[\[site\]\] tables must be written into crawl.toml"):
+        apply(Settings(), [assignment])

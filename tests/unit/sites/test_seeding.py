@@ -1,0 +1,198 @@
+"""Seeds by template on their way into the frontier, and the lists that they need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.config import list_files
+from fscrawl.config.list_files import ListFiles, check_lists
+from fscrawl.config.settings import Settings, parse, render
+from fscrawl.errors import SettingsError, TreeError
+from fscrawl.fleet.seeding import Seeding
+from fscrawl.frontier.scope import Scope
+from fscrawl.frontier.shards import Location
+from fscrawl.sites.rules import near_to, origins
+from fscrawl.storage.records import TreeRecord
+from fscrawl.store import Tree, create
+
+SHARDS = 8
+HOST = "a.example"
+SHARD = urls.shard(HOST, SHARDS)
+
+
+def table(seed: str, host: str = HOST) -> str:
+    return f"[[site]]\nhosts = ['{host}']\nseeds = ['{seed}']\n"
+
+
+class Desk:
+    """A tree, a watcher with settings, and a frontier and a ledger that keep what they get."""
+
+    def __init__(self, root: Path, text: str, partition: str = "host", held: frozenset[int] | None = None) -> None:
+        record = TreeRecord(2, "c", "t", SHARDS, 0, partition, "0" * 32)
+        create(root, record, render(Settings()), "")
+        self.root, self.tree = root, Tree(root, "m")
+        self.now = 0.0
+        self.said: list[str] = []
+        self.found: list[str] = []
+        self.held = frozenset(range(SHARDS)) if held is None else held
+        self.by_url = partition == "url"
+        self.watch = SimpleNamespace()
+        self.frontier = SimpleNamespace(location=self.location, holds=self.held.__contains__, shards=self.held)
+        self.frontier.cut = Counter()
+        self.ledger = SimpleNamespace(discover=self.discover)
+        self.use(text)
+        self.seeding = Seeding(self.tree, self.watch, self.frontier, self.ledger, self.said.append, self.clock)
+
+    def use(self, text: str) -> None:
+        chosen = parse(text)
+        self.watch.settings, self.watch.origins = chosen, origins(chosen.sites)
+        near = near_to(frozenset(), chosen.sites)
+        self.ledger.rules = SimpleNamespace(scope=Scope(chosen.crawl, near))
+
+    def clock(self) -> float:
+        self.now += 0.01
+        return self.now
+
+    def location(self, url: str) -> Location:
+        name = urls.host(url)
+        return Location(name, urls.digest(url), urls.shard(urls.key(url) if self.by_url else name, SHARDS))
+
+    def discover(self, links: list[str], depth: int, referrer: str) -> None:
+        assert (depth, referrer) == (0, "")
+        self.found += links
+
+    def all(self) -> list[str]:
+        """Do all that is to be done; give what was found."""
+        self.found = []
+        self.seeding.want(self.held)
+        while not self.seeding.is_done:
+            self.seeding.step()
+        self.seeding.step()
+        return self.found
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "tree"
+
+
+def test_seeds_of_held_shards(root: Path) -> None:
+    """Each machine takes the seeds of its own shards, and those only that the scope allows."""
+    text = (
+        "[crawl]\ndeny = ['/2$']\n" + table(f"http://{HOST}/{{1..3}}") + table("http://b.example/{1..3}", "b.example")
+    )
+    desk = Desk(root, text, held=frozenset({SHARD}))
+    assert desk.all() == [f"http://{HOST}/1", f"http://{HOST}/3"]
+    assert desk.frontier.cut == {"deny": 1}
+    assert desk.seeding.shards == {SHARD, urls.shard("b.example", SHARDS)}
+
+
+def test_a_shard_that_is_lost_meanwhile(root: Path) -> None:
+    """What is not held any more is left out."""
+    desk = Desk(root, table(f"http://{HOST}/{{1..3}}"))
+    desk.frontier.holds = lambda shard: False
+    assert desk.all() == []
+
+
+def test_partition_by_url(root: Path) -> None:
+    """If URLs are divided, each seed belongs to a shard of its own, and all shards may have some."""
+    text = table(f"http://{HOST}/{{1..40}}")
+    desk = Desk(root, text, "url", held=frozenset({1, 2}))
+    found = desk.all()
+    assert found
+    assert {desk.location(url).shard for url in found} == {1, 2}
+    assert desk.seeding.shards == set(range(SHARDS))
+    desk.use("")
+    assert desk.seeding.shards == set()
+
+
+def test_slices(root: Path) -> None:
+    """Of 5,000 seeds only some are made before the workers are looked at again."""
+    desk = Desk(root, table(f"http://{HOST}/{{1..5000}}"))
+    desk.seeding.want(desk.held)
+    desk.seeding.step()
+    assert 0 < len(desk.found) < 1000
+    assert not desk.seeding.is_done
+    assert len(desk.all()) + 0 >= 4000
+    desk.seeding.want(desk.held)
+    desk.seeding.step()
+    desk.seeding.restart()
+    assert desk.seeding.is_done
+
+
+def test_values_that_make_no_url(root: Path) -> None:
+    """They are left out, with one line for each template."""
+    desk = Desk(root, table("http://{a.example,b c,d e}/"))
+    assert desk.all() == ["http://a.example/"]
+    assert desk.all() == ["http://a.example/"]
+    [said] = desk.said
+    assert said.startswith(
+        "[[site]] 1: seeds: some values make no URL of http://{a.example,b c,d e}/, and are left out"
+    )
+
+
+def test_a_list_that_becomes_too_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a list grows beyond what a crawl may have, nothing is taken, and that is said once."""
+    desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
+    (root / "names.txt").write_text("a\nb\n")
+    assert desk.all() == [f"http://{HOST}/a", f"http://{HOST}/b"]
+    monkeypatch.setattr("fscrawl.sites.rules.MAX_SEEDS", 1)
+    assert (desk.all(), desk.all()) == ([], [])
+    [said] = desk.said
+    assert said.endswith("the templates give 2 URLs; at most 1 are allowed in a crawl; none of them is taken")
+
+
+def test_a_list_that_grows(root: Path) -> None:
+    """Whole lines that were added are taken at the next look, and half a line only when it stays as it is."""
+    desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
+    desk.seeding.look()
+    assert desk.all() == []
+    (root / "names.txt").write_text("a\n")
+    desk.seeding.look()
+    assert not desk.seeding.is_done
+    assert desk.all() == [f"http://{HOST}/a"]
+    with (root / "names.txt").open("a") as file:
+        file.write("b\nhal")
+    desk.seeding.look()
+    assert desk.all()[1:] == [f"http://{HOST}/b"]
+    desk.seeding.look()
+    assert desk.seeding.is_done
+    desk.now += list_files.CACHES_LIVE_S
+    desk.seeding.look()
+    assert desk.all()[2:] == [f"http://{HOST}/hal"]
+    (root / "names.txt").unlink()
+    desk.seeding.look()
+    assert desk.seeding.is_done
+    assert len(desk.all()) == 3
+
+
+def test_a_list_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that may pass changes nothing."""
+    desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
+    (root / "names.txt").write_text("a")
+    lists = ListFiles(desk.tree, desk.clock)
+    assert lists("names.txt") == "a"
+
+    def fails(name: str) -> str:
+        raise TreeError("stale")
+
+    monkeypatch.setattr(desk.tree.controls, "list_if_there", fails)
+    assert lists.look(("names.txt",)) is False
+    assert (lists("names.txt"), ListFiles(desk.tree)("names.txt")) == ("a", "")
+
+
+def test_lists_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that is missing, or too long with all others, is an error with what would be right."""
+    desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
+    with pytest.raises(SettingsError, match=r"names.txt does not exist; write it there, one value a line"):
+        check_lists(desk.tree, desk.watch.settings)
+    (root / "names.txt").write_text("a\nb")
+    check_lists(desk.tree, desk.watch.settings)
+    monkeypatch.setattr("fscrawl.sites.rules.MAX_SEEDS", 1)
+    with pytest.raises(SettingsError, match="the templates give 2 URLs; at most 1 are allowed"):
+        check_lists(desk.tree, desk.watch.settings)

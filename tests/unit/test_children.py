@@ -1,0 +1,20 @@
+"""The server that processes are forked from: what is said if it cannot be started."""
+
+import pytest
+
+from fscrawl.errors import UsageError
+from fscrawl.util import children
+
+
+def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no socket can be made, one line names the directory and the variable to set; signals are as before."""
+
+    def fails() -> None:
+        raise OSError("AF_UNIX path too long")
+
+    monkeypatch.setattr(children.forkserver, "ensure_running", fails)
+    monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
+    before = children.signal.pthread_sigmask(children.signal.SIG_BLOCK, [])
+    with pytest.raises(UsageError, match=r"no socket can be made there \(AF_UNIX path too long\); set TMPDIR"):
+        children.start_server("fscrawl.errors")
+    assert children.signal.pthread_sigmask(children.signal.SIG_BLOCK, []) == before

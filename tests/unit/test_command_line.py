@@ -1,0 +1,154 @@
+"""What is said of a mistake in the command line, and what `fscrawl help` prints."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from fscrawl.commands import crawl as crawl_command
+from fscrawl.commands import parser
+from fscrawl.engine.progress import Progress
+from fscrawl.errors import UsageError
+
+PAGE = "see fscrawl crawl --help"
+ROOT = "--root /mnt/shared"
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the program be called `fscrawl`."""
+    monkeypatch.setattr(parser, "command", lambda: "fscrawl")
+
+
+def words(line: str) -> list[str]:
+    return ["" if word == "''" else word for word in line.split()]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("crawl --root x --worker 2", f"unknown option --worker; did you mean --workers? {PAGE}"),
+        ("crawl --root x --worker=2", f"unknown option --worker; did you mean --workers? {PAGE}"),
+        ("crawl --rot x", f"unknown option --rot; did you mean --root? {PAGE}"),
+        ("crawl -root x", f"unknown option -root; did you mean --root? {PAGE}"),
+        ("crawl --root x -w 2", f"unknown option -w; {PAGE}"),
+        ("crawl --root x --zzz", f"unknown option --zzz; {PAGE}"),
+        ("crawl --fetch.auth:{'a'='me:pw'}", f"unknown option --fetch…; {PAGE}"),
+        ("pause --root x --hosts a", "unknown option --hosts; did you mean --host? see fscrawl pause --help"),
+        ("crwl --root x", "unknown command crwl; did you mean crawl? see fscrawl --help"),
+        ("help crwl", "unknown command crwl; did you mean crawl? see fscrawl --help"),
+        ("--root x crawl", "--root stands behind the command: fscrawl COMMAND --root; see fscrawl --help"),
+        ("--versio", "unknown option --versio; did you mean --version? see fscrawl --help"),
+        ("-x", "unknown option -x; see fscrawl --help"),
+        ("crawl --root", f"--root needs a value: --root DIR, for example {ROOT}; {PAGE}"),
+        ("crawl --root --workers 2", f"--root needs a value: --root DIR, for example {ROOT}; {PAGE}"),
+        ("merge --limit", "--limit needs a value: --limit N; see fscrawl merge --help"),
+        ("merge --include -x", "--include needs a value: --include RE; see fscrawl merge --help"),
+        (
+            "retry --host",
+            "--host needs a value: --host GLOB, for example --host '*.example.org'; see fscrawl retry --help",
+        ),
+        ("status", "missing: --root; for example:  fscrawl status --root /mnt/shared; see fscrawl status --help"),
+        (
+            "show --json",
+            "missing: URL, --root; for example:  fscrawl show --root /mnt/shared https://example.org/faq; see",
+        ),
+        ("--", "missing: COMMAND; see fscrawl --help"),
+        ("crawl --root x --workers 0", f"--workers 0: must be a whole number, 1 or more, for example 8; {PAGE}"),
+        ("crawl --root x --workers ''", "--workers '': must be a whole number, 1 or more, for example 8"),
+        ("merge --root x --out y --limit -3", "--limit -3: must be a whole number, 1 or more, for example 8; see"),
+        ("dashboard --root x --port 1e3", "--port 1e3: must be a number from 0 to 65535, for example 8712; see"),
+        ("crawl --root x --quiet=1", f"--quiet takes no value; {PAGE}"),
+        ("crawl --root x --quiet --log-json", f"--log-json and --quiet cannot be given together; {PAGE}"),
+        ("completion csh", "SHELL csh: must be one of bash, zsh, fish; see fscrawl completion --help"),
+        ("crawl --root x http://me:pw@a/", f"unexpected argument http://…@a/; did you mean --seed http://…@a/? {PAGE}"),
+        ("crawl --root x ./tree", f"unexpected argument ./tree; did you mean --root ./tree? {PAGE}"),
+        ("crawl --root x more", f"unexpected argument more; {PAGE}"),
+        ("crawl --root x -- --workers", f"unexpected argument --workers; {PAGE}"),
+        ("stop fetch.auth=me", "unexpected argument fetch.auth…; see fscrawl stop --help"),
+    ],
+)
+def test_mistakes(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mistake is one line: what is wrong, what was probably meant, and the page of the command that was given."""
+    if line.startswith("stop"):
+        line = f"{line} --root x"
+    assert cli.main(words(line)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith(f"fscrawl: {said}")
+
+
+def test_an_unknown_command_that_is_like_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """The commands are named if none is like what was written."""
+    assert cli.main(["xyz"]) == 2
+    assert capsys.readouterr().err.startswith("fscrawl: unknown command xyz; the commands are crawl, status, pause, ")
+
+
+@pytest.mark.parametrize(("line", "usage"), [("help", "usage: fscrawl "), ("help crawl", "usage: fscrawl crawl ")])
+def test_help(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`help` is --help."""
+    with pytest.raises(SystemExit) as end:
+        cli.main(words(line))
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith(usage)
+
+
+def test_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command, the list of commands is printed where errors are, and the exit code is that of a mistake."""
+    with pytest.raises(SystemExit) as end:
+        cli.main([])
+    assert end.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "fscrawl help COMMAND" in err
+    assert all(f"\n    {command} " in err for command in ("crawl", "status", "merge"))
+
+
+# -- seeds
+
+
+def given(*, seed: Sequence[str] = (), seeds: str | None = None) -> list[str]:
+    options = argparse.Namespace(seed=list(seed), seeds=None if seeds is None else Path(seeds))
+    return crawl_command._given_seeds(options, Progress("quiet", verbose=False))
+
+
+def test_seeds_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--seeds -` reads standard input; a bad line is named."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"http://a.example/ # one\nb.example\n")))
+    assert given(seeds="-") == ["http://a.example/"]
+    assert "standard input:2:1: not an http or https URL; write https://b.example/, skipped" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(UsageError, match="--seeds -: there is no URL in it"):
+        given(seeds="-")
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        ("a.example/x", "--seed a.example/x: not an http or https URL; write https://a.example/x"),
+        ("nonsense", "a seed must be a complete URL, like https://example.org/"),
+    ],
+)
+def test_a_bad_seed(seed: str, said: str) -> None:
+    """A seed without a scheme is told with one."""
+    with pytest.raises(UsageError) as caught:
+        given(seed=[seed])
+    assert str(caught.value).endswith(said)
+
+
+def test_no_command_loads_what_it_does_not_need() -> None:
+    """To read the command line, and settings without rules of sites, no parser and no HTTP library is loaded."""
+    code = (
+        "import sys, fscrawl.cli, fscrawl.config.settings as s; s.parse(s.render(s.Settings()));"
+        "print(*{'selectolax', 'jsonpath', 'lxml', 'requests', 'pyarrow', 'fscrawl.sites.code'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

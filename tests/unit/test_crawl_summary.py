@@ -1,0 +1,96 @@
+"""What a crawl prints when it ends: this machine, the tree, what helps against failures, and what to do now."""
+
+from pathlib import Path
+
+import pytest
+
+from fscrawl.commands.crawl_summary import summary
+from fscrawl.engine.progress import Counts
+from fscrawl.engine.run import Ending, Result
+from fscrawl.http.answers import CLASSES, HELP
+from fscrawl.util.installed import command
+from tests.support.beats import Logs
+
+ROOT = Path("/mnt/shared")
+SEEDS = ["http://a.example/?a&b"]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Logs:
+    return Logs(tmp_path / "tree")
+
+
+def lines(ending: Ending, counts: Counts, logs: Logs | None, code: int = 0) -> dict[str, str]:
+    """Give the lines by their first words; the headline's is ""."""
+    tree = None if logs is None else logs.observer().look(logs.at(100))
+    told = list(summary(ROOT, Result(counts, code, 2.0, ending), tree, SEEDS))
+    return {"": told[0], **{line[:14].strip(): line[14:] for line in told[1:]}}
+
+
+def test_finished(logs: Logs) -> None:
+    """A finished crawl says that nothing is left, what is in the tree, and how to make a dataset of it."""
+    logs.write("m-1-aa", [logs.bye(20, pages=500, bytes=2_000_000)])
+    logs.write("m-2-bb", [logs.bye(90, pages=27, bytes=500_000, errors={"dns": 1}, finished=True)])
+    counts = Counts(pages=27, bytes=500_000, redirects=1, others=2, unchanged=3)
+    counts.errors.update({"dns": 1})
+    told = lines("finished", counts, logs)
+    assert told[""] == "finished: nothing is left to fetch"
+    assert told["this machine"].startswith(
+        "27 pages (500 kB), 1 redirect, 2 of other types, 3 unchanged, 1 failure in 2"
+    )
+    assert told["the tree"] == "527 pages (2.5 MB), 1 failure, 0 URLs pending"
+    assert told["next"].startswith(f"{command()} merge --root /mnt/shared --out dataset")
+    assert "1 dns" in "".join(f"{name} {text}" for name, text in told.items())
+
+
+def test_the_tree_has_at_least(logs: Logs) -> None:
+    """Where a machine died the tree has a little more than was counted; who goes on is said."""
+    logs.write("m-1-aa", [logs.beat(20, pages=500)])
+    logs.write("m-2-bb", [logs.beat(95, pages=27, pending=9)])
+    told = lines("interrupted", Counts(pages=3), logs)
+    assert told[""] == "stopped: interrupted; 9 URLs are pending, and what is stored is kept"
+    assert told["the tree"] == "at least 527 pages (0 B), 0 failures, 9 URLs pending; 1 machine goes on"
+    assert told["next"] == f"{command()} crawl --root /mnt/shared    goes on"
+
+
+@pytest.mark.parametrize(
+    ("ending", "why", "then"),
+    [
+        ("stopped", "STOP is in /mnt/shared", "{fscrawl} resume --root /mnt/shared    then {on} goes on"),
+        (
+            "max_pages",
+            "crawl.max_pages is reached",
+            "raise crawl.max_pages in /mnt/shared/crawl.toml, then {on} goes on",
+        ),
+    ],
+)
+def test_what_to_do_now(ending: Ending, why: str, then: str) -> None:
+    """What to do depends on why the crawl ended; also where the other machines cannot be looked at."""
+    told = lines(ending, Counts(pending=4), None)
+    assert told[""] == f"stopped: {why}; 4 URLs are pending, and what is stored is kept"
+    on = f"{command()} crawl --root /mnt/shared"
+    assert told["next"] == then.format(fscrawl=command(), on=on)
+    assert "the tree" not in told
+
+
+def test_no_page(logs: Logs) -> None:
+    """A crawl that stored no page says how to see why; a shell takes the command as it is."""
+    logs.write("m-1-aa", [logs.bye(20, pages=0, errors={"blocked-address": 1}, finished=True)])
+    told = lines("finished", Counts(), logs, code=1)
+    assert told["next"].startswith(f"{command()} show --root /mnt/shared 'http://a.example/?a&b'")
+    assert "fetch.allow_addresses" in " ".join(told.values())
+
+
+def test_what_was_left_out(logs: Logs) -> None:
+    """Links that a setting left out are counted by the setting."""
+    counts = Counts()
+    counts.cut.update({"scope": 2, "deny": 0, "allow": 1})
+    assert lines("finished", counts, logs)["left out"] == "1 link by allow, 2 links by scope"
+
+
+def test_each_class_has_help() -> None:
+    """There is a word of help for each class, and its command names the class."""
+    assert HELP.keys() == CLASSES.keys()
+    for name, text in HELP.items():
+        told = text.format(fscrawl="fscrawl", root="/r")
+        assert "retry" not in told or told.endswith(f"fscrawl retry --root /r --class {name}")

@@ -1,0 +1,60 @@
+"""What a machine says when it has little to do: once for each reason, and after a while."""
+
+import re
+
+import pytest
+
+from fscrawl.engine.idleness import Idleness, Load, why_paced
+
+NOTHING = Load(pending=0, in_flight=0, room=True, hindered=False)
+WAITING = Load(pending=9, in_flight=1, room=True, hindered=False)
+FULL = Load(pending=9, in_flight=8, room=False, hindered=False)
+PAUSED = Load(pending=0, in_flight=0, room=True, hindered=True)
+
+
+def noticed(*looks):
+    idleness = Idleness(0.0, "host", follow=False)
+    return [(now, reason) for now, load in looks if (reason := idleness.look(now, load))]
+
+
+def test_idle_is_said_once():
+    """A machine with nothing to do says so after ten seconds, and not again."""
+    assert noticed(*((float(now), NOTHING) for now in range(60))) == [(10.0, "idle")]
+
+
+def test_a_busy_machine_says_nothing():
+    """While the workers have all that they can take, or the state says why nothing is fetched, there is no word."""
+    for load in (FULL, PAUSED):
+        assert noticed(*((float(now), load) for now in range(300))) == []
+
+
+def test_the_pace():
+    """Where URLs wait for the turn of their hosts all the time, that is said after half a minute."""
+    assert noticed(*((float(now), WAITING) for now in range(200))) == [(30.0, "paced")]
+    mixed = [(float(now), FULL if now % 20 == 0 else WAITING) for now in range(200)]
+    assert noticed(*mixed) == []
+
+
+def test_work_in_between():
+    """The time without work counts from the last work on."""
+    looks = [*((float(now), NOTHING) for now in range(9)), (9.0, WAITING), *((now, NOTHING) for now in (10.0, 18.0))]
+    assert noticed(*looks, (19.5, NOTHING)) == [(19.5, "idle")]
+
+
+@pytest.mark.parametrize(
+    ("others", "partition", "follow", "said"),
+    [
+        (1, "host", False, '1 other machine has all hosts that are left, and a host belongs to one machine.*"url"'),
+        (2, "url", False, "2 other machines have all hosts that are left; this machine gets some as soon as more URLs"),
+        (0, "host", True, "waiting for new seeds"),
+        (0, "host", False, "waiting until that is certain"),
+    ],
+)
+def test_why(others, partition, follow, said):
+    """The line says what the machine waits for, and what would change that."""
+    assert re.search(said, Idleness(0.0, partition, follow=follow).why_idle(others))
+
+
+def test_why_paced():
+    """The line names the setting."""
+    assert "one request in 0.5 s (politeness.delay)" in why_paced(0.5)

@@ -1,0 +1,90 @@
+"""The text of PDFs, read in a process that can be ended."""
+
+import os
+import time
+
+import pytest
+
+from fscrawl.dataset import pdf_text
+from fscrawl.dataset.pdf_text import PdfText
+from fscrawl.parse import pdf
+from tests.support import pdfs
+
+
+@pytest.fixture
+def reader():
+    found = PdfText()
+    yield found
+    found.close()
+
+
+def test_text(reader):
+    """One process reads all PDFs."""
+    assert reader.of(pdfs.pdf("One")) == ("One", "")
+    first = reader._process.pid
+    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
+    assert reader._process.pid == first
+
+
+def test_no_text(reader):
+    """A PDF without text has none; of a broken one the reason is told, and the process goes on."""
+    assert reader.of(pdfs.pdf("")) == (None, "")
+    text, why = reader.of(pdfs.truncated())
+    assert text is None
+    assert "Error" in why
+    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
+
+
+def test_too_long():
+    """A PDF that takes too long ends the process, and the next one gets another."""
+    reader = PdfText(limit_s=3.0)
+    try:
+        assert reader.of(pdfs.pdf("One")) == ("One", "")
+        before = time.monotonic()
+        reader._limit_s = 0.5
+        text, why = reader.of(pdfs.deep_pages())
+        assert (text, why.partition(";")[0]) == (None, "it takes too long")
+        assert time.monotonic() - before < 5
+        reader._limit_s = 20.0
+        assert reader.of(pdfs.pdf("Two")) == ("Two", "")
+    finally:
+        reader.close()
+
+
+def test_killed(reader):
+    """A process that dies, for example of too little memory, costs the text of one PDF."""
+    assert reader.of(pdfs.pdf("One")) == ("One", "")
+    os.kill(reader._process.pid, 9)
+    reader._process.wait()
+    assert reader.of(pdfs.pdf("Two")) == (None, "it takes too much memory, or its reader crashes")
+    assert reader.of(pdfs.pdf("Three")) == ("Three", "")
+
+
+def test_large(reader):
+    """A PDF that no pipe takes at once is read."""
+    text, why = reader.of(pdfs.pdf("word " * 200_000))
+    assert (len(text), why) == (999_999, "")
+
+
+def test_without_pypdf(reader, monkeypatch):
+    """Without the extra no process is started, and the reason says how to get it."""
+    monkeypatch.setattr(pdf, "is_installed", lambda: False)
+    text, why = reader.of(pdfs.pdf("One"))
+    assert text is None
+    assert "pypdf is missing" in why
+    assert "pdf" in why
+    assert reader._process is None
+
+
+def test_nothing_is_left(reader):
+    """The process ends with the one that uses it: its input ends then."""
+    reader.of(pdfs.pdf("One"))
+    process = reader._process
+    process.stdin.close()
+    assert process.wait(timeout=20) == 0
+    process.stdin = None
+
+
+def test_bounds_of_the_process():
+    """The process has a limit of memory, which is below that of a machine."""
+    assert pdf_text._MEMORY_BYTES <= 2 << 30

@@ -1,0 +1,64 @@
+"""What becomes of a request's method, body, headers and session when it is redirected."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fscrawl.handlers.redirected import redirected
+from fscrawl.request import FORM, METHODS, Request, flaw, read, spelling
+
+A, ELSEWHERE, TLS = "http://a.example/s", "http://b.example/t", "https://a.example/t"
+HEADERS = (("accept", "text/html"), ("content-language", "de"))
+
+
+def post(method: str = "POST", **more: object) -> str:
+    return spelling(Request(A, method, FORM, b"q=1")._replace(**more))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_a_post_becomes_a_get(status: int) -> None:
+    """301, 302 and 303 after a POST lead to a plain GET of the target."""
+    assert redirected(post(), status, "http://a.example/t") == "http://a.example/t"
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_method_and_body_stay(status: int) -> None:
+    """307 and 308 ask for the same at the target."""
+    assert read(redirected(post(), status, ELSEWHERE)) == Request(ELSEWHERE, "POST", FORM, b"q=1")
+
+
+def test_other_methods() -> None:
+    """A PUT stays one, unless the status is 303."""
+    assert read(redirected(post("PUT"), 301, A + "/")).method == "PUT"
+    assert redirected(post("PUT"), 303, A + "/") == A + "/"
+
+
+def test_headers_and_session() -> None:
+    """They stay on the host that they are for; a GET has no headers of content; another origin learns none."""
+    asked = post(headers=HEADERS, session="7")
+    kept = Request(A, "POST", FORM, b"q=1", HEADERS, "7")
+    assert read(redirected(asked, 307, A)) == kept
+    assert read(redirected(asked, 303, A)) == Request(A, headers=HEADERS[:1], session="7")
+    assert read(redirected(asked, 307, TLS)) == kept._replace(url=TLS, headers=())
+    assert redirected(asked, 303, ELSEWHERE) == ELSEWHERE
+
+
+@given(
+    st.sampled_from(METHODS[1:]),
+    st.binary(max_size=20),
+    st.sampled_from([(), HEADERS]),
+    st.sampled_from(["", "7"]),
+    st.sampled_from([301, 302, 303, 307, 308]),
+    st.sampled_from([A, ELSEWHERE, TLS]),
+)
+def test_what_follows_is_a_request(
+    method: str, body: bytes, headers: tuple[tuple[str, str], ...], session: str, status: int, target: str
+) -> None:
+    """Any redirect of any request leads to a request without a flaw; only a GET has lost its body."""
+    asked = Request(A, method, FORM if body else "", body, headers, session)
+    found = read(redirected(spelling(asked), status, target))
+    assert not flaw(found)
+    assert found.url == target
+    assert found.body == (b"" if found.method == "GET" else body)

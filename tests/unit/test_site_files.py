@@ -1,0 +1,268 @@
+"""Sites that are said in Python: what a file may say, and what becomes of its mistakes."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fscrawl.commands.site_option import MAX_FILE_BYTES, read_file
+from fscrawl.errors import UsageError
+from fscrawl.parse.fields import Column, Extracted
+from fscrawl.request import FORM
+from fscrawl.site import NoAnswer, Page, Request, Site, Unexpected, dates
+from fscrawl.sites import code
+from fscrawl.sites.code import CodeSite, SiteFault, SiteFile, digest_of, load
+from fscrawl.sites.page import Understood
+
+_HEAD = "from fscrawl.site import Request, Site, Unexpected\n\n\nclass A(Site):\n"
+HOSTS = '    hosts = ["a.example"]\n'
+URL = "http://a.example/d/"
+
+
+def file_of(*lines: str, hosts: str = HOSTS) -> SiteFile:
+    """Give a site file with one class that has these lines; the first of them is line 6."""
+    return SiteFile("site.py", _HEAD + hosts + "".join(f"    {line}\n" for line in lines))
+
+
+def site_of(*lines: str) -> CodeSite:
+    return load(file_of(*lines))[0]
+
+
+def method(name: str, *body: str) -> list[str]:
+    """Give a method of two arguments, or of one for `seeds`; its body begins in line 7."""
+    return [f"def {name}(self{'' if name == 'seeds' else ', page'}):", *(f"    {line}" for line in body)]
+
+
+PAGE = Page(URL, b'<h1>T</h1><a href="1">x</a><a href="mailto:a@b">y</a>')
+
+
+def test_a_site_that_says_nothing() -> None:
+    """A class without methods gives what a crawl without a file does: the links of its pages."""
+    site = site_of("pass")
+    assert (site.name, site.hosts, site.renew_after, site.columns) == ("A", ("a.example",), None, ())
+    assert list(site.seeds()) == []
+    understood = site.understand(PAGE)
+    assert understood.requests is None
+    assert not understood.unexpected + understood.fault
+    assert site.fields(PAGE) == Extracted({}, {}, ())
+    site.open_session("s", lambda asked: PAGE)
+
+
+def test_seeds_are_requests() -> None:
+    """Seeds are URLs and requests; they are given one by one, so they may be many."""
+    site = site_of(
+        *method("seeds", "yield 'http://a.example/x'", "while True:", "    yield Request('http://a.example/', form={})")
+    )
+    assert list(islice(site.seeds(), 3)) == ["http://a.example/x", *2 * [f"http://a.example/#method=GET&type={FORM}"]]
+
+
+def test_requests_of_a_page() -> None:
+    """They may be relative to the page, are given once each, and what is no URL of HTTP is left out."""
+    said = "yield from ['1', '1', 'mailto:a@b', page.url, Request('', form={'p': 2})]"
+    requests = site_of(*method("requests", said)).understand(PAGE).requests
+    assert requests == (f"{URL}1", f"{URL}#method=POST&type={FORM}&body=p=2")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (method("requests", "return 7"), "site.py: requests: gave 7; it must give requests"),
+        (method("requests", "return 'http://a.example/'"), "gave 'http://a.example/'; it must give requests"),
+        (method("requests", "yield 7"), "site.py: requests: gave 7; it must give URLs and Requests"),
+        (method("requests", "yield Request(7)"), "it must give URLs and Requests"),
+        (method("requests", "yield '1'", "1 / 0"), "site.py:8: requests: ZeroDivisionError: division by zero"),
+        (method("requests", "raise SystemExit"), "site.py:7: requests: SystemExit"),
+        (method("requests", "yield Request('1', 'BREW')"), "a request for http://a.example/d/1: its method is 'BREW'"),
+        (method("requests", "yield Request('1', body='text')"), "a part of it is of a wrong type"),
+        (method("requests", "while True:", "    yield '1'"), "site.py: requests: gave more than 1,000 requests"),
+        (method("check", "page.css('<')"), "site.py:7: check: ValueError: the selector cannot be read"),
+        (method("check", "return False"), "site.py: check: gave False; it must raise Unexpected, or nothing"),
+        (method("requests", "yield Request('1', body='')"), "a request for http://a.example/d/1: a part of it is of"),
+    ],
+)
+def test_faults_of_a_page(lines: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of the file that a page shows is one line with the place, and concerns this page only."""
+    monkeypatch.setattr(code, "MAX_LINKS", 1000)
+    understood = site_of(*lines).understand(PAGE)
+    assert said in understood.fault
+    assert "\n" not in understood.fault
+    assert understood.requests is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["yield '/x'"], "site.py: seeds: gave '/x'; it must be a complete URL"),
+        (["yield Request('http://a.example/', form={'a': 'b' * 9000})"], "its body has 9,002 bytes; at most 8,192"),
+        (["return {}"], "it must give requests, as by yield"),
+        (["return 1 / 0"], "site.py:7: seeds: ZeroDivisionError"),
+    ],
+)
+def test_faults_of_seeds(lines: list[str], said: str) -> None:
+    """A mistake in the seeds is one line, too."""
+    with pytest.raises(SiteFault) as caught:
+        list(site_of(*method("seeds", *lines)).seeds())
+    assert said in str(caught.value)
+
+
+def test_a_page_that_is_not_expected() -> None:
+    """`check` says so by an exception, which may ask for a new session."""
+    site = site_of(*method("check", "raise Unexpected('a captcha', renew=True)"))
+    assert site.understand(PAGE)[1:3] == ("a captcha", True)
+    assert site_of(*method("check", "raise Unexpected('')")).understand(PAGE).unexpected == "not what was asked for"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def x(:", "site.py:1: SyntaxError: invalid syntax"),
+        ("import os\nos.nope", "site.py:2: AttributeError: module 'os' has no attribute 'nope'"),
+        ("import sys\nsys.exit(3)", "site.py:2: SystemExit: 3"),
+        ("x = 1\0", "site.py: "),
+        ("x = 1", "site.py: it has no site"),
+        ("from fscrawl.site import Site\nB = Site", "site.py: it has no site"),
+        (file_of("pass", hosts="").text, "site.py: class A: hosts = (): must be a list of host names"),
+        (file_of("hosts = 'a.example'").text, "class A: hosts = 'a.example': must be a list"),
+        (file_of("hosts = [7]").text, "class A: hosts = (7,): must be a list"),
+        (file_of("colums = {}").text, "class A: colums: did you mean columns?"),
+        (file_of("renew_after = 0").text, "class A: renew_after = 0: must be a whole number, 1 or more, or None"),
+        (file_of("columns = ['a']").text, "class A: columns = ['a']: must be a dict"),
+        (file_of("columns = {'a': 'str'}").text, "class A: columns['a'] = 'str': must be a type"),
+        (file_of("columns = {'A': 'string'}").text, "class A: columns['A'] = 'string'"),
+        (file_of("columns = {'a': 7}").text, "class A: columns['a'] = 7"),
+        (file_of("def __init__(self):", "    self.x").text, "site.py:7: __init__: AttributeError"),
+        ("raise type('E', (Exception,), {})('a\\nb' + 'c' * 999)", "site.py:1: E: a b"),
+    ],
+)
+def test_mistakes_of_a_file(text: str, said: str) -> None:
+    """A file with a mistake is refused in one line that names file and line, and what would be right."""
+    with pytest.raises(SiteFault) as caught:
+        load(SiteFile("site.py", text))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_fields_get_the_types_of_their_columns() -> None:
+    """Texts are converted as those of rules are; values of the right type stay; what fits nowhere is bad."""
+    columns = "{'s': 'string', 'n': 'integer', 'f': 'float', 'b': 'boolean', 't': 'timestamp', 'l': 'integer[]'}"
+
+    def found(values: str) -> Extracted:
+        return site_of(f"columns = {columns}", *method("fields", "import datetime as d", f"return {values}")).fields(
+            PAGE
+        )
+
+    noon = datetime(2024, 1, 1, 12, tzinfo=UTC)
+    wanted: dict[str, Any] = {"s": "a", "n": 7, "f": 1.5, "b": True, "t": noon, "l": [1, 2]}
+    texts = "{'s': 'a', 'n': '7', 'f': '1.5', 'b': 'yes', 't': '2024-01-01T12:00Z', 'l': ['1', 'x', 2]}"
+    typed = "{'s': 'a', 'n': 7, 'f': 1.5, 'b': True, 't': d.datetime(2024, 1, 1, 12), 'l': (1, 2)}"
+    aware = "{'t': d.datetime(2024, 1, 1, 13, tzinfo=d.timezone(d.timedelta(hours=1)))}"
+    assert found(texts).values == found(typed).values == wanted
+    assert found(aware).values == {"t": noon}
+    wrong = found("{'s': 7, 'n': True, 'f': float('inf'), 'b': 1, 't': 7, 'l': '12'}")
+    assert wrong.values == {}
+    assert set(wrong.bad) == set("snfbtl")
+    assert found("{'s': None, 'n': ''}") == Extracted({}, {"n": "''"}, tuple("snfbtl"))
+
+
+def test_faults_of_fields() -> None:
+    """A fault in `fields` leaves the row without them, and says why in `bad`; an export goes on."""
+    columns = "columns = {'s': 'string'}"
+    assert site_of(columns, *method("fields", "return 7")).fields(PAGE).bad == {
+        "s": "site.py: fields: gave 7; it must give a dict"
+    }
+    assert "ZeroDivisionError" in site_of(columns, *method("fields", "return 1 / 0")).fields(PAGE).bad["s"]
+    assert site_of(columns, *method("fields", "return {'x': 1}")).fields(PAGE).bad == {"s": "'x' is not in columns"}
+    hostile = ["class R:", "    def __repr__(self): 1 / 0", "return R()"]
+    assert "gave a R" in site_of(columns, *method("fields", *hostile)).fields(PAGE).bad["s"]
+
+
+def test_a_site_can_be_pickled() -> None:
+    """Pages are read in other processes, which run the file themselves."""
+    site = site_of("pass")
+    again = pickle.loads(pickle.dumps(site))
+    assert again == site
+    assert again.understand(PAGE) == site.understand(PAGE)
+
+
+def test_reading_a_file(tmp_path: Path) -> None:
+    """A file is read whole, and not run; its digest is that of its text."""
+    path = tmp_path / "site.py"
+    path.write_text("1 / 0")
+    assert read_file(path) == SiteFile(str(path), "1 / 0")
+    assert read_file(path).digest == SiteFile("elsewhere", "1 / 0").digest
+    with pytest.raises(UsageError, match=r"nothing\.py: cannot be read: no such file"):
+        read_file(tmp_path / "nothing.py")
+    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
+        read_file(path)
+
+
+def test_the_methods_can_be_tried_alone() -> None:
+    """A class of a site file needs no crawl: its methods can be called on a page."""
+
+    class Shop(Site):
+        def check(self, page: Page) -> None:
+            if page.status != 200:
+                raise Unexpected("gone")
+
+        def requests(self, page: Page) -> list[Request | str]:
+            return [Request(link) for link in page.links]
+
+    shop = Shop()
+    assert shop.requests(PAGE) == [Request(f"{URL}1")]
+    with pytest.raises(Unexpected):
+        shop.check(Page(URL, status=404))
+    assert (list(shop.seeds()), shop.fields(PAGE)) == ([], {})
+
+
+def test_dates() -> None:
+    """Days are given in steps, forwards and backwards; a step of 0 would never end."""
+    assert list(dates("2024-12-31", "2025-01-02")) == ["2024-12-31", "2025-01-01", "2025-01-02"]
+    with pytest.raises(ValueError, match="must not be 0"):
+        list(dates("2024-01-01", "2024-01-02", 0))
+
+
+def test_what_a_site_is_asked() -> None:
+    """A redirect is checked, and leads to its target alone; a site has the digest of its file."""
+    site = site_of("renew_after = 7", *method("requests", "yield 'x'"))
+    assert site.understand(Page(URL, status=302, headers={"location": "/y"})) == Understood()
+    assert site.renew_after == 7
+    assert digest_of([site]) == site.digest
+    assert digest_of([]) == ""
+
+
+def test_a_session_that_cannot_be_opened() -> None:
+    """What `send` raises and `Unexpected` go through; all else is a mistake of the file."""
+
+    def send(_: object) -> Page:
+        raise NoAnswer("too slow", "failure")
+
+    opens = "def open_session(self, session, send): "
+    with pytest.raises(NoAnswer) as caught:
+        site_of(opens + "send('/')").open_session("s", send)
+    assert caught.value.failure == "failure"
+    with pytest.raises(SiteFault, match=r"site\.py:6: open_session: ZeroDivisionError"):
+        site_of(opens + "1 / 0").open_session("s", send)
+
+
+def test_a_file_that_cannot_be_loaded_here() -> None:
+    """Where a file cannot be loaded that could be elsewhere, each page says so."""
+    there = site_of("pass")
+    here = CodeSite(SiteFile("site.py", "1 / 0"), 0, "A", there.hosts, None, (Column("n", "integer"),))
+    assert here.understand(PAGE).fault == "site.py:1: ZeroDivisionError: division by zero"
+    assert "ZeroDivisionError" in here.fields(PAGE).bad["n"]
+
+
+def test_values_that_cannot_be_converted() -> None:
+    """A value that raises, or is no number that a table can hold, is bad; the other values stay."""
+    lines = ["columns = {'n': 'integer', 'l': 'string[]', 's': 'string'}"]
+    values = "{'n': 10 ** 5000, 'l': (1 / 0 for _ in 'a'), 's': 'x'}"
+    found = site_of(*lines, *method("fields", f"return {values}")).fields(PAGE)
+    assert found.values == {"s": "x"}
+    assert set(found.bad) == {"n", "l"}
