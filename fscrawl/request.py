@@ -195,9 +195,12 @@ def shown(text: str, most_chars: int = MOST_SHOWN) -> str:
     >>> shown("http://a.example/")
     'http://a.example/'
     """
-    if "#" not in text or not is_spelling(text):
+    if "#" not in text:
         return text
-    request = read(text)
+    try:
+        request = read(text)
+    except ValueError:
+        return text
     words = [request.method, request.url, _cut(body_text(request), most_chars)]
     words += [f"({_cut(f'{name}: {value}', most_chars)})" for name, value in request.headers]
     words.append(f"(session {request.session})" if request.session else "")

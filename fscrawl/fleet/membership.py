@@ -150,15 +150,8 @@ class Membership:
         )
 
     def _make_survey(self) -> Survey:
-        return Survey(
-            self._tree,
-            self._frontier,
-            self.ledger,
-            self._stored,
-            self._warn,
-            refresh_before=lambda: self.refresh_before,
-            tidy_up=self._tidying.host,
-        )
+        parts = (self._tree, self._frontier, self.ledger, self._stored, self._warn)
+        return Survey(*parts, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
 
     # -- beginning and end
 
@@ -390,6 +383,8 @@ class Membership:
         self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
         self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 
+    # -- fencing
+
     def _end_fence(self, now: float) -> None:
         self.fleet.observe(now)
         changes = self.fleet.look_again(now)
@@ -397,6 +392,8 @@ class Membership:
         self.fleet.check_held()
         self._take(changes.adopted)
         self._fence.take_down()
+
+    # -- cuts of logs
 
     def _forgive(self, log: str, expected: Place) -> None:
         self.ledger.forgive(log, expected)

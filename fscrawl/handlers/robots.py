@@ -11,6 +11,7 @@ from fscrawl.handlers.exchange import is_silence, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.fetch import Failed
 from fscrawl.politeness.redirects import ROBOTS_PATH
+from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of
 
 
@@ -28,10 +29,7 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
         return rules
     if was_asked or isinstance(rules, Failed):
         return Returned(task, time.monotonic())
-    url = url_of(task.url)
-    if rules.allows(url):
-        return None
-    return Failed("robots", f"robots.txt does not allow it: {rules.forbidding_line(url)}", retry=False)
+    return forbidden(rules, url_of(task.url))
 
 
 class RobotsHandler:

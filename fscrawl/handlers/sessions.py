@@ -23,7 +23,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
-from fscrawl.politeness.robots_cache import RobotsCache
+from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
 from fscrawl.sites.code import SiteFault
 from fscrawl.sites.page import Page
@@ -67,9 +67,7 @@ def asking(fetcher: Fetcher, hops: Hops, robots: RobotsCache, *, obey: bool) -> 
             return found
         if not hops.in_scope(url):
             return Failed("site", f"{url[:200]} is outside the scope: {hops.refuses(url)}", retry=False)
-        if found is not None and not found.allows(url):
-            return Failed("robots", f"robots.txt does not allow it: {found.forbidding_line(url)}", retry=False)
-        return None
+        return None if found is None else forbidden(found, url)
 
     def wait(url: str) -> bool:
         found = rules(url)

@@ -148,3 +148,10 @@ def _age_s(moment: str) -> float:
         return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
     except (ValueError, TypeError):
         return VALID_S
+
+
+def forbidden(rules: Rules, url: str) -> Failed | None:
+    """Give the failure of a URL that robots.txt does not allow; None if it does."""
+    if rules.allows(url):
+        return None
+    return Failed("robots", f"robots.txt does not allow it: {rules.forbidding_line(url)}", retry=False)

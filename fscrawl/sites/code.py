@@ -57,17 +57,14 @@ def digest_of(sites: Sequence[CodeSite]) -> str:
 
 # -- from the file to its sites
 
-_sites: dict[SiteFile, tuple[CodeSite, ...]] = {}
-_objects: dict[SiteFile, tuple[Site, ...]] = {}
+_loaded: dict[SiteFile, tuple[tuple[CodeSite, Site], ...]] = {}  # with the object of the user's class
 
 
 def load(file: SiteFile) -> tuple[CodeSite, ...]:
     """Run a site file, once in each process, and give its sites in their order; SiteFault if it has a mistake."""
-    if file not in _sites:
-        found = [_site_of(file, number, kind) for number, kind in enumerate(_classes(file))]
-        _objects[file] = tuple(each for _, each in found)
-        _sites[file] = tuple(site for site, _ in found)
-    return _sites[file]
+    if file not in _loaded:
+        _loaded[file] = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
+    return tuple(site for site, _ in _loaded[file])
 
 
 def _classes(file: SiteFile) -> list[type[Site]]:
@@ -182,7 +179,7 @@ class CodeSite:
     @property
     def _object(self) -> Site:
         load(self.file)
-        return _objects[self.file][self.number]
+        return _loaded[self.file][self.number][1]
 
     # -- what the crawl asks
 
