@@ -2,6 +2,7 @@
 
     POST https://a.example/search day=2024-01-01&class=Q1      a form
     POST https://a.example/api {"page": 1}                     JSON: the body begins with { or [
+    POST https://a.example/search class=Q1 (session monday)    sent with the cookies of this session
 
 The spelling of a request, which stands in logs and records, may be written, too (see `request`).
 """
@@ -16,6 +17,7 @@ from fscrawl import urls
 from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, spelling
 
 _LINE = re.compile(r"([A-Za-z]+)\s+(\S+)(?:\s+(\S.*))?\Z", re.DOTALL)
+_SESSION = re.compile(r"\s+\(session ([^()]+)\)\Z")
 _OTHER_METHODS = ("CONNECT", "DELETE", "HEAD", "OPTIONS", "TRACE")  # what HTTP has besides, so that they are named
 _IN_FORMS = "".join(map(chr, range(33, 127)))  # blanks and what is not ASCII are encoded, all else stays as written
 _MARK = "#method="
@@ -28,6 +30,8 @@ def written_request(text: str) -> str | None:
 
     >>> written_request('POST http://a.example/s q=a b')
     'http://a.example/s#method=POST&type=application/x-www-form-urlencoded&body=q=a%2Bb'
+    >>> written_request("GET http://a.example/list (session 7)")
+    'http://a.example/list#method=GET&session=7'
     >>> written_request("http://a.example/") is None
     True
     """
@@ -35,14 +39,15 @@ def written_request(text: str) -> str | None:
         if not is_normal(text):
             raise ValueError("what begins at # is not the spelling of a request; write POST, the URL, and the body")
         return text
-    found = _LINE.match(text)
+    named = _SESSION.search(text)
+    found = _LINE.match(text[: named.start()] if named else text)
     method = found[1].upper() if found else ""
     if found is None or method not in METHODS + _OTHER_METHODS:
         return None
     url = urls.normalise(found[2])
     if url is None:
         raise ValueError(f"behind {method} there must be a complete URL; write {method} https://example.org/")
-    request = _request(url, method, (found[3] or "").rstrip())
+    request = _request(url, method, (found[3] or "").rstrip())._replace(session=named[1] if named else "")
     if wrong := flaw(request):
         raise ValueError(wrong)
     return spelling(request)
@@ -70,6 +75,7 @@ def line_of(text: str) -> str:
         return text
     request = read(text)
     line = f"{request.method} {request.url} {request.body.decode('utf-8', 'replace')}".rstrip()
+    line += f" (session {request.session})" if request.session else ""
     is_one_line = line.isprintable() and not re.search(r"\s#", line)  # a # behind a blank begins a comment
     try:
         return line if is_one_line and written_request(line) == text else text

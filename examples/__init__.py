@@ -1,0 +1,1 @@
+"""Crawls of whole sites, each with a server of our own that imitates the site: see README.md here."""

@@ -1,0 +1,183 @@
+"""The examples, each against the imitation of its site: three machines, of which one after the other is killed.
+
+FSCRAWL_KILLS in the environment says how often (4 without it; `make test-examples`: 20), FSCRAWL_SEED chooses the
+moments and the machines.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from examples.run import EXTRA, HERE, site_words
+from fscrawl.request import read
+from tests.imitations.frame import Imitation
+from tests.imitations.journals import Journals
+from tests.support.crawling import Done, Running, check_tree, errors, pages
+from tests.support.web import Request, Response, Web
+
+KILLS = int(os.environ.get("FSCRAWL_KILLS", "4"))
+MACHINES = 3
+SPAN_S = 1.2  # a machine is killed within this time after the one before
+FLEET = "[fleet]\nbeat = 0.5\ndead_after = 3\n\n"
+FSCRAWL = [sys.executable, "-m", "fscrawl"]
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """`imitation`: a small one. `rows`: reads the answer of the example from a dataset, as the imitation tells it.
+
+    `failing`: how many requests fail while the site is ill; they are asked again when it is well.
+    """
+
+    name: str
+    imitation: Callable[[], Imitation]
+    rows: Callable[[Path], Rows]
+    failing: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return HERE / self.name
+
+
+def table(dataset: Path, query: str) -> Rows:
+    """Ask DuckDB; `{}` in the query stands for the dataset."""
+    found = duckdb.sql(query.format(dataset))
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def journals(dataset: Path) -> Rows:
+    found = table(
+        dataset,
+        """SELECT CAST(split_part(url, '/article/', 2) AS INTEGER) AS number, heading, authors, source,
+        strftime(published, '%Y-%m-%d') AS published, doi, labels
+        FROM '{}/pages/*.parquet' WHERE heading IS NOT NULL ORDER BY number""",
+    )
+    assert all(json.loads(row["labels"]) for row in found)
+    return found
+
+
+EXAMPLES = [
+    Example(
+        "journals",
+        lambda: Journals(results=(13, 0, 4, 91, 5, 6), a_page=5, most_pages=17),
+        journals,
+        failing=3,
+    )
+]
+
+
+@pytest.mark.timeout(120 + 8 * KILLS)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_an_example(example: Example, tmp_path: Path) -> None:
+    """However often machines are killed, the dataset is what the site has, and nothing else is stored as a page."""
+    rng = random.Random(int(os.environ.get("FSCRAWL_SEED", "1")))
+    imitation = example.imitation()
+    with Web(_paced(imitation, rng), [imitation.host], deadline_s=100 + 8 * KILLS) as web:
+        folder = _copy(example, imitation, web.port, tmp_path)
+        root = folder / "tree"
+        words = ["--root", str(root), *site_words(folder)]
+        later = _hold_back(root / "seeds.txt")
+        _crawl_and_kill(words, web, rng, later)
+        if example.failing:
+            assert {each.class_ for each in errors(root).values()} == {"http-5xx", "unexpected"}
+            imitation.is_ill = False  # type: ignore[attr-defined]
+            fscrawl("retry", "--root", str(root))
+            fscrawl("crawl", *words)
+        assert errors(root) == {}
+        assert {_asked(spelling) for spelling in pages(root)} == imitation.stored()
+        check_tree(root)
+    fscrawl("merge", *words, "--out", str(tmp_path / "dataset"), *EXTRA.get(example.name, []))
+    assert example.rows(tmp_path / "dataset") == imitation.rows()
+
+
+def fscrawl(*words: str) -> Done:
+    """Run a command to its end; it must succeed."""
+    with Running([*FSCRAWL, *words]) as running:
+        done = running.wait(60)
+    assert done.code == 0, done
+    return done
+
+
+def _asked(spelling: str) -> tuple[str, str]:
+    """Give the path of a request, and its body, or else the name of its session."""
+    request = read(spelling)
+    return "/" + request.url.split("/", 3)[3], request.body.decode() or request.session
+
+
+def _paced(imitation: Imitation, rng: random.Random) -> Callable[[Request], Response]:
+    """Answer slowly enough that all kills come while there is work."""
+    mean_s = MACHINES * KILLS * SPAN_S * 2 / len(imitation.stored())
+
+    def serve(request: Request) -> Response:
+        found = imitation(request)
+        wait_s = 0.0 if request.path == "/robots.txt" else min(mean_s * rng.uniform(0.5, 1.5), 0.5)
+        return Response(found.status, found.headers, found.body, wait_s)
+
+    return serve
+
+
+def _copy(example: Example, imitation: Imitation, port: int, into: Path) -> Path:
+    """Copy the example's folder, for an imitation on another port and machines that are missed soon."""
+    folder = into / example.name
+    shutil.copytree(example.folder, folder)
+    for path in folder.rglob("*"):
+        if path.suffix in (".toml", ".txt", ".py"):
+            path.write_text(path.read_text().replace(f"{imitation.host}:{imitation.port}", f"{imitation.host}:{port}"))
+    settings = folder / "tree" / "crawl.toml"
+    settings.write_text(settings.read_text().replace("[politeness]", FLEET + "[politeness]", 1))
+    return folder
+
+
+def _hold_back(seeds: Path) -> Callable[[], None]:
+    """Take the second half of the seeds out of the file. Returns what adds them again."""
+    if not seeds.exists():
+        return lambda: None
+    lines = seeds.read_text().splitlines(keepends=True)
+    half = (len(lines) + 1) // 2
+    seeds.write_text("".join(lines[:half]))
+
+    def add() -> None:
+        with seeds.open("a") as file:
+            file.write("".join(lines[half:]))
+
+    return add
+
+
+def _crawl_and_kill(words: list[str], web: Web, rng: random.Random, later: Callable[[], None]) -> None:
+    """Let three machines crawl, kill one after the other, start each again, and wait for the end.
+
+    `later`: what somebody does meanwhile.
+    """
+    with ExitStack() as stack:
+
+        def start() -> Running:
+            return stack.enter_context(Running([*FSCRAWL, "crawl", *words, "--workers", "1", "--quiet"]))
+
+        machines = [start() for _ in range(MACHINES)]
+        machines[0].until(lambda: web.count() > 5, "some pages")
+        for killed in range(KILLS):
+            time.sleep(rng.uniform(0.1, SPAN_S))
+            number = rng.randrange(MACHINES)
+            assert machines[number].process.poll() is None, machines[number].wait()  # there is still work
+            machines[number].signal(signal.SIGKILL, group=True)
+            machines[number] = start()
+            if killed == KILLS // 2:
+                later()
+        for machine in machines:
+            done = machine.wait(90)
+            assert done.code == 0, done
