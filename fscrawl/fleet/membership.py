@@ -118,7 +118,7 @@ class Membership:
         self.ledger = self._make_ledger()
         logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
-        self._tidying = Tidying(tree, self.fleet, self._stored)
+        self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         self.survey = self._make_survey()
         self._seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
         seeds = Seeds(watch, self._frontier, self._seeding)

@@ -119,9 +119,8 @@ def _until_found(missed: list[str], read: Callable[[str], R | None]) -> Iterator
         yield from map(read, keys)
 
 
-def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fleet, tree: Tree) -> None:
+def remove_temporaries_of_the_dead(temporaries: list[tuple[str, str]], fleet: Fleet, tree: Tree, now: float) -> None:
     """Remove those of `temporaries` (path, owner) whose owner is dead. Files of this machine itself stay."""
-    now = time.monotonic()
     for path, owner in temporaries:
         peer = fleet.peers.get(owner)
         is_known = peer is not None and peer.greeting is not None  # one that was killed at its start has said nothing

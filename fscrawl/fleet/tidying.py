@@ -10,6 +10,7 @@ nothing is looked for.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead
@@ -20,11 +21,12 @@ from fscrawl.store import Tree
 class Tidying:
     """Looks for temporary files of dead machines, one host at a step. Only the main loop uses it."""
 
-    def __init__(self, tree: Tree, fleet: Fleet, stored: StoredOnTree) -> None:
-        """`stored`: tells which hosts were met."""
+    def __init__(self, tree: Tree, fleet: Fleet, stored: StoredOnTree, clock: Callable[[], float]) -> None:
+        """`stored`: tells which hosts were met. `clock`: that of the fleet."""
         self._tree = tree
         self._fleet = fleet
         self._stored = stored
+        self._clock = clock
         self._hosts: deque[str] = deque()
 
     @property
@@ -48,4 +50,4 @@ class Tidying:
         self._remove(self._tree.machinery_temporaries())
 
     def _remove(self, temporaries: list[tuple[str, str]]) -> None:
-        remove_temporaries_of_the_dead(temporaries, self._fleet, self._tree)
+        remove_temporaries_of_the_dead(temporaries, self._fleet, self._tree, self._clock())

@@ -140,7 +140,7 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     peers = {name: SimpleNamespace(greeting=greeting) for name, greeting in (("a", None), ("b", None), ("c", hello))}
     fleet = SimpleNamespace(peers=peers, is_live=lambda owner, now: True)
     monkeypatch.setattr(recovery, "is_gone_by_name", lambda owner: owner == "a")
-    remove_temporaries_of_the_dead([(f"x/{name}", name) for name in "abc"], fleet, tree)
+    remove_temporaries_of_the_dead([(f"x/{name}", name) for name in "abc"], fleet, tree, 0.0)
     assert removed == ["x/a"]
 
 
