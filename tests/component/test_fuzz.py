@@ -28,6 +28,7 @@ from tests.support.fuzz.target import Target
 from tests.support.fuzz.targets import TARGETS
 
 INPUTS = tries(150)
+MOST_S = 15  # of what took minutes and gigabytes; 1 s alone, and 5 s where coverage is measured
 STRICT = 0.2  # five seconds where one is allowed: coverage is measured, and the machine is busy
 URL = "http://a.example/"
 
@@ -101,7 +102,7 @@ def test_formatting_that_is_made_anew():
     shallow = repeated(b"<b x%d>", 4000) + b"<p>x" * 50_000  # no deeper than 512
     assert len(limit_html(shallow)) < len(shallow)
     assert links.extract(page, URL, Joiner()).links == ("http://a.example/y",)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < MOST_S
 
 
 def test_formatting_of_ordinary_pages():
@@ -126,7 +127,7 @@ def test_html5lib_is_spared(unit):
     assert not suits_html5lib(page)
     began = time.process_time()
     links.extract(page, URL, Joiner(), parser="html5lib")
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < MOST_S
 
 
 def test_short_comments_hide_no_nesting():
@@ -149,7 +150,7 @@ def test_fields_in_each_other(selector):
     rules = parse(f'[hosts."*"]\nn = {{ {selector}, many = true }}')
     began = time.process_time()
     found = rules.extract(URL, b"<div>" * 500 + b"some words <b>more</b>" * 20_000)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < MOST_S
     assert found.bad == {"n": "ValueError: the selected elements are nested too deeply"}
     assert found.missing == ("n",)
     assert len(rules.extract(URL, b"<div>a" * 100).values["n"]) == 100
@@ -168,7 +169,7 @@ def test_fields_with_blank_lines():
     began = time.process_time()
     with pytest.raises(SettingsError, match="not valid TOML"):
         parse(".\n" + "\n" * 100_000)
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < MOST_S
 
 
 def test_records_without_infinity():

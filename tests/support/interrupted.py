@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.crawling import CHECKOUT, Done, Running, lines_of
+from tests.support.crawling import CHECKOUT, Done, Running, lines_of, unmeasured
 from tests.support.sessions import await_end
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -98,8 +98,7 @@ def scratch() -> Iterator[tuple[Path, dict[str, str]]]:
     signal that comes while Python loads it.
     """
     with tempfile.TemporaryDirectory(prefix="scratch-") as path:
-        env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-        yield Path(path), {**env, "TMPDIR": path}
+        yield Path(path), {**unmeasured(), "TMPDIR": path}
 
 
 def interrupt(words: Sequence[str], sent: Signal) -> Ran:

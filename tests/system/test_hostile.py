@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from fscrawl.http.answers import MAX_MESSAGE_CHARS
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.parse.links import MAX_TITLE_CHARS
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
-from tests.support.crawling import Done, Running, check_tree, command, errors, pages
+from tests.support.crawling import Done, Running, check_tree, command, errors, pages, unmeasured
 from tests.support.datasets import merge
 from tests.support.hostile.answers import refused_targets
 from tests.support.hostile.cases import ALLOWED, CASES, CHAIN, PAGES_PER_HOST, RESOLVER
@@ -89,7 +88,7 @@ def crawl(place: Path, *paths: str, **settings: object) -> Crawled:
     """Crawl the cases, or those named, at `place`/tree."""
     (place / "names").mkdir()
     (place / "names" / "sitecustomize.py").write_text(RESOLVER)
-    env = {**os.environ, "PYTHONPATH": str(place / "names")}
+    env = {**unmeasured(), "PYTHONPATH": str(place / "names")}
     root = place / "tree"
     with Hostile() as web:
         seeds = [web.url(path) for path in paths] or [web.index()]
