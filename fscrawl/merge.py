@@ -37,6 +37,7 @@ from fscrawl.dataset.options import Filters, Options, choose
 from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
 from fscrawl.errors import UsageError
+from fscrawl.parse.items import MOST as MOST_ITEMS
 from fscrawl.parse.text import main_content
 from fscrawl.sites.code import SiteFile
 from fscrawl.storage.inside import is_inside
@@ -203,13 +204,15 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
-    """Say how many documents have no text, or only a part of it. They are in the dataset all the same."""
+    """Say of how many documents text or items are missing. They are in the dataset all the same."""
     unread = sum((batch.unread for batch in batches), Counter())
     for why, number in unread.most_common(_MAX_NAMED):
         warn(f"the text of {number_of(number, 'PDF')} is missing or not whole: {why}")
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
     if others:
         warn(f"and that of {number_of(others, 'other PDF')}")
+    if cut := sum(batch.cut_items for batch in batches):
+        warn(f"{number_of(cut, 'page')} with more than {MOST_ITEMS:,} items: the others are left out")
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:

@@ -24,6 +24,7 @@ from fscrawl.util.terminal import say, say_json
 if TYPE_CHECKING:
     from fscrawl.monitor.attempt import Attempt
     from fscrawl.parse.fields import Extracted
+    from fscrawl.parse.items import Found
     from fscrawl.store import Tree
 
 _EXAMPLES = """\
@@ -120,24 +121,39 @@ def _lines(found: Attempt) -> Iterator[str]:
     what = "link" if record.requests is None else "request"
     yield f"{what + 's':<10}{number_of(len(found.followed), what)} to follow, {len(found.cut)} not"
     yield from (f"  follow  {shown(url)}" for url in found.followed[:_MAX_LINES])
-    yield from _more(len(found.followed))
+    yield from _more(len(found.followed), "link")
     yield from (f"  cut     {shown(url)}: {rule}" for url, rule in found.cut[:_MAX_LINES])
-    yield from _more(len(found.cut))
+    yield from _more(len(found.cut), "link")
     yield from _field_lines(found.fields)
+    yield from _item_lines(found.items)
 
 
-def _more(count: int) -> Iterator[str]:
+def _more(count: int, what: str) -> Iterator[str]:
     if count > _MAX_LINES:
-        yield f"          and {number_of(count - _MAX_LINES, 'more link', 'more links')}; --json has them all"
+        yield f"          and {number_of(count - _MAX_LINES, f'more {what}', f'more {what}s')}; --json has them all"
 
 
 def _field_lines(fields: Extracted | None) -> Iterator[str]:
     if fields is None:
         return
     for name, value in fields.values.items():
-        yield f"field     {name}: {json.dumps(value, ensure_ascii=False, default=str)}"
+        yield f"field     {name}: {_text(value)}"
     for name in fields.missing:
         yield f"field     {name}: nothing" + (f"; not right: {fields.bad[name]}" if name in fields.bad else "")
+
+
+def _item_lines(items: Found | None) -> Iterator[str]:
+    if items is None:
+        return
+    yield f"items     {number_of(len(items.items), 'item')}" + (f"; then: {items.fault}" if items.fault else "")
+    for item in items.items[:_MAX_LINES]:
+        missing = f"; nothing for {', '.join(item.missing)}" if item.missing else ""
+        yield f"  item    {_text(item.values)}{missing}"
+    yield from _more(len(items.items), "item")
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _as_json(found: Attempt) -> dict[str, Any]:
@@ -158,6 +174,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "follow": list(found.followed),
         "cut": [{"url": url, "rule": rule} for url, rule in found.cut],
         "rules": found.site or None,
-        "fields": None if found.fields is None else json.loads(json.dumps(found.fields.values, default=str)),
+        "fields": None if found.fields is None else json.loads(_text(found.fields.values)),
         "bad_fields": None if found.fields is None else found.fields.bad,
+        "items": None if found.items is None else [json.loads(_text(item.values)) for item in found.items.items],
     }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from fscrawl import __version__
+from fscrawl.dataset.extract import ITEM_FIELD
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, rows_of
 from fscrawl.dataset.tables import schemas
@@ -34,8 +35,9 @@ def report(manifest: Manifest) -> Iterator[str]:
             yield f"left out: {left_out[reason]} {words}"
     for name, each in manifest.fields.items():
         covered = each["found"] + each["missing"]
+        what = "item" if name.startswith(ITEM_FIELD) else "page"
         bad = f", {each['bad']} with a value of the wrong type" if each["bad"] else ""
-        yield f"field {plain(name)}: found on {each['found']} of {number_of(covered, 'page')}{bad}"
+        yield f"field {plain(name)}: found on {each['found']} of {number_of(covered, what)}{bad}"
     for folder, parts in _by_folder(manifest.parts).items():
         data = size(sum(part.bytes for part in parts))
         yield f"{folder:12} {number_of(len(parts), 'file')}, {data}, {number_of(rows_of(parts), 'row')}"
@@ -50,7 +52,9 @@ def _by_folder(parts: Iterable[Part]) -> dict[str, list[Part]]:
 
 def card(job: Job, manifest: Manifest) -> str:
     """Return the dataset's README.md: a card that Hugging Face's tools can read, with every column explained."""
-    parquet = [table for table in ("pages", "links", "errors") if any(_is_in(part, table) for part in manifest.parts)]
+    parquet = [
+        table for table in ("pages", "links", "items", "errors") if any(_is_in(part, table) for part in manifest.parts)
+    ]
     head = ["---", f"pretty_name: crawl {job.crawl}", *_configs(parquet), "---"] if parquet else []
     lines = [
         *head,

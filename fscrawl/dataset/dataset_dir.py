@@ -2,7 +2,7 @@
 
     manifest.json   what the dataset holds (`manifest`); written last, it commits a run
     README.md       its card (`card`)
-    pages/ links/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `warc`)
+    pages/ links/ items/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `warc`)
     .merge/         options.json, lock, seen-<run>.parquet (`dedupe`), run-<run>/ while a run is under way
 
 Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
@@ -27,7 +27,7 @@ from fscrawl.errors import UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-FOLDERS = ("pages", "links", "errors", "warc-index", *(each for each in FORMATS if each != "parquet"))
+FOLDERS = ("pages", "links", "items", "errors", "warc-index", *(each for each in FORMATS if each != "parquet"))
 STATE = ".merge"
 
 

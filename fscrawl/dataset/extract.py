@@ -41,6 +41,7 @@ from fscrawl.sites.page import Page
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS
 
+ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 
 
@@ -55,6 +56,7 @@ class BatchResult:
     found: dict[str, list[int]] = field(
         default_factory=dict
     )  # field → number of pages it was found on, missing on, bad on
+    cut_items: int = 0  # pages with more items than are taken
     unread: Counter[str] = field(default_factory=Counter)  # documents whose text is missing or not whole, by the reason
 
     @classmethod
@@ -62,7 +64,8 @@ class BatchResult:
         left_out = Counter(values["left_out"])
         broken = [tuple(each) for each in values["broken"]]
         unread = Counter(values.get("unread", {}))  # an older version did not count them
-        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], unread)
+        cut_items = values.get("cut_items", 0)
+        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], cut_items, unread)
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -127,8 +130,11 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
     result.raw_bytes += len(page.body or b"")
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     found = parse(job, page.record, page.body, result)
-    if job.site is not None and page.body is not None:
-        found.update(_fields_of_code(job, page.record, page.body, result))
+    if page.body is not None:
+        if job.site is not None:
+            found.update(_fields_of_code(job, page.record, page.body, result))
+        if job.item_columns:
+            found["items"] = _items(job, page.record, page.body, result)
     rows.add(page.name[0], page.record, page.body, found)
 
 
@@ -137,10 +143,25 @@ def _fields_of_code(job: Job, record: PageRecord, body: bytes, result: BatchResu
     site = job.code.of(record.url)
     if not isinstance(site, CodeSite):
         return {}
-    page = Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
-    extracted = site.fields(page)
+    extracted = site.fields(_page(record, body))
     _count(extracted, result)
     return {f"field.{name}": value for name, value in extracted.values.items()}
+
+
+def _page(record: PageRecord, body: bytes) -> Page:
+    return Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+
+
+def _items(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> list[dict[str, Any]]:
+    """Return the values of a page's items, by the site file or by rules."""
+    page, site = _page(record, body), job.code.of(record.url)
+    found = site.items(page) if isinstance(site, CodeSite) else job.item_rules.of_page(page.url, page.parsed.html)
+    for item in found.items:
+        _count(item, result, ITEM_FIELD)
+    if found.fault:
+        _count(field_rules.Extracted({}, {job.item_columns[0].name: found.fault}, ()), result, ITEM_FIELD)
+    result.cut_items += found.more
+    return [item.values for item in found.items]
 
 
 def _parse_document(
@@ -188,10 +209,11 @@ def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> d
     return {f"field.{name}": value for name, value in extracted.values.items()}
 
 
-def _count(extracted: field_rules.Extracted, result: BatchResult) -> None:
+def _count(extracted: field_rules.Extracted, result: BatchResult, prefix: str = "") -> None:
+    """Count the columns of a page, or with a prefix those of one of its items."""
     for number, columns in enumerate((extracted.values, extracted.missing, extracted.bad)):
         for column in columns:
-            result.found.setdefault(column, [0, 0, 0])[number] += 1
+            result.found.setdefault(prefix + column, [0, 0, 0])[number] += 1
 
 
 def _header_language(record: PageRecord) -> str | None:
@@ -231,6 +253,7 @@ class _Rows:
             column.append(values[name] if name in values else getattr(record, name, None))
         self.held_bytes += len(body or b"") + len(values.get("text") or "") + 200 * len(record.links)
         self.held_bytes += sum(map(len, record.requests or ()))
+        self.held_bytes += 200 * len(values.get("items") or ())
 
     def flush(self) -> pa.RecordBatch:
         arrays = [pa.array(self._columns[each.name], each.type) for each in self._schema]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,8 @@ from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import TIME
 from fscrawl.parse import fields as field_rules
+from fscrawl.parse import items as item_rules
+from fscrawl.parse.fields import Column
 from fscrawl.sites.code import SiteFile, load
 from fscrawl.sites.rules import NO_SITES, Sites
 from fscrawl.store import Tree
@@ -60,6 +63,11 @@ _FIELD_TYPES = {
 }
 
 
+def _fields_of(columns: Iterable[Column]) -> list[pa.Field]:
+    types = {each: _FIELD_TYPES[each.type] for each in columns}
+    return [pa.field(each.name, pa.list_(type_) if each.many else type_) for each, type_ in types.items()]
+
+
 @dataclass(frozen=True)
 class Job:
     """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once."""
@@ -88,6 +96,10 @@ class Job:
         return field_rules.parse(self.options.fields, "--fields") if self.options.fields else None
 
     @cached_property
+    def item_rules(self) -> item_rules.ItemRules:
+        return item_rules.parse(self.options.fields, "--fields") if self.options.fields else item_rules.NO_ITEMS
+
+    @cached_property
     def code(self) -> Sites:
         """The classes of the site file. It is run in this process."""
         return Sites(load(self.site)) if self.site is not None else NO_SITES
@@ -96,14 +108,20 @@ class Job:
     def field_columns(self) -> list[pa.Field]:
         of_code = load(self.site) if self.site is not None else ()
         of_rules = self.rules.columns if self.rules else ()
-        columns = dict.fromkeys([*of_rules, *(column for site in of_code for column in site.columns)])
-        types = {column.name: _FIELD_TYPES[column.type] for column in columns}
-        return [pa.field(each.name, pa.list_(types[each.name]) if each.many else types[each.name]) for each in columns]
+        return _fields_of([*of_rules, *(column for site in of_code for column in site.columns)])
+
+    @cached_property
+    def item_columns(self) -> list[pa.Field]:
+        """The columns of items, beside those that all items have; empty if the dataset has no items."""
+        of_code = load(self.site) if self.site is not None else ()
+        return _fields_of([*self.item_rules.columns, *(column for site in of_code for column in site.item_columns)])
 
     @cached_property
     def rows(self) -> pa.Schema:
-        """ROWS and a column for each field of --fields, named `field.<name>`."""
-        return pa.schema([*ROWS, *(pa.field(f"field.{each.name}", each.type) for each in self.field_columns)])
+        """ROWS, a column for each field, named `field.<name>`, and if there are items a list of them."""
+        fields = [pa.field(f"field.{each.name}", each.type) for each in self.field_columns]
+        items = [pa.field("items", pa.list_(pa.struct(self.item_columns)))] if self.item_columns else []
+        return pa.schema([*ROWS, *fields, *items])
 
     def scratch(self, name: str) -> str:
         """Return the path of a file of this run, relative to the dataset."""

@@ -13,6 +13,7 @@ from fscrawl import hostnames
 from fscrawl.dataset.schema import PAGES
 from fscrawl.errors import UsageError, reason
 from fscrawl.parse import fields as field_rules
+from fscrawl.parse import items as item_rules
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import parse_age
@@ -151,6 +152,7 @@ def rules(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"--fields {path}: cannot be read: {reason(error)}") from error
     field_rules.parse(text, str(path), TAKEN)
+    item_rules.parse(text, str(path))
     return text
 
 

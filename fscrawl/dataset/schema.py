@@ -81,6 +81,13 @@ ERRORS = pa.schema(
         _column("fetch_status", pa.int32(), "HTTP status, where there was an answer"),
     ]
 )
+ITEMS = pa.schema(
+    [
+        _column("url", pa.string(), "normal form of the page's URL"),
+        _column("key", pa.string(), "the page's key"),
+        _column("number", pa.int32(), "of the item on its page, from 1"),
+    ]
+)
 WARC_INDEX = pa.schema(
     [
         _column("url_surtkey", pa.string(), "SURT: host reversed, then the path"),
@@ -98,6 +105,11 @@ WARC_INDEX = pa.schema(
     ]
 )
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}
+
+
+def items(columns: list[pa.Field]) -> pa.Schema:
+    """Return the schema of a dataset's items: what all have, and the columns of the rules."""
+    return pa.schema([*ITEMS, *columns])
 
 
 def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool) -> pa.Schema:

@@ -6,7 +6,7 @@ Promise: a dataset keeps the rules that it was made with. If the tables say some
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import TAKEN, Options
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse import fields as field_rules
+from fscrawl.parse import items as item_rules
 from fscrawl.parse.fields import Column
-from fscrawl.sites.code import load
+from fscrawl.sites.code import CodeSite, load
 from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.util.toml_file import TomlFile
@@ -53,20 +54,31 @@ def _differ(found: str | None, kept: str | None) -> bool:
     """
     if not kept or kept.startswith(_FROM_TABLES):
         return (found or "") != (kept or "")
-    there = tomllib.loads(kept)["hosts"]
-    tables = tomllib.loads(found or "").get("hosts", {})
-    return any(not table.keys() <= there.get(pattern, {}).keys() for pattern, table in tables.items())
+    there, tables = tomllib.loads(kept), tomllib.loads(found or "")
+    return any(
+        not table.keys() <= there.get(kind, {}).get(pattern, {}).keys()
+        for kind in ("hosts", "items")
+        for pattern, table in tables.get(kind, {}).items()
+    )
 
 
 def check_columns(job: Job) -> None:
     """Raise UsageError if the site file names a column that there is already, or one with two types. It is run here."""
-    named: dict[str, str] = dict.fromkeys(TAKEN, "the dataset itself")
-    if job.rules is not None:
-        named |= dict.fromkeys((column.name for column in job.rules.columns), "the rules for fields")
+    sites = load(job.site) if job.site is not None else ()
+    of_rules = job.rules.columns if job.rules is not None else ()
+    _check("columns", [(site, site.columns) for site in sites], TAKEN, of_rules)
+    _check("item_columns", [(site, site.item_columns) for site in sites], item_rules.TAKEN, job.item_rules.columns)
+
+
+def _check(
+    kind: str, given: Sequence[tuple[CodeSite, Sequence[Column]]], taken: Iterable[str], of_rules: Iterable[Column]
+) -> None:
+    named = dict.fromkeys(taken, "the dataset itself")
+    named |= dict.fromkeys((column.name for column in of_rules), "the rules for fields")
     first: dict[str, Column] = {}
-    for site in load(job.site) if job.site is not None else ():
-        for column in site.columns:
-            where = f"{site.file.path}: class {site.name}: columns: {column.name}"
+    for site, columns in given:
+        for column in columns:
+            where = f"{site.file.path}: class {site.name}: {kind}: {column.name}"
             if column.name in named:
                 raise UsageError(f"{where} is a column of {named[column.name]}; choose another name")
             if first.setdefault(column.name, column) != column:
@@ -85,21 +97,28 @@ def combined(of_file: str | None, crawl_toml: str, where: str) -> str | None:
     """
     file = TomlFile(crawl_toml, where)
     tables = file.tables()
-    sites = [site for site in read_sites(tables.get(TABLE, []), file, TAKEN) if site.columns is not None]
+    sites = [site for site in read_sites(tables.get(TABLE, []), file, TAKEN) if site.columns or site.items]
     if not sites:
         return of_file
-    hosts: dict[str, dict[str, Any]] = tomllib.loads(of_file or "").get("hosts", {})
+    given = tomllib.loads(of_file or "")
+    hosts: dict[str, dict[str, Any]] = given.get("hosts", {})
+    items: dict[str, dict[str, Any]] = given.get("items", {})
     for site in sites:
         for pattern in site.hosts:
-            of_pattern = hosts.setdefault(pattern, {})
-            for name, keys in site.table["fields"].items():
-                of_pattern.setdefault(name, field_rules.in_full(keys))
+            for name, keys in site.table.get("fields", {}).items():
+                hosts.setdefault(pattern, {}).setdefault(name, field_rules.in_full(keys))
+            if site.items is not None:
+                items.setdefault(pattern, site.table["items"])
     head = _FROM_TABLES if of_file is None else ""
-    text = head + "\n".join(line for pattern, table in hosts.items() for line in _section(pattern, table))
-    field_rules.parse(text, f"--fields, with [site.fields] of {where}" if of_file else where, TAKEN)
+    lines = [line for pattern, table in hosts.items() for line in _section("hosts", pattern, table)]
+    lines += [line for pattern, table in items.items() for line in _section("items", pattern, table)]
+    text = head + "\n".join(lines)
+    said = f"--fields, with [site.fields] of {where}" if of_file else where
+    field_rules.parse(text, said, TAKEN)
+    item_rules.parse(text, said)
     return text
 
 
-def _section(pattern: str, table: Mapping[str, Any]) -> Iterator[str]:
-    yield f"[hosts.{to_toml(pattern)}]"
+def _section(kind: str, pattern: str, table: Mapping[str, Any]) -> Iterator[str]:
+    yield f"[{kind}.{to_toml(pattern)}]"
     yield from (f"{to_toml(name)} = {to_toml(keys)}" for name, keys in table.items())

@@ -38,7 +38,13 @@ def pages_schema(job: Job) -> pa.Schema:
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
     """Return the schema of each table of the dataset."""
-    return {**schema.TABLES, "pages": pages_schema(job)}
+    items = {"items": schema.items(job.item_columns)} if job.item_columns else {}
+    return {**schema.TABLES, "pages": pages_schema(job), **items}
+
+
+def of_pages(job: Job) -> tuple[str, ...]:
+    """Name the tables whose parts hold the same pages."""
+    return ("pages", "links", "items") if job.item_columns else ("pages", "links")
 
 
 # columns of pages that have another name in the rows of a run
@@ -116,6 +122,15 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
         of_requests.bodies.take(targets.indices),
     ]
     return pa.record_batch(columns, schema=schema.LINKS)
+
+
+def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Make the table of items from `rows`, in the order of pages."""
+    lists = rows["items"]
+    parents = pc.list_parent_indices(lists)
+    numbers = [number for count in pc.list_value_length(lists).to_pylist() for number in range(1, (count or 0) + 1)]
+    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), pa.array(numbers, pa.int32())]
+    return pa.record_batch([*columns, *pc.list_flatten(lists).flatten()], schema=schema.items(job.item_columns))
 
 
 # -- failures

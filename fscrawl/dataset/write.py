@@ -85,7 +85,7 @@ def _write(job: Job, index: int, batches: range) -> GroupResult:
         (table, style): TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
         for style in job.options.formats
         if style in TABLE_FORMATS
-        for table in ("pages", "links")
+        for table in tables.of_pages(job)
     }
     rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
@@ -145,6 +145,8 @@ def _write_tables(
     if not writers:
         return
     made = {"pages": tables.pages(job, rows, verdicts), "links": tables.links(rows)}
+    if job.item_columns:
+        made["items"] = tables.items(job, rows)
     for (table, _), writer in writers.items():
         writer.write(made[table])
 

@@ -24,6 +24,7 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import Returned
 from fscrawl.http.fetch import Fetched
 from fscrawl.parse.fields import Extracted
+from fscrawl.parse.items import Found
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
 from fscrawl.sites.rules import Site, Sites, near_to
@@ -48,6 +49,7 @@ class Attempt:
     cut       the links that it would not follow, with the rule that forbids it
     site      whose rules are for its host: "[[site]] 2", or "class Shop in site.py"; "" if there are none
     fields    what these rules find for columns of the dataset; None if they have none, or there is no body
+    items     what they find for its table `items`
     """
 
     url: str
@@ -59,6 +61,7 @@ class Attempt:
     cut: tuple[tuple[str, str], ...]
     site: str = ""
     fields: Extracted | None = None
+    items: Found | None = None
 
 
 def attempt(
@@ -107,6 +110,7 @@ def _task(url: str, settings: Settings) -> PageTask:
 def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset[str]) -> Attempt:
     scope = Scope(settings.crawl, near_to(seeds, settings.sites, settings.code))
     record, body = nowhere.record_put, nowhere.body_put
+    site, fields, items = _of_site(url, record, body, settings)
     return Attempt(
         url,
         None if url in seeds else scope.explain(url),
@@ -114,25 +118,30 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
         body,
         nowhere.error_put,
         *_divided(record, settings, scope),
-        *_of_site(url, record, body, settings),
+        site,
+        fields,
+        items,
     )
 
 
 def _of_site(
     url: str, record: PageRecord | None, body: bytes | None, settings: Settings
-) -> tuple[str, Extracted | None]:
-    """Name the rules for a URL, and give the fields that they find in its page."""
+) -> tuple[str, Extracted | None, Found | None]:
+    """Name the rules for a URL, and give the fields and items that they find in its page."""
     site = Sites(settings.rules).of(url)
     page = None
     if record is not None and body is not None:
         page = Page(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
     if isinstance(site, CodeSite):
-        return f"class {site.name} in {site.file.path}", None if page is None else site.fields(page)
+        name = f"class {site.name} in {site.file.path}"
+        items = None if page is None or not site.item_columns else site.items(page)
+        return name, None if page is None else site.fields(page), items
     if not isinstance(site, Site):
-        return "", None
+        return "", None, None
     number = settings.sites.index(site) + 1
     found = None if page is None or site.columns is None else site.columns.extract(page.url, page.parsed.html)
-    return f"[[site]] {number}", found
+    items = None if page is None or site.items is None else site.items.of_page(page.url, page.parsed.html)
+    return f"[[site]] {number}", found, items
 
 
 def _divided(

@@ -1,7 +1,8 @@
 """Values that a user's rules find in stored pages, for typed columns of the dataset. Pure: no disk, no socket.
 
 Vocabulary:
-  rules     the file `fields.toml`: sections [hosts."<pattern>"], with lines `<column> = { css = …, … }`
+  rules     the file `fields.toml`: sections [hosts."<pattern>"], with lines `<column> = { css = …, … }`. Its sections
+            [items."<pattern>"] are read by `parse.items`
   field     one such line: where the value of a column is found on the pages of these hosts, and its type
   column    a name and a type; fields of several sections may fill the same column, in the order of the file
   text      a string that a selector found, with its white space folded; an empty text does not count
@@ -29,6 +30,7 @@ from fscrawl.parse.selectors import Css, Page, XPath, fold
 from fscrawl.util.toml_file import TomlFile
 
 FILE = "fields.toml"
+Selector = Css | XPath | JsonPath
 
 _SHOWN_CHARS = 80  # of a bad text, in a report
 
@@ -77,7 +79,7 @@ class Rules:
     """The fields of a file in their order, and their columns, each of them once. Rules can be pickled."""
 
     columns: tuple[Column, ...]
-    fields: tuple[_Field, ...]
+    fields: tuple[Field, ...]
 
     def extract(self, url: str, html: bytes) -> Extracted:
         """Find the values of a page. `url`: its normal form; `html`: the result of `links.readable`.
@@ -162,12 +164,12 @@ def convert(type_: str, text: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class Field:
     """One line of the rules: how to fill a column from the pages whose host matches `hosts`."""
 
     hosts: str
     column: Column
-    selector: Css | XPath | JsonPath
+    selector: Selector
     regex: re.Pattern[str] | None
 
     def read(self, page: Page) -> tuple[list[Any], str | None]:
@@ -203,6 +205,7 @@ _SELECTORS = _KEYS[:3]
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _BARE_PATTERN = re.compile(r"^[ \t]*\[[ \t]*hosts[ \t]*\.[ \t]*[^\"'\s\]]*[*?]", re.MULTILINE)
 _SECTION = '[hosts."docs.python.org"]'
+_SECTIONS = ("hosts", "items")
 _NO_PATTERN = (
     'must be a host name or a pattern, for example "*.example.com", without scheme and path;'
     ' a part that has both a * and letters other than a to z must be written as "xn--…"'
@@ -218,7 +221,7 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
     Traceback (most recent call last):
     fscrawl.errors.SettingsError: fields.toml:2:11: [hosts."*"] title: unknown key ccs; did you mean css?
     """
-    fields: list[_Field] = []
+    fields: list[Field] = []
     columns: dict[str, tuple[Column, str]] = {}
     file = TomlFile(text, where)
     for pattern, table in _sections(file, text).items():
@@ -229,15 +232,15 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
             if isinstance(keys, dict):
                 _check_quoting(pattern, name, keys, file)
             try:
-                each = _Field(hosts, *_rule(name, keys, taken))
+                each = Field(hosts, *read_rule(name, keys, taken))
                 first, there = columns.setdefault(name, (each.column, pattern))
-                _check_type(each.column, first, there)
-            except _RuleError as error:
+                check_type(each.column, first, there)
+            except RuleError as error:
                 at = file.key("hosts", pattern, name, *error.path)
-                said = f"{at}: [hosts.{_quoted(pattern)}] {_shown(name)}: {error}"
+                said = f"{at}: [hosts.{_quoted(pattern)}] {shown_name(name)}: {error}"
                 raise SettingsError(said) from error.__cause__
             fields.append(each)
-    if not fields:
+    if not fields and "items" not in file.tables():
         raise SettingsError(
             f'{where}: the file has no fields; write one below {_SECTION}, for example title = {{ css = "h1::text" }}'
         )
@@ -252,13 +255,13 @@ def of_site(
     `hosts`: patterns of the site; `place`: names the place of a key in errors, given the column and the key.
     `taken`: as for `parse`.
     """
-    fields: list[_Field] = []
+    fields: list[Field] = []
     for name, keys in table.items():
         try:
-            rule = _rule(name, in_full(keys), taken)
-        except _RuleError as error:
-            raise SettingsError(f"{place(name, *error.path)}: {_shown(name)}: {error}") from error.__cause__
-        fields += (_Field(each, *rule) for each in hosts)
+            rule = read_rule(name, in_full(keys), taken)
+        except RuleError as error:
+            raise SettingsError(f"{place(name, *error.path)}: {shown_name(name)}: {error}") from error.__cause__
+        fields += (Field(each, *rule) for each in hosts)
     return Rules(tuple(dict.fromkeys(each.column for each in fields)), tuple(fields))
 
 
@@ -268,7 +271,7 @@ def in_full(keys: Any) -> Any:
     return {kind: text.strip()} if colon and kind in _SELECTORS else keys
 
 
-class _RuleError(Exception):
+class RuleError(Exception):
     """What is wrong with a field. `path`: the key of its table that is wrong, if it is one key."""
 
     def __init__(self, said: str, *path: str) -> None:
@@ -276,9 +279,9 @@ class _RuleError(Exception):
         self.path = path
 
 
-def _check_type(column: Column, first: Column, there: str) -> None:
+def check_type(column: Column, first: Column, there: str) -> None:
     if first != column:
-        raise _RuleError(
+        raise RuleError(
             f"the type is {_kind_of(column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
             " a column must have one type"
         )
@@ -287,8 +290,8 @@ def _check_type(column: Column, first: Column, there: str) -> None:
 def _sections(file: TomlFile, text: str) -> dict[str, dict[str, Any]]:
     tables = file.tables(f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else "")
     for name in tables:
-        if name != "hosts":
-            raise SettingsError(f"{file.key(name)}: unknown section {_shown(name)}; write a section as {_SECTION}")
+        if name not in _SECTIONS:
+            raise SettingsError(f"{file.key(name)}: unknown section {shown_name(name)}; write a section as {_SECTION}")
     hosts = tables.get("hosts", {})
     if not isinstance(hosts, dict) or not all(isinstance(table, dict) for table in hosts.values()):
         raise SettingsError(f"{file.key('hosts')}: hosts: write a section as {_SECTION}")
@@ -307,29 +310,29 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile
     if len(path) > 2:
         host = ".".join(path[:-1])
         raise SettingsError(
-            f"{file.key('hosts', *path[:-1])}: [hosts.{_shown(host)}]: a host pattern must be in quotes:"
+            f"{file.key('hosts', *path[:-1])}: [hosts.{shown_name(host)}]: a host pattern must be in quotes:"
             f" [hosts.{_quoted(host)}]"
         )
 
 
-def _rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Css | XPath | JsonPath, re.Pattern[str] | None]:
+def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, re.Pattern[str] | None]:
     if not _NAME.fullmatch(name):
-        raise _RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
+        raise RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
     if name in taken:
-        raise _RuleError(f"the dataset already has a column {name}; choose another name")
+        raise RuleError(f"the dataset already has a column {name}; choose another name")
     if not isinstance(keys, dict):
-        raise _RuleError(f'must be a table, for example {name} = {{ css = "h1::text" }}')
+        raise RuleError(f'must be a table, for example {name} = {{ css = "h1::text" }}')
     for key in keys:
         if key not in _KEYS:
             near = difflib.get_close_matches(key, _KEYS, 1)
             hint = f"did you mean {near[0]}?" if near else "the keys are " + ", ".join(_KEYS)
-            raise _RuleError(f"unknown key {_shown(key)}; {hint}", key)
+            raise RuleError(f"unknown key {shown_name(key)}; {hint}", key)
     type_, many = keys.get("type", "string"), keys.get("many", False)
     if not isinstance(type_, str) or type_ not in TYPES:
-        raise _RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
+        raise RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
     if not isinstance(many, bool):
-        raise _RuleError("many: must be true or false", "many")
-    return Column(name, type_, many), _selector(keys), _read(keys, "regex", _REGEX, re.compile)
+        raise RuleError("many: must be true or false", "many")
+    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, re.compile)
 
 
 _Read = TypeVar("_Read")
@@ -348,13 +351,13 @@ _JSON = _Kind("a JSON path", "$.title")
 _REGEX = _Kind("a regular expression", "[0-9]+")
 
 
-def _selector(keys: dict[str, Any]) -> Css | XPath | JsonPath:
+def read_selector(keys: dict[str, Any]) -> Selector:
     css = _read(keys, "css", _CSS, selectors.css)
     xpath = _read(keys, "xpath", _XPATH, selectors.xpath)
     json_path = _read(keys, "json", _JSON, json_paths.json_path)
     found = [each for each in (css, xpath, json_path) if each is not None]
     if len(found) != 1:
-        raise _RuleError("must have css, xpath or json" + (", and one of them only" if found else ""))
+        raise RuleError("must have css, xpath or json" + (", and one of them only" if found else ""))
     return found[0]
 
 
@@ -363,11 +366,11 @@ def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _
     if text is None:
         return None
     if not isinstance(text, str):
-        raise _RuleError(f"{key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}", key)
+        raise RuleError(f"{key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}", key)
     try:
         return reader(text)
     except (ValueError, re.error, OverflowError, RecursionError) as error:
-        raise _RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
+        raise RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
 
 
 def _kind_of(column: Column) -> str:
@@ -379,5 +382,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     return name if name.isprintable() else _quoted(name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fscrawl.parse.selectors import Page, fold
+from fscrawl.parse.selectors import Budget, Page, Part, fold
 
 _MOST_VALUES = 1_000_000  # a path such as $..*..* finds the same values again and again
 
@@ -33,11 +33,18 @@ class JsonPath:
 
     def texts(self, page: Page) -> Iterator[str]:
         """Give what the path finds in a page as texts; nothing if the page is no JSON."""
+        yield from map(as_text, self._found(page))
+
+    def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
+        """Give what the path finds in a page; nothing if the page is no JSON."""
+        return (Part(budget, json=value) for value in self._found(page))
+
+    def _found(self, page: Page) -> list[Any]:
         try:
-            document = json.loads(page.html)
+            document = page.json
         except (ValueError, RecursionError):
-            return
-        yield from map(as_text, self.values(document))
+            return []
+        return self.values(document)
 
 
 def json_path(path: str) -> JsonPath:

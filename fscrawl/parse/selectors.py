@@ -2,6 +2,7 @@
 
 Vocabulary:
   Page       a page in UTF-8, parsed at most once by each parser: lexbor for CSS, lxml for XPath
+  Part       an element of a page, or a value in its JSON: selectors look inside of it only
   Css        a selector with the extensions of parsel: it finds the own texts of an element (`::text`), an attribute
              (`::attr(name)`), or else the whole text that an element shows
   XPath      an XPath 1.0 expression with the additional functions of parsel
@@ -11,9 +12,10 @@ Promise: `css` and `xpath` raise ValueError with the reason if the expression is
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -52,6 +54,28 @@ class Page:
 
         return Selector(text=self.html.decode("utf-8", "replace"), type="html", huge_tree=True).root
 
+    @cached_property
+    def json(self) -> Any:
+        """The value that the page is as JSON. ValueError or RecursionError if it is none."""
+        return json.loads(self.html)
+
+    def budget(self) -> Budget:
+        """Give what one selector may read."""
+        return Budget(100_000 + 2 * self.size_bytes)
+
+
+class Part(Page):
+    """One of the parts into which a selector divides a page. Only selectors of the same kind can look into it."""
+
+    def __init__(self, budget: Budget, **inside: Any) -> None:
+        """`budget`: of all parts of the page together; `inside`: `lexbor`, `lxml` or `json`, as a page has it."""
+        super().__init__(b"")
+        self._budget = budget
+        vars(self).update(inside)
+
+    def budget(self) -> Budget:
+        return self._budget
+
 
 @dataclass(frozen=True, slots=True)
 class Css:
@@ -65,10 +89,25 @@ class Css:
         """Tell whether there is such an element, whatever it says."""
         return page.lexbor.css_first(self.path) is not None
 
-    def texts(self, page: Page) -> Iterator[str]:
+    def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
+        """Give the elements. One inside of another one is a part of that one only."""
+        seen: set[int] = set()
+        for node in self._nodes(page):
+            above = node.parent
+            while above is not None and above.mem_id not in seen:
+                budget.take(above)
+                above = above.parent
+            if above is None:
+                seen.add(node.mem_id)
+                yield Part(budget, lexbor=node)
+
+    def _nodes(self, page: Page) -> Iterable[Any]:
         # lexbor returns an element once for each part of a selector list that it matches.
-        budget = _Budget(page)
-        for node in {node.mem_id: node for node in page.lexbor.css(self.path)}.values():
+        return {node.mem_id: node for node in page.lexbor.css(self.path)}.values()
+
+    def texts(self, page: Page) -> Iterator[str]:
+        budget = page.budget()
+        for node in self._nodes(page):
             if self.attribute is not None:
                 attributes = node.attributes
                 yield attributes.get(self.attribute) or attributes.get(self.attribute.lower()) or ""
@@ -85,12 +124,21 @@ class XPath:
     expression: str
 
     def texts(self, page: Page) -> Iterator[str]:
-        budget = _Budget(page)
+        budget = page.budget()
         return self._each(page, lambda element: _whole_text(element, _lxml_content, budget))
 
     def references(self, page: Page) -> Iterator[str]:
         """As `texts`, but of an element its href."""
         return self._each(page, lambda element: element.get("href") or "")
+
+    def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
+        """Give the elements. One inside of another one is a part of that one only."""
+        found = _compiled(self.expression)(page.lxml)
+        seen: set[Any] = set()
+        for element in found if isinstance(found, list) else []:
+            if hasattr(element, "tag") and seen.isdisjoint(_above(element, budget)):
+                seen.add(element)
+                yield Part(budget, lxml=element)
 
     def selects(self, page: Page) -> bool:
         """Tell whether the result is true, as XPath counts: something was selected, a text is not empty."""
@@ -108,6 +156,12 @@ class XPath:
                 yield item
             elif hasattr(item, "tag"):  # a namespace is a pair without a tag
                 yield of_element(item)
+
+
+def _above(element: Any, budget: Budget) -> Iterator[Any]:
+    for above in element.iterancestors():
+        budget.take(above)
+        yield above
 
 
 def _lexbor_content(node: Any) -> list[Any]:
@@ -129,14 +183,18 @@ _BREAKS = re.compile(
 )
 
 
-class _Budget:
+class Budget:
     """How much text one selector may still read of a page. Nested elements give the same text again and again:
 
     512 nested <div>, all of them selected, gave 512 times the page.
     """
 
-    def __init__(self, page: Page) -> None:
-        self._steps = 100_000 + 2 * page.size_bytes
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def times(self, number: int) -> Budget:
+        """Give the budget of so many selectors together."""
+        return Budget(self._steps * number)
 
     def take(self, item: Any) -> None:
         self._steps -= 1 + (len(item) >> 3 if isinstance(item, str) else 0)
@@ -144,7 +202,7 @@ class _Budget:
             raise ValueError("the selected elements are nested too deeply")
 
 
-def _whole_text(node: Any, content: Callable[[Any], list[Any]], budget: _Budget) -> str:
+def _whole_text(node: Any, content: Callable[[Any], list[Any]], budget: Budget) -> str:
     """Return the text of an element, much like innerText: spaces between blocks, no scripts.
 
     `content` returns the strings and child nodes of an element in their order. ValueError when the budget is used up.

@@ -24,6 +24,7 @@ from fscrawl import urls
 from fscrawl.errors import UsageError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse.fields import Column, Extracted, convert
+from fscrawl.parse.items import Found, gathered
 from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
 from fscrawl.sites.page import Page, Understood
@@ -88,9 +89,14 @@ def _classes(file: SiteFile) -> list[type[Site]]:
 def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:
     checks = _Checks(file, kind.__name__)
     checks.names(kind)
-    columns = tuple(checks.columns(kind.columns))
     site = CodeSite(
-        file, number, kind.__name__, checks.hosts(kind.hosts), checks.renew_after(kind.renew_after), columns
+        file,
+        number,
+        kind.__name__,
+        checks.hosts(kind.hosts),
+        checks.renew_after(kind.renew_after),
+        tuple(checks.columns("columns", kind.columns)),
+        tuple(checks.columns("item_columns", kind.item_columns)),
     )
     try:
         return site, kind()
@@ -132,13 +138,13 @@ class _Checks(NamedTuple):
             raise self._mistake("renew_after", number, "a whole number, 1 or more, or None")
         return number
 
-    def columns(self, columns: object) -> Iterator[Column]:
+    def columns(self, name: str, columns: object) -> Iterator[Column]:
         if not isinstance(columns, Mapping):
-            raise self._mistake("columns", columns, 'a dict, such as {"title": "string", "tags": "string[]"}')
-        for name, kind in columns.items():
-            column = Column.of(name, kind)
+            raise self._mistake(name, columns, 'a dict, such as {"title": "string", "tags": "string[]"}')
+        for each, kind in columns.items():
+            column = Column.of(each, kind)
             if column is None:
-                raise self._mistake(f"columns[{name!r}]", kind, 'a type, such as "string" or "string[]"')
+                raise self._mistake(f"{name}[{each!r}]", kind, 'a type, such as "string" or "string[]"')
             yield column
 
 
@@ -163,6 +169,7 @@ class CodeSite:
     hosts         patterns in the form of normal forms
     renew_after   as the class says
     columns       of `fields`
+    item_columns  of `items`
     """
 
     file: SiteFile
@@ -171,6 +178,7 @@ class CodeSite:
     hosts: tuple[str, ...]
     renew_after: int | None
     columns: tuple[Column, ...]
+    item_columns: tuple[Column, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -228,13 +236,25 @@ class CodeSite:
 
     def fields(self, page: Page) -> Extracted:
         """Give the values of the page for the dataset. Raises nothing: what is wrong is in `bad`."""
-        names = {column.name: column for column in self.columns}
         try:
-            given = self._run("fields", self._object.fields, page)
-            if not isinstance(given, Mapping):
-                raise SiteFault(f"{self.file.path}: fields: gave {_shown(given)}; it must give a dict")
+            return self._values("fields", self._run("fields", self._object.fields, page), self.columns)
         except SiteFault as fault:
-            return Extracted({}, dict.fromkeys(names, str(fault)[:80]), tuple(names))
+            names = tuple(column.name for column in self.columns)
+            return Extracted({}, dict.fromkeys(names, str(fault)[:80]), names)
+
+    def items(self, page: Page) -> Found:
+        """Give the items of the page. Raises nothing: what is wrong is in `bad`, or is the fault."""
+        return gathered(self._items(page))
+
+    def _items(self, page: Page) -> Iterator[Extracted]:
+        for given in self._each("items", self._run("items", self._object.items, page)):
+            yield self._values("items", given, self.item_columns)
+
+    def _values(self, method: str, given: object, columns: Sequence[Column]) -> Extracted:
+        """Give the values of a dict that a method gave, in the types of their columns."""
+        if not isinstance(given, Mapping):
+            raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give a dict")
+        names = {column.name: column for column in columns}
         values: dict[str, Any] = {}
         bad: dict[str, str] = {}
         for name, value in given.items():
@@ -244,7 +264,7 @@ class CodeSite:
             try:
                 typed, wrong = _typed(names[name], value), _shown(value)
             except BaseException as error:  # noqa: BLE001 - a generator of the user's, a number without end
-                typed, wrong = None, _line_of(self.file, error, "fields")
+                typed, wrong = None, _line_of(self.file, error, method)
             if typed is not None:
                 values[name] = typed
             elif value is not None:
@@ -262,11 +282,12 @@ class CodeSite:
     def _each(self, method: str, given: object) -> Iterator[object]:
         """Give the items of what a method gave: a list, a generator, …"""
         if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give requests, as by yield")
+            what = "dicts" if method == "items" else "requests"
+            raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give {what}, as by yield")
         items = self._run(method, iter, given)
         given_so_far = 0
         while (item := self._run(method, next, items, _END)) is not _END:
-            if given_so_far == MAX_LINKS and method != "seeds":
+            if given_so_far == MAX_LINKS and method == "requests":
                 raise SiteFault(f"{self.file.path}: {method}: gave more than {MAX_LINKS:,} requests for one page")
             given_so_far += 1
             yield item

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
-from fscrawl.parse import fields
+from fscrawl.parse import fields, items
 from fscrawl.request import FORBIDDEN_HEADERS, METHODS, Request, flaw
 from fscrawl.sites import matchers, seeds
 from fscrawl.sites.rules import Site, too_many
@@ -23,7 +23,7 @@ from fscrawl.util.toml_text import one_line
 from fscrawl.util.user_text import shown
 
 TABLE = "site"
-KEYS = ("hosts", "seeds", "method", "form", "json", "follow", "expect", "headers", "fields")
+KEYS = ("hosts", "seeds", "method", "form", "json", "follow", "expect", "headers", "fields", "items")
 _HOSTS = 'a list of hosts and patterns, for example ["a.example", "*.b.example"]'
 _T = TypeVar("_T")
 
@@ -49,6 +49,7 @@ def read_sites(tables: Any, file: TomlFile, taken: frozenset[str] = frozenset())
                 at = file.value(TABLE, item(number), "hosts", item(index))
                 raise SettingsError(f"{at}: [[site]] {number + 1}: hosts: {pattern} is a host of [[site]] {before + 1}")
         sites.append(site)
+    items.joined((site.items for site in sites if site.items is not None), file.key(TABLE))
     if said := too_many(sites, lambda name: "x"):  # noqa: ARG005 - lists are counted when they are there
         raise SettingsError(f"{file.key(TABLE)}: {said}")
     return tuple(sites)
@@ -83,6 +84,7 @@ class _Reader:
             self._items("expect", matchers.expectation),
             self._headers(),
             self._fields(hosts),
+            self._item_rules(hosts),
         )
 
     def _items(self, key: str, read: Callable[[str], _T]) -> tuple[_T, ...]:
@@ -149,6 +151,15 @@ class _Reader:
             return f"{self._file.key(*self._path, 'fields', *path)}: {self._name}: fields"
 
         return fields.of_site(hosts, table, place, self._taken)
+
+    def _item_rules(self, hosts: tuple[str, ...]) -> items.ItemRules | None:
+        if "items" not in self._table:
+            return None
+
+        def place(*path: str) -> str:
+            return f"{self._file.key(*self._path, 'items', *path)}: {self._name}: items"
+
+        return items.of_site(hosts, self._table["items"], place)
 
     def _error(self, said: str, *path: str) -> SettingsError:
         place = self._file.value if len(path) > 1 else self._file.key

@@ -27,6 +27,7 @@ from fscrawl.util.lru import Lru
 
 if TYPE_CHECKING:  # they load the parsers, which commands that only look on do not need
     from fscrawl.parse.fields import Rules
+    from fscrawl.parse.items import ItemRules
     from fscrawl.sites.matchers import Expectation, Follow, Redirect
     from fscrawl.sites.page import Page, SiteRules, Understood
 
@@ -43,7 +44,8 @@ class Site:
     hosts     patterns in the form of normal forms
     follow    what to follow instead of a page's links; None: its links
     headers   of requests, as they are written; the values may be secret
-    fields    columns of the dataset; None: it has none
+    columns   of the dataset; None: it has none
+    items     what becomes rows of the dataset's table `items`; None: nothing
     """
 
     table: Mapping[str, Any]
@@ -53,6 +55,7 @@ class Site:
     expect: tuple[Expectation | Redirect, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     columns: Rules | None = None
+    items: ItemRules | None = None
     digest: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +66,7 @@ class Site:
 
     def for_pages(self) -> Site:
         """Give the part that reads pages: it is sent to another process with each of them."""
-        return replace(self, table={}, seeds=(), headers={}, columns=None)
+        return replace(self, table={}, seeds=(), headers={}, columns=None, items=None)
 
     def understand(self, page: Page) -> Understood:
         """Say what to follow, and whether the page is what was asked for."""

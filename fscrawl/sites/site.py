@@ -39,11 +39,13 @@ class Site:
     renew_after    how many requests a session serves before it is opened anew; None: as long as it works
     columns        of the dataset, which `fields` fills: name and type, which is one of string, integer, float, boolean,
                    timestamp; or a list of one of these: "string[]"
+    item_columns   of the dataset's table `items`, which `items` fills
     """
 
     hosts: Sequence[str] = ()
     renew_after: int | None = None
     columns: Mapping[str, str] = {}
+    item_columns: Mapping[str, str] = {}
 
     def seeds(self) -> Iterable[Request | str]:
         """Give the requests to begin with, in addition to seeds.txt. They may be many: they are never listed.
@@ -76,6 +78,10 @@ class Site:
         such value.
         """
         return {}
+
+    def items(self, page: Page) -> Iterable[Mapping[str, Any]]:  # noqa: ARG002 - the same
+        """Give the rows that the page has for the table `items`: of each its values, by the names in `item_columns`."""
+        return ()
 
 
 def dates(first: str | date, last: str | date, step: int = 1) -> Iterator[str]:

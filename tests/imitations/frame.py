@@ -32,7 +32,9 @@ class Imitation(Protocol):
         """Give the rows that the example's answer must have, in the order of their URLs."""
 
 
-def answer(body: str | bytes, type_: str = HTML, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def answer(
+    body: str | bytes, type_: str = HTML, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
     """Give an answer with a body; text is sent as UTF-8."""
     data = body.encode() if isinstance(body, str) else body
     return Response(status, {"Content-Type": type_, **(headers or {})}, data)
