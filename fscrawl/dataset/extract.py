@@ -155,7 +155,10 @@ def _page(record: PageRecord, body: bytes) -> Page:
 def _items(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> list[dict[str, Any]]:
     """Return the values of a page's items, by the site file or by rules."""
     page, site = _page(record, body), job.code.of(record.url)
-    found = site.items(page) if isinstance(site, CodeSite) else job.item_rules.of_page(page.url, page.parsed.html)
+    if isinstance(site, CodeSite) and site.item_columns:
+        found = site.items(page)
+    else:
+        found = job.item_rules.of_page(page.url, page.parsed.html)
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:

@@ -85,7 +85,7 @@ ITEMS = pa.schema(
     [
         _column("url", pa.string(), "normal form of the page's URL"),
         _column("key", pa.string(), "the page's key"),
-        _column("number", pa.int32(), "of the item on its page, from 1"),
+        _column("position", pa.int32(), "of the item on its page, from 1"),
     ]
 )
 WARC_INDEX = pa.schema(

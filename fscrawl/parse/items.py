@@ -39,7 +39,7 @@ from fscrawl.parse.selectors import Page, Part, fold
 from fscrawl.util.toml_file import TomlFile
 
 TABLE = "items"
-TAKEN = frozenset({"url", "key", "number"})  # columns that every item has
+TAKEN = frozenset({"url", "key", "position"})  # columns that every item has
 MOST = 100_000  # items of one page
 KEYS = ("each", "fields")
 _RIGHT = 'a table, for example items = {each = "css:tr", fields = {title = "css:td"}}'

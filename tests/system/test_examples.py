@@ -6,7 +6,11 @@ moments and the machines.
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import importlib
 import json
+import math
 import os
 import random
 import shutil
@@ -24,8 +28,11 @@ import pytest
 
 from examples.run import EXTRA, HERE, site_words
 from fscrawl.request import read
+from tests.imitations.complaints import Complaints
 from tests.imitations.frame import Imitation
+from tests.imitations.gallery import Gallery
 from tests.imitations.journals import Journals
+from tests.imitations.json_list import JsonList
 from tests.support.crawling import Done, Running, check_tree, errors, pages
 from tests.support.web import Request, Response, Web
 
@@ -71,13 +78,46 @@ def journals(dataset: Path) -> Rows:
     return found
 
 
+def complaints(dataset: Path) -> Rows:
+    """Read the CSV files as a spreadsheet would."""
+    rows = []
+    for path in sorted(dataset.glob("csv/items/*.csv")):
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows += list(csv.DictReader(file))
+    return sorted(({name: row[name] for name in _COMPLAINT} for row in rows), key=lambda row: int(row["record"]))
+
+
+_COMPLAINT = ("record", "received", "department", "subject", "state")
+
+
+def json_list(dataset: Path) -> Rows:
+    entries = importlib.import_module("examples.json-list.dataframe").entries
+    found = entries(dataset)[["id", "name", "score", "tags"]].to_dict("records")
+    return [
+        {**row, "score": None if math.isnan(row["score"]) else row["score"], "tags": list(row["tags"])} for row in found
+    ]
+
+
+def gallery(dataset: Path) -> Rows:
+    """Tell what is in the directories of albums."""
+    into = dataset.parent / "albums"
+    importlib.import_module("examples.gallery.albums").write_albums(dataset, into)
+    files = sorted(path for path in into.rglob("*") if path.is_file())
+    return [
+        {"file": str(path.relative_to(into)), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in files
+    ]
+
+
 EXAMPLES = [
     Example(
         "journals",
         lambda: Journals(results=(13, 0, 4, 91, 5, 6), a_page=5, most_pages=17),
         journals,
         failing=3,
-    )
+    ),
+    Example("complaints", Complaints, complaints),
+    Example("gallery", Gallery, gallery),
+    Example("json-list", JsonList, json_list),
 ]
 
 
