@@ -71,8 +71,8 @@ class Worker:
         )
         self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
-        self._refreshes = RefreshHandler(self._context, writer, self._pages, config.refresh_before)
         self._sitemaps = SitemapHandler(self._context, writer)
+        self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps, config.refresh_before)
         self._robots = RobotsHandler(self._context)
         self._probes = ProbeHandler(self._context)
 

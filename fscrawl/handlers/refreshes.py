@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from fscrawl.frontier.flags import SITEMAP as FIRST
+from fscrawl.frontier.flags import SITEMAP_PART, Flags
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
@@ -22,18 +24,27 @@ from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
+from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
 
 class RefreshHandler:
-    def __init__(self, context: Context, writer: Writer, pages: PageHandler, refresh_before: str = "") -> None:
+    def __init__(
+        self,
+        context: Context,
+        writer: Writer,
+        pages: PageHandler,
+        sitemaps: SitemapHandler,
+        refresh_before: str = "",
+    ) -> None:
         """`refresh_before`: as for `CrawlConfig`."""
         self._context = context
         self._tree = context.tree
         self._writer = writer
         self._pages = pages
+        self._sitemaps = sitemaps
         self._refresh_before = refresh_before
 
     def is_due(self, task: PageTask) -> bool:
@@ -50,7 +61,7 @@ class RefreshHandler:
         if old is None:
             return self._pages.fetch(task, begun_at)
         if old.skipped == SITEMAP:
-            return self._pages.report(task, old)
+            return self._sitemap(task, old, begun_at)
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
@@ -64,6 +75,18 @@ class RefreshHandler:
         if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
             return self._replace(task, old, answer, asked_at, begun_at)
         return self._keep(task, old, answer, asked_at, begun_at)
+
+    def _sitemap(self, task: PageTask, old: PageRecord, begun_at: float) -> Outcome:
+        """Read a sitemap again: it may have new URLs. A part of an index stays one."""
+        as_sitemap = task._replace(flags=Flags(FIRST if old.sitemaps else SITEMAP_PART))
+        asked = self._sitemaps.ask(as_sitemap)
+        if isinstance(asked, Returned):
+            return asked
+        if asked.failure is None:
+            return self._sitemaps.stored(as_sitemap, asked)._replace(replaced=Replaced(old.kind, old.bytes))
+        if asked.at is None:
+            return self._pages.report(task, old)
+        return self._keep(task, old, asked.answer, asked.at, begun_at, asked.failure)
 
     def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float, begun_at: float) -> Outcome:
         """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""

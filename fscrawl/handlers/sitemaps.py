@@ -7,12 +7,14 @@ own, with the rules, the pace and the login of its host.
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.frontier.flags import SITEMAP_PART
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context, asked_at
-from fscrawl.handlers.outcome import Outcome, Returned
+from fscrawl.handlers.exchange import bad_status
+from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.records import page_record
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
@@ -22,6 +24,26 @@ from fscrawl.politeness.redirects import ROBOTS_PATH, Answer, follow
 from fscrawl.storage.records import SITEMAP
 
 
+class Asked(NamedTuple):
+    """What a host said when it was asked for a sitemap.
+
+    answer    the last one; or why there is none
+    target    of a redirect that was not followed, None without one
+    at        when it was asked; None: it was not, since it may not be
+    """
+
+    answer: Fetched | Failed
+    target: str | None = None
+    at: float | None = None
+
+    @property
+    def failure(self) -> Failed | None:
+        """Why nothing can be stored; None if something can be."""
+        if isinstance(self.answer, Failed):
+            return self.answer
+        return bad_status(self.answer) if self.target is None and self.answer.body is None else None
+
+
 class SitemapHandler:
     def __init__(self, context: Context, writer: Writer) -> None:
         self._context = context
@@ -29,20 +51,35 @@ class SitemapHandler:
 
     def fetch(self, task: PageTask, begun_at: float) -> Outcome:
         """Read a sitemap."""
+        asked = self.ask(task)
+        if isinstance(asked, Returned):
+            return asked
+        if asked.at is None and isinstance(asked.answer, Failed):
+            return self._writer.failed(task, asked.answer, None, begun_at)
+        if asked.failure is not None:
+            return self._writer.answered(task, asked.answer, asked.at or time.monotonic(), begun_at)
+        return self.stored(task, asked)
+
+    def ask(self, task: PageTask) -> Asked | Returned:
+        """Ask for a sitemap, if its host allows it."""
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
         if refusal is not None and not (refusal.class_ == "robots" and self._is_named(task)):
-            return self._writer.failed(task, refusal, time.monotonic() if refusal.retry else None, begun_at)
+            return Asked(refusal, at=time.monotonic() if refusal.retry else None)
         answer, target, _ = self._follow(task)
         self._context.on_answer()
-        reached_at = asked_at(answer)
         if not self._context.permitted():
-            return Returned(task, reached_at)
-        if isinstance(answer, Fetched) and target is not None:
+            return Returned(task, asked_at(answer))
+        return Asked(answer, target, asked_at(answer))
+
+    def stored(self, task: PageTask, asked: Asked) -> Stored:
+        """Store what has come; `asked` has no failure."""
+        answer, target = asked.answer, asked.target
+        assert isinstance(answer, Fetched)
+        if target is not None:
             return self._moved(task, answer, target)
-        if isinstance(answer, Failed) or answer.body is None:
-            return self._writer.answered(task, answer, reached_at, begun_at)
+        assert answer.body is not None
         found = sitemaps.read(answer.body, task.url)
         # A sitemap index names sitemaps, and they are read. If one of these names others, that is against the
         # protocol, and might never end.
@@ -76,7 +113,7 @@ class SitemapHandler:
         delay_s = min(rules.delay_s, context.settings.politeness.max_delay)
         return follow(context.fetcher, task.url, context.hops, rules.allows, delay_s=delay_s)
 
-    def _moved(self, task: PageTask, answer: Fetched, target: str) -> Outcome:
+    def _moved(self, task: PageTask, answer: Fetched, target: str) -> Stored:
         """Store a redirect that was not followed."""
         there = self._context.fresh_links.sitemaps((target,), task.url) if urls.host(target) != task.host else ()
         record = page_record(

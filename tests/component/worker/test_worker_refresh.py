@@ -12,7 +12,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import FailedForNow, Known, Outcome, Unchanged
+from fscrawl.handlers.outcome import FailedForNow, Known, Outcome, Replaced, Unchanged
 from fscrawl.storage.records import SITEMAP, PageRecord
 from tests.support.crawling import check_tree
 from tests.support.web import Response, Web
@@ -176,8 +176,43 @@ def test_page_whose_record_is_torn(tree: store.Tree, work: Work, root: Path) -> 
     check_tree(root)
 
 
-def test_sitemaps_are_not_refreshed(refresh: Refresh) -> None:
-    """A sitemap is read once."""
-    found = refresh(page("new"), body=None, sha256="", skipped=SITEMAP)
-    assert (what(found.outcome), found.asked) == (Known, [])
-    assert (found.outcome.links, found.outcome.task.flags.sitemap) == (found.old.links, SITEMAP)
+def sitemap(*locations: str) -> Response:
+    text = "".join(f"<url><loc>{location}</loc></url>" for location in locations)
+    return Response(200, {"Content-Type": "text/xml"}, f"<urlset>{text}</urlset>".encode())
+
+
+def test_a_sitemap_is_read_again(refresh: Refresh) -> None:
+    """A sitemap that has new URLs leads to them; it is still one, without a body."""
+    found = refresh(sitemap(f"http://{HOST}/new"), body=None, sha256="", skipped=SITEMAP)
+    assert (found.new.links, found.new.skipped, found.body) == ((f"http://{HOST}/new",), SITEMAP, None)
+    assert found.outcome.links == found.new.links
+    assert found.outcome.replaced == Replaced("other", 0)
+    assert found.outcome.task.flags.sitemap == "sitemap-part"
+
+
+def test_an_index_is_read_again(refresh: Refresh) -> None:
+    """The sitemaps that an index names now are reported."""
+    index = Response(
+        200, {}, f"<sitemapindex><sitemap><loc>http://{HOST}/s.xml</loc></sitemap></sitemapindex>".encode()
+    )
+    found = refresh(index, body=None, sha256="", skipped=SITEMAP, sitemaps=(f"http://{HOST}/old.xml",))
+    assert found.new.sitemaps == found.outcome.sitemaps == (f"http://{HOST}/s.xml",)
+    assert found.outcome.task.flags.sitemap == "sitemap"
+
+
+@pytest.mark.parametrize("attempt", [1, 3])
+def test_a_sitemap_that_is_gone(refresh: Refresh, attempt: int) -> None:
+    """It stays stored with its links, and its record says what the host answered."""
+    found = refresh(Response(503), attempt=attempt, body=None, sha256="", skipped=SITEMAP)
+    assert what(found.outcome) == (FailedForNow if attempt == 1 else Unchanged)
+    assert found.new.links == found.old.links
+    assert found.new.checked_status == (None if attempt == 1 else 503)
+
+
+def test_a_sitemap_that_robots_forbids_now(refresh: Refresh) -> None:
+    """It is left as it is, unasked, and its links are told."""
+    found = refresh(
+        sitemap(), robots=Response(200, {}, b"User-agent: *\nDisallow: /"), body=None, sha256="", skipped=SITEMAP
+    )
+    assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
+    assert found.outcome.links == found.old.links
