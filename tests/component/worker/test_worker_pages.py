@@ -241,7 +241,7 @@ def test_asked_at(work: Work) -> None:
 
 def test_more_links_than_are_kept(work: Work, root: Path) -> None:
     """The record of a page with more links than are kept says so."""
-    with Web(site({"/": page("".join(f"<a href=/{n}>" for n in range(100_001)))}), [HOST]) as web:
+    with Web(site({"/": page("".join(f"<a href=/{n}></a>" for n in range(100_001)))}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == "page"
     record = pages(root)[web.url(HOST)]
     assert record.truncated is True
