@@ -241,6 +241,7 @@ class _Rows:
         values = {
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
+            "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
             "headers": json.dumps(record.headers, ensure_ascii=False, separators=(",", ":")),
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,

@@ -38,6 +38,8 @@ ROWS = pa.schema(
         ("bytes", pa.int64()),
         ("sha256", pa.string()),
         ("sha1", pa.string()),
+        ("checked_at", TIME),
+        ("checked_status", pa.int32()),
         ("title", pa.string()),
         ("redirect", pa.string()),
         ("skipped", pa.string()),

@@ -37,6 +37,12 @@ PAGES = pa.schema(
         _column("bytes", pa.int64(), "of the body after content decoding"),
         _column("elapsed", pa.float64(), "seconds from sending the request to the body's end"),
         _column("machine", pa.string(), "id of the machine that fetched it"),
+        _column(
+            "check_time", TIME, "of the last refresh that kept the page; null if there was none since it was fetched"
+        ),
+        _column(
+            "check_status", pa.int32(), "what that refresh was answered: 304, or e.g. 404 if it is gone; 0: nothing"
+        ),
         _column("title", pa.string(), "text of <title>, white space folded"),
         _column("canonical", pa.string(), "normal form of link rel=canonical"),
         _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),

@@ -51,6 +51,8 @@ def of_pages(job: Job) -> tuple[str, ...]:
 _RENAMED = {
     "fetch_time": "fetched_at",
     "fetch_status": "status",
+    "check_time": "checked_at",
+    "check_status": "checked_status",
     "content_mime_type": "mime",
     "content_charset": "encoding",
     "content_languages": "language",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.imitations.books import Books
 from tests.imitations.complaints import Complaints
 from tests.imitations.frame import Imitation
 from tests.imitations.gallery import Gallery
@@ -11,6 +12,7 @@ from tests.imitations.journals import Journals
 from tests.imitations.json_list import JsonList
 
 IMITATIONS: dict[str, Callable[[], Imitation]] = {
+    "books": Books,
     "complaints": Complaints,
     "gallery": Gallery,
     "journals": Journals,

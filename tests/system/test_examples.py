@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ import pytest
 
 from examples.run import EXTRA, HERE, site_words
 from fscrawl.request import read
+from tests.imitations.books import Books
 from tests.imitations.complaints import Complaints
 from tests.imitations.frame import Imitation
 from tests.imitations.gallery import Gallery
@@ -108,6 +110,14 @@ def gallery(dataset: Path) -> Rows:
     ]
 
 
+def books(dataset: Path) -> Rows:
+    return table(
+        dataset,
+        """SELECT CAST(split_part(url, '/book/', 2) AS INTEGER) AS number, heading, price
+        FROM '{}/pages/*.parquet' WHERE price IS NOT NULL ORDER BY number""",
+    )
+
+
 EXAMPLES = [
     Example(
         "journals",
@@ -115,6 +125,7 @@ EXAMPLES = [
         journals,
         failing=3,
     ),
+    Example("books", Books, books),
     Example("complaints", Complaints, complaints),
     Example("gallery", Gallery, gallery),
     Example("json-list", JsonList, json_list),
@@ -143,6 +154,31 @@ def test_an_example(example: Example, tmp_path: Path) -> None:
         check_tree(root)
     fscrawl("merge", *words, "--out", str(tmp_path / "dataset"), *EXTRA.get(example.name, []))
     assert example.rows(tmp_path / "dataset") == imitation.rows()
+
+
+def test_books_day_by_day(tmp_path: Path) -> None:
+    """Each day only what has changed is fetched whole, and the differences are those of the shop."""
+    shop, example = Books(), next(each for each in EXAMPLES if each.name == "books")
+    differences = importlib.import_module("examples.books.differences").differences
+    with Web(shop, [shop.host], deadline_s=100) as web:
+        root = _copy(example, shop, web.port, tmp_path) / "tree"
+        for shop.day in (1, 2, 3):
+            before = len(web.exchanges)
+            fscrawl("crawl", "--root", str(root), "--refresh", "0s")
+            fscrawl("merge", "--root", str(root), "--out", str(tmp_path / f"day-{shop.day}"))
+            if shop.day == 1:
+                continue
+            found = differences(tmp_path / f"day-{shop.day - 1}", tmp_path / f"day-{shop.day}", ["heading", "price"])
+            rows = [
+                (kind, int(url.rpartition("/")[2]), *values)
+                for kind, url, *values in found.fetchall()
+                if "/book/" in url
+            ]
+            assert len(rows) == len(set(rows))
+            assert set(rows) == shop.differences(shop.day)
+            statuses = Counter(each.status for each in web.exchanges[before:] if each.path.startswith("/book/"))
+            assert statuses[200] == len({number for kind, number, *_ in rows if kind != "removed"})
+            assert statuses[304] > 2 * statuses[200]
 
 
 def fscrawl(*words: str) -> Done:
