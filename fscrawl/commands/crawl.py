@@ -27,6 +27,7 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.upgrade import upgraded
+from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 from fscrawl.util.children import start_server
@@ -47,8 +48,8 @@ fscrawl crawl --root /mnt/shared --workers 32          to continue, or to join f
 fscrawl crawl --root ./tree --seeds seeds.txt --set politeness.delay=0.5 --set crawl.max_depth=3
 """
 _EXIT_CODES = """\
-exit codes: 0 finished, 1 finished with no page stored, 2 usage, 75 tree not usable, 130 interrupted,
-  143 terminated
+exit codes: 0 finished, 1 finished with no page stored, or with seeds missing because of the site file, 2 usage,
+  75 tree not usable, 130 interrupted, 143 terminated
 """
 
 
@@ -117,7 +118,17 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
     if not options.quiet or result.exit_code:
-        say(*summary(options.root, result, machines.look(), machines.seeds))
+        has_documents = (options.root / FILES).is_dir()
+        say(
+            *summary(
+                options.root,
+                result,
+                machines.look(),
+                machines.seeds,
+                site=options.site,
+                has_documents=has_documents,
+            )
+        )
     return result.exit_code
 
 

@@ -17,8 +17,19 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import command
 
 
-def summary(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str]) -> Iterator[str]:
-    """Yield the lines. `tree`: all machines as their heartbeats show them now; None if they cannot be read."""
+def summary(
+    root: Path,
+    result: Result,
+    tree: Snapshot | None,
+    seeds: Iterable[str],
+    *,
+    site: Path | None = None,
+    has_documents: bool = False,
+) -> Iterator[str]:
+    """Yield the lines. `tree`: all machines as their heartbeats show them now; None if they cannot be read.
+
+    `site`: the site file, which the next command needs, too. `has_documents`: the tree has files that are not HTML.
+    """
     yield _headline(root, result, tree)
     yield f"this machine  {_machine(result)}"
     if tree is not None:
@@ -27,13 +38,16 @@ def summary(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[s
     left_out = {name: number for name, number in result.counts.cut.items() if number}
     if left_out:
         yield "left out      " + ", ".join(f"{number_of(n, 'link')} by {name}" for name, n in sorted(left_out.items()))
-    yield f"files         in {root}: htmls/ (pages), links/ (records), errs/ (failures), {FILE}, seeds.txt"
-    yield f"next          {_next(root, result, tree, seeds)}"
+    documents = "files/ (documents), " if has_documents else ""
+    yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
+    same_site = "" if site is None else f" --site {shlex.quote(str(site))}"
+    yield f"next          {_next(root, result, tree, seeds, same_site)}"
 
 
 def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
     if result.ending == "finished":
-        return "finished: nothing is left to fetch"
+        missing = f", but seeds are missing: {result.fault}" if result.fault else ""
+        return f"finished: nothing is left to fetch{missing}"
     pending = result.counts.pending if tree is None else tree.pending()
     left = f"; {number_of(pending, 'URL')} {'is' if pending == 1 else 'are'} pending, and what is stored is kept"
     why = {
@@ -78,9 +92,9 @@ def _failures(root: Path, errors: Counter[str]) -> Iterator[str]:
         yield f"         to see why one failed:  {command('show', root)} URL"
 
 
-def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str]) -> str:
-    """Give the one command that makes sense now."""
-    on = command("crawl", root)
+def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str], site: str) -> str:
+    """Give the one command that makes sense now. `site`: the option of the site file."""
+    on = command("crawl", root) + site
     if result.ending == "stopped":
         return f"{command('resume', root)}    then {on} goes on"
     if result.ending == "interrupted":
@@ -90,4 +104,4 @@ def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str
     if tree is not None and not tree.total("pages") and result.exit_code:
         seed = next(iter(seeds), "URL")
         return f"{command('show', root)} {shlex.quote(seed)}    says why it is not stored"
-    return f"{command('merge', root)} --out dataset    makes a dataset"
+    return f"{command('merge', root)}{site} --out dataset    makes a dataset"

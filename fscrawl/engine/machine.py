@@ -150,7 +150,8 @@ class Machine:
             if not self._interrupts:
                 raise cause
             self._progress.warn(str(cause))
-        return Result(self.counts, self._exit_code(), time.monotonic() - began, self._ending())
+        elapsed_s, fault = time.monotonic() - began, self._membership.seeding.fault
+        return Result(self.counts, self._exit_code(), elapsed_s, self._ending(), fault)
 
     def _new_pool(self) -> Pool:
         settings = self._settings
@@ -202,6 +203,8 @@ class Machine:
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_TERMINATED if self._interrupted_by == signal.SIGTERM else EXIT_INTERRUPTED
+        if self._membership.seeding.fault:
+            return EXIT_UNUSABLE_RESULT
         there = self._edits.stopped or self.counts.pages or self._membership.pages_elsewhere()
         return EXIT_OK if there or self._has_page() else EXIT_UNUSABLE_RESULT
 

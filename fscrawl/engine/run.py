@@ -33,10 +33,12 @@ Ending = Literal["finished", "interrupted", "stopped", "max_pages"]
 class Result:
     """How a run ended: what it did, its exit code, and why it ended.
 
-    "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached.
+    "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached. `fault`: the mistake in
+    the site file because of which seeds are missing; "" without one.
     """
 
     counts: Counts
     exit_code: int
     elapsed_s: float
     ending: Ending = "finished"
+    fault: str = ""

@@ -6,11 +6,12 @@ heartbeats they have written, since no clocks are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fscrawl.errors import UsageError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.ownership import Fleet
 from fscrawl.sites.code import CodeSite, digest_of
 
 
@@ -25,6 +26,19 @@ def check(code: Sequence[CodeSite], written: Sequence[Beat], others: Iterable[Pe
         theirs = (last.number or 0, last.site)
         if last.number is not None and last.site != site and theirs > (beats, site):
             raise UsageError(_line(site, last.site, other.machine))
+
+
+def begin(
+    code: Sequence[CodeSite], written: Sequence[Beat], fleet: Fleet, now: float, warn: Callable[[str], None]
+) -> None:
+    """Do the same when this machine starts, and warn if earlier machines had a site file, and this one has none."""
+    check(code, written, fleet.live_peers(now))
+    theirs = {digest for peer in fleet.peers.values() if (digest := peer.last().site)}
+    if theirs and not code:
+        warn(
+            f"this crawl has had a site file, of digest {max(theirs)}, and this machine has none: the links of all"
+            " pages are followed; if that is not meant, stop it, and start it with --site FILE"
+        )
 
 
 def _line(site: str, theirs: str, machine: str) -> str:

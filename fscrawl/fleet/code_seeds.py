@@ -60,6 +60,7 @@ class CodeSeeds:
         self._shards: set[int] = set()
         self._early: list[str] = []
         self._is_due = bool(self._code)
+        self.fault = ""  # the mistake in the site file because of which seeds are missing
         self._missed = False  # there was no room for an early seed
         self._pass: Generator[bool] | None = None
 
@@ -115,6 +116,7 @@ class CodeSeeds:
                         self._take(spelling)
                     yield bool(spelling)
             except SiteFault as fault:
+                self.fault = str(fault)
                 self._warn(f"{fault}; no more seeds are taken until a machine starts with a file that is right")
             finally:  # also when the pass is closed
                 seeds.close()

@@ -120,8 +120,8 @@ class Membership:
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         self.survey = self._make_survey()
-        self._seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
-        seeds = Seeds(watch, self._frontier, self._seeding)
+        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
+        seeds = Seeds(watch, self._frontier, self.seeding)
         parts = (self.ledger, self._snapshots, self.survey)
         self._intake = Intake(
             self._frontier, *parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock
@@ -175,20 +175,20 @@ class Membership:
         self.ledger.open()
         self.fleet.observe(now)
         self._claims.wait_for_old_permits(now)
-        agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
+        agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
         self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
         self._stored.list_hosts()
         needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
-        self.ledger.needed |= needed | self._seeding.shards | shards_of(self._tree, self._stored.hosts)
+        self.ledger.needed |= needed | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
         self._hearing.hear_all()
         self._round(now, starved=True)
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
-        self._seeding.close()
+        self.seeding.close()
         self.ledger.flush()
         self.ledger.close()
         self._update()
@@ -199,7 +199,7 @@ class Membership:
 
     def abandon(self) -> None:
         """Stop beating: this process is about to end, and other machines should take its shards."""
-        self._seeding.close()
+        self.seeding.close()
         if hasattr(self, "_heart"):
             self._heart.abandon()
 
@@ -256,7 +256,7 @@ class Membership:
     @property
     def busy(self) -> bool:
         """There are logs or records still to be read, or seeds to be made."""
-        return self._intake.busy or not self._seeding.is_done
+        return self._intake.busy or not self.seeding.is_done
 
     def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> None:
         """Take in URLs of a page, all inside the scope."""
@@ -294,7 +294,7 @@ class Membership:
         self._intake.step(now)
         self._housekeeping.step(now)
         self._tidying.step(now)
-        self._seeding.step()
+        self.seeding.step()
         if starved:  # the time that was set while there was work is too late
             self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
         if now >= self._next_round:
@@ -331,7 +331,7 @@ class Membership:
             self._frontier.idle  # asked first: most often this is the answer
             and self._intake.is_done
             and self._tidying.is_done
-            and self._seeding.is_done
+            and self.seeding.is_done
             and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
             and self.ledger.is_flushed
         )

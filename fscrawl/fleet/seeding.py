@@ -61,6 +61,11 @@ class Seeding:
         return self._templates_are_done and self._of_code.is_done
 
     @property
+    def fault(self) -> str:
+        """The mistake in the site file because of which seeds are missing; "" without one."""
+        return self._of_code.fault
+
+    @property
     def _templates_are_done(self) -> bool:
         return not (self._busy or self._wanted)
 

@@ -35,7 +35,7 @@ from tests.support.lease_model import BEAT_S, DEAD_AFTER_S, LATEST_S, SHARDS, ST
 
 FUZZ = os.environ.get("FSCRAWL_FUZZ") == "1"
 
-pytestmark = pytest.mark.timeout(3600 if FUZZ else 120)
+pytestmark = pytest.mark.timeout(3600 if FUZZ else 400)
 
 
 def late(leases, machines, names):
@@ -214,7 +214,7 @@ class Leases(RuleBasedStateMachine):
 
 TestLeases = Leases.TestCase
 TestLeases.settings = settings(
-    max_examples=2000 if FUZZ else tries(200),
+    max_examples=2000 if FUZZ else tries(100),
     stateful_step_count=60 if FUZZ else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -178,6 +178,18 @@ def paths(root: Path) -> set[str]:
     return {"/" + url.split("/", 3)[3] for url in pages(root)}
 
 
+def test_a_file_that_is_forgotten(root: Path, tmp_path: Path) -> None:
+    """A crawl that goes on without its file warns in one line, and one that never had a file does not."""
+    narrow = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
+    with Web(linked, [A]) as web:
+        assert crawl(root, "--site", site_file(tmp_path, web, narrow)).code == 0
+        done = crawl(root, seeds=[web.url(A)])
+        assert done.code == 0, done
+        assert done.err.count("this crawl has had a site file, of digest ") == 1
+        done = crawl(tmp_path / "other", seeds=[web.url(A)])
+        assert "site file" not in done.err
+
+
 def test_another_file_finds_more_in_stored_pages(root: Path, tmp_path: Path) -> None:
     """With a file that follows more, the stored pages are understood anew, and only what is new is fetched."""
     narrow = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
@@ -221,7 +233,8 @@ def test_mistakes_in_seeds(root: Path, tmp_path: Path, seeds: list[str], said: s
     with Web(linked, [A]) as web:
         text = PLAIN.partition("        yield")[0] + "".join(f"        {line}\n" for line in seeds)
         done = crawl(root, "--site", site_file(tmp_path, web, text.replace("HOST", f"{A}:{web.port}")))
-        assert done.code == 0, done
+        assert done.code == 1, done
+        assert "finished: nothing is left to fetch, but seeds are missing: " in done.out
         assert paths(root) == {"/", "/a", "/b", "/c"}
         assert said in done.err
         assert done.err.count(said) == 1
@@ -272,7 +285,7 @@ def test_seeds_that_never_come(root: Path, tmp_path: Path) -> None:
     with Web(linked, [A, B]) as web:
         file = site_file(tmp_path, web, text)
         done = crawl(root, "--site", file, seeds=[web.url(B)], env=customised(tmp_path, QUICK))
-    assert done.code == 0, done
+    assert done.code == 1, done
     assert len(pages(root)) == 4
     assert done.err.count("class Plain: seeds: gave nothing for 3 s") == 1
 
@@ -291,7 +304,7 @@ def test_seeds_that_end_their_process(root: Path, tmp_path: Path) -> None:
     with Web(linked, [A, B]) as web:
         text = PLAIN.partition("        yield")[0] + "        import os\n        os._exit(3)\n"
         done = crawl(root, "--site", site_file(tmp_path, web, text), seeds=[web.url(B)])
-        assert done.code == 0, done
+        assert done.code == 1, done
         assert "class Plain: seeds: its process has ended; no more seeds are taken" in done.err
         assert len(pages(root)) == 4
 

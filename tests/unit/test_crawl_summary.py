@@ -94,3 +94,21 @@ def test_each_class_has_help() -> None:
     for name, text in HELP.items():
         told = text.format(fscrawl="fscrawl", root="/r")
         assert "retry" not in told or told.endswith(f"fscrawl retry --root /r --class {name}")
+
+
+def test_a_site_file() -> None:
+    """The next command has the site file again, and documents that are not HTML have their directory named."""
+    site = Path("/home/me/my sites.py")
+    told = list(summary(ROOT, Result(Counts(pages=1), 0, 2.0), None, SEEDS, site=site, has_documents=True))
+    assert told[-1].startswith(
+        f"next          {command()} merge --root /mnt/shared --site '/home/me/my sites.py' --out"
+    )
+    assert "files/ (documents)" in told[-2]
+    told = list(summary(ROOT, Result(Counts(), 130, 2.0, "interrupted"), None, SEEDS, site=site))
+    assert "crawl --root /mnt/shared --site '/home/me/my sites.py'    goes on" in told[-1]
+
+
+def test_seeds_that_are_missing() -> None:
+    """A mistake in the site file because of which seeds are missing is in the first line."""
+    told = list(summary(ROOT, Result(Counts(pages=1), 1, 2.0, fault="site.py:8: seeds: KeyError: 'x'"), None, SEEDS))
+    assert told[0] == "finished: nothing is left to fetch, but seeds are missing: site.py:8: seeds: KeyError: 'x'"

@@ -10,7 +10,7 @@ from tests.component.schedules.world import Violation
 from tests.support import effort
 
 _CHUNK = 4  # schedules of one test: half a second
-_CHUNKS = 90 if effort.FULL else 4  # 360 schedules, which CI runs; 16 in `make test`
+_CHUNKS = 50 if effort.FULL else 4  # 200 schedules, which CI runs; 16 in `make test`
 _OTHERS = 500 if effort.FULL else 200  # that are looked at if the schedule of a breakage does not find it any more
 _FOUND = [breakage for breakage in BREAKAGES if breakage.seed is not None]
 _TRIED = _FOUND if effort.FULL else _FOUND[::3]
