@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from fscrawl.engine.machine import Machine
     from fscrawl.engine.run import Options
     from fscrawl.monitor.snapshot import Snapshot
-    from fscrawl.sites.code import CodeSite, SiteFile
+    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.site_file import SiteFile
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32

@@ -38,8 +38,8 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.politeness.outage import Outage
-from fscrawl.sites.code import digest_of
 from fscrawl.sites.rules import near_to
+from fscrawl.sites.site_file import digest_of
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of

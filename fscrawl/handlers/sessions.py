@@ -25,9 +25,9 @@ from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
-from fscrawl.sites.code import SiteFault
 from fscrawl.sites.page import Page
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
+from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.lru import Lru
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
