@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import SettingsError
-from fscrawl.parse import fields
+from fscrawl.parse import fields, items
 from fscrawl.parse.fields import Column, Extracted, parse
 from fscrawl.util.installed import to_install
 from tests.support.field_rules import value
@@ -213,7 +213,9 @@ def test_types_in_conflict():
 def test_the_guide_is_right():
     """The guide's rules are valid, and find on a page what the guide says."""
     blocks = re.findall(r"^```toml\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 1
+    assert len(blocks) == 2
+    rows = items.parse(blocks[1]).of_page("http://board.example/", b"<table class=list><tr class=record><td>7<td><a>x")
+    assert [item.values for item in rows.items] == [{"number": 7, "title": "x"}]
     found = parse(blocks[0])
     names = ", ".join(f"`{column.name}`" for column in found.columns[:-1]) + f" and `{found.columns[-1].name}`"
     assert names in " ".join(GUIDE.read_text(encoding="utf-8").split())

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from tests.support.crawling import crawl, run_fscrawl
-from tests.support.datasets import manifest
+from tests.support import datasets
+from tests.support.crawling import crawl
 from tests.support.web import HTML, Request, Response, Web
 
 A = "127.0.92.1"
@@ -58,7 +58,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def merge(tree: Path, out: Path, *words: str, code: int = 0) -> str:
-    done = run_fscrawl("merge", "--root", str(tree), "--out", str(out), *words)
+    done = datasets.merge(tree, out, *words)
     assert done.code == code, done
     return done.out + done.err
 
@@ -66,7 +66,7 @@ def merge(tree: Path, out: Path, *words: str, code: int = 0) -> str:
 def test_by_a_table_in_all_formats(tree: Path, tmp_path: Path) -> None:
     """The rows are the same in each format; what is bad is counted by item."""
     fields = tmp_path / "fields.toml"
-    fields.write_text(TABLE.replace("[[site]]\nhosts = ", "").replace('["127.0.92.1"]', "").replace("[site.items]", '[items."*"]'))
+    fields.write_text('[items."*"]' + TABLE.partition("[site.items]")[2])
     formats = [word for each in ("parquet", "jsonl", "csv") for word in ("--format", each)]
     said = merge(tree, tmp_path / "out", "--fields", str(fields), *formats)
     assert rows(tmp_path / "out") == WANTED
@@ -74,10 +74,11 @@ def test_by_a_table_in_all_formats(tree: Path, tmp_path: Path) -> None:
     assert "field items.size: found on 2 of 4 items, 2 with a value of the wrong type" in said
     [path] = (tmp_path / "out/jsonl/items").iterdir()
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    assert [(line["position"], line["name"], line.get("size")) for line in lines] == [row[1:] for row in WANTED]
+    found = [(line["position"], line["name"], line.get("size")) for line in lines]
+    assert sorted(found, key=str) == sorted((row[1:] for row in WANTED), key=str)
     [path] = (tmp_path / "out/csv/items").iterdir()
     with path.open(encoding="utf-8-sig", newline="") as file:
-        assert [row["name"] for row in csv.DictReader(file)] == ["a0", "'=b0", "a1", "'=b1"]
+        assert sorted(row["name"] for row in csv.DictReader(file)) == ["'=b0", "'=b1", "a0", "a1"]
     assert "## items" in (tmp_path / "out/README.md").read_text()
 
 
@@ -107,7 +108,7 @@ def test_further_runs(tmp_path: Path) -> None:
         assert "the fields of [[site]] are not those that the dataset was made with" in merge(root, out)
         merge(root, out, "--rebuild")
         assert rows(out) == WANTED[::2]
-    assert [part["rows"] for part in manifest(out)["files"] if part["path"].startswith("items/")] == [2]
+    assert [part["rows"] for part in datasets.manifest(out)["files"] if part["path"].startswith("items/")] == [2]
 
 
 def test_a_column_that_cannot_be(tree: Path, tmp_path: Path) -> None:
