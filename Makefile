@@ -2,8 +2,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl merge test test-system test-all lint types layers check test-browser test-corpus \
-	model schedules test-fleet test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
+.PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
+	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
 	bench bench-corpus bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
@@ -73,6 +73,11 @@ else
 	@$(BIN)/python -m demo.run $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS))
 endif
 
+example: .venv/.merge  ## crawl the imitation of a site: NAME=journals, see examples/README.md; INTO=DIR: a new directory
+	@$(call only,NAME INTO)
+	@$(if $(NAME),,echo 'make example NAME=journals: name an example; examples/README.md lists them' >&2; exit 2)
+	@$(BIN)/python -m examples.run "$(NAME)" $(if $(INTO),--into "$(INTO)")
+
 test: .venv/.dev  ## quick tests: unit and component, in parallel; a minute, no network, no root
 	$(BIN)/python -m pytest -q
 
@@ -106,6 +111,9 @@ test-kills: .venv/.dev  ## kill a crawl fifty times at random moments; nothing m
 
 test-merge-kills: .venv/.dev  ## kill a merge twenty times; the dataset must be the same in the end
 	FSCRAWL_KILLS=20 $(BIN)/python -m pytest -n 0 tests/system/test_merge_kill.py -s --timeout 330
+
+test-examples: .venv/.dev  ## crawl each example with three machines, killed twenty times; the dataset must be what the site has
+	FSCRAWL_KILLS=20 $(BIN)/python -m pytest -n 0 tests/system/test_examples.py -s
 
 test-interrupts: .venv/.dev  ## interrupt every command fifty times at random moments; a word, and nothing is left behind
 	FSCRAWL_INTERRUPTS=50 $(BIN)/python -m pytest -n 0 tests/system/test_interrupts.py -s

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         command = _command(options.root, options.workers, server.port)
         print(f"demo: a web of {len(HOSTS)} hosts is up on {seeds(server.port)[0]}", flush=True)
-        status = _run([*command, *further])
+        status = run_to_end([*command, *further])
     finally:
         server.stop()
     if status == 0:
@@ -54,12 +54,12 @@ def _command(root: Path, workers: int, port: int) -> list[str]:
     return command
 
 
-def _run(command: list[str]) -> int:
-    """Return the exit code of the crawl. Ctrl-C also reaches the crawl itself, so we wait until it has ended."""
-    with subprocess.Popen(command) as crawl:  # noqa: S603  our own crawl.py
+def run_to_end(command: list[str]) -> int:
+    """Return the exit code of a command. Ctrl-C also reaches the command itself, so we wait until it has ended."""
+    with subprocess.Popen(command) as running:  # noqa: S603  our own commands
         while True:
             try:
-                status = crawl.wait()
+                status = running.wait()
                 return status if status >= 0 else 128 - status
             except KeyboardInterrupt:
                 continue

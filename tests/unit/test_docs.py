@@ -21,6 +21,7 @@ from fscrawl.site import Page
 from fscrawl.sites.code import SiteFile, load
 
 CHECKOUT = Path(__file__).parent.parent.parent
+DOCUMENTS = [file for below in ("", "docs/**/", "examples/**/") for file in CHECKOUT.glob(f"{below}*.md")]
 DOCUMENTED = (CHECKOUT / "docs/reference/settings.md").read_text(encoding="utf-8")
 
 COMMAND_LINE = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8")
@@ -179,9 +180,7 @@ def test_every_column_is_documented(table: str) -> None:
     assert re.findall(r"^\| `.*$", below, re.MULTILINE) == rows
 
 
-@pytest.mark.parametrize(
-    "document", [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_python_in_documents_is_python(document: Path) -> None:
     """Every Python snippet of the documents compiles; those of the export are run by test_merge_readers."""
     for snippet in re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
@@ -202,7 +201,7 @@ def test_every_make_target_has_a_help_line() -> None:
 def test_documents_link_to_what_is_there() -> None:
     """Every relative link of the documents leads to a file."""
     link = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-    for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
+    for document in DOCUMENTS:
         targets = link.findall(document.read_text(encoding="utf-8"))
         assert [target for target in targets if not (document.parent / target).exists()] == [], document.name
 
@@ -247,18 +246,17 @@ def anchors(document: Path) -> set[str]:
 def test_documents_link_to_headings_that_are_there() -> None:
     """Every link of the documents to a heading leads to one."""
     link = re.compile(r"\]\(([^)#:]*)#([^)]+)\)")
-    for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
+    for document in DOCUMENTS:
         for target, anchor in link.findall(document.read_text(encoding="utf-8")):
             assert anchor in anchors(document.parent / target if target else document), (document.name, target, anchor)
 
 
 def test_documents_name_modules_that_are_there() -> None:
-    """Every module that the documents name, from the checkout or from `fscrawl/`, exists."""
-    for document in [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")]:
+    """Every module that the documents name, from the checkout, from `fscrawl/` or beside the document, exists."""
+    for document in DOCUMENTS:
+        tops = (CHECKOUT, CHECKOUT / "fscrawl", document.parent)
         named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", document.read_text(encoding="utf-8"))
-        missing = [
-            name for name in named if not any((top / name).is_file() for top in (CHECKOUT, CHECKOUT / "fscrawl"))
-        ]
+        missing = [name for name in named if not any((top / name).is_file() for top in tops)]
         assert missing == [], document.name
 
 
