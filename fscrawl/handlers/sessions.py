@@ -189,7 +189,10 @@ class _Opening:
             target = urls.normalise(answer.headers["location"], request.url)
             if target is None:
                 raise _no_answer(bad_status(answer))
-            request = self._checked(read(redirected(spelling(request), answer.status, target)))
+            following = redirected(spelling(request), answer.status, target)
+            if following is None:
+                raise NoAnswer(f"send: {request.url} redirects its body from https to {target}")
+            request = self._checked(read(following))
         raise NoAnswer(f"send: more than {MOST_HOPS} redirects in a row, the last one to {request.url}")
 
     def _exchange(self, request: Request) -> Fetched:
