@@ -39,7 +39,7 @@ from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_fa
 from fscrawl.errors import UsageError
 from fscrawl.parse.items import MOST as MOST_ITEMS
 from fscrawl.parse.text import main_content
-from fscrawl.sites.code import SiteFile
+from fscrawl.sites.site_file import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import sys
 import time
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from fscrawl.engine.machine import Machine
     from fscrawl.engine.run import Options
     from fscrawl.monitor.snapshot import Snapshot
-    from fscrawl.sites.code import CodeSite, SiteFile
+    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.site_file import SiteFile
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32
@@ -118,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
     if not options.quiet or result.exit_code:
-        has_documents = (options.root / FILES).is_dir()
+        has_documents = _has_any(options.root / FILES)
         say(
             *summary(
                 options.root,
@@ -130,6 +132,12 @@ def run(options: argparse.Namespace) -> int:
             )
         )
     return result.exit_code
+
+
+def _has_any(directory: Path) -> bool:
+    with contextlib.suppress(OSError):  # an older tree may not have it, and a share may be gone by now
+        return next(directory.iterdir(), None) is not None
+    return False
 
 
 class _Machines:

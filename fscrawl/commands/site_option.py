@@ -12,7 +12,7 @@ from fscrawl.errors import UsageError, reason
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
-    from fscrawl.sites.code import SiteFile
+    from fscrawl.sites.site_file import SiteFile
 
 MAX_FILE_BYTES = 1024 * 1024
 
@@ -37,7 +37,7 @@ def with_site(chosen: Settings, path: Path | None) -> Settings:
 
 def read_file(path: Path) -> SiteFile:
     """Read a site file; UsageError if that is not possible. It is not run."""
-    from fscrawl.sites.code import SiteFile  # noqa: PLC0415 - as above
+    from fscrawl.sites.site_file import SiteFile  # noqa: PLC0415 - as above
 
     try:
         with path.open("rb") as file:

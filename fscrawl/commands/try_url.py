@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
+    from fscrawl.handlers.reading import Reader
     from fscrawl.monitor.attempt import Attempt
     from fscrawl.parse.fields import Extracted
     from fscrawl.parse.items import Found
@@ -66,18 +68,34 @@ def run(options: argparse.Namespace) -> int:
         url = read_seed(options.url)
     except ValueError as error:
         raise UsageError(f"{options.url}: {error}") from None
-    with ProgressLine() as line:
+    with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, url, options.set, line)
         settings = with_site(settings, options.site)
         if options.stored:
             if tree is None:
                 raise UsageError("--stored reads a page of a tree: give --root DIR, too")
-            found = attempt_stored(settings, seeds, url, tree, options.allow_env)
+            found = attempt_stored(settings, seeds, url, tree, options.allow_env, read)
         else:
             line.begin("asking the host", unit="")
-            found = attempt(settings, seeds, url, tree, options.allow_env)
+            found = attempt(settings, seeds, url, tree, options.allow_env, read)
     say_json(_as_json(found)) if options.json else say(*_lines(found))
     return EXIT_OK if found.record is not None and found.record.kind == "page" else EXIT_UNUSABLE_RESULT
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[Reader]:
+    """Give what reads a page within the limits of a crawl. It forks, so it comes before whatever starts threads."""
+    from fscrawl.engine import parse_process  # noqa: PLC0415 - a crawl need not load it here
+    from fscrawl.engine.parse_server import ParseServer  # noqa: PLC0415
+    from fscrawl.engine.parsing import Parsing  # noqa: PLC0415
+
+    server = ParseServer(parse_process.serve)
+    parsing = Parsing(server, on_wait=lambda: None, on_read=lambda: None)
+    try:
+        yield parsing.read
+    finally:
+        parsing.close()
+        server.close()
 
 
 def _crawl_of(

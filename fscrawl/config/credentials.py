@@ -69,6 +69,15 @@ def expand(text: str, variables: Variables, where: str) -> str:
     return _NAMED.sub(value, text)
 
 
+def names_variable(text: str) -> bool:
+    """Tell whether `expand` would put the value of a variable into a text.
+
+    >>> names_variable("key $FSCRAWL_KEY"), names_variable("$$5")
+    (True, False)
+    """
+    return any(found[1] is None for found in _NAMED.finditer(text))
+
+
 def is_name(text: str) -> bool:
     """Tell whether `text` can be the name of a variable.
 

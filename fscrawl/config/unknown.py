@@ -56,6 +56,8 @@ def no_section(name: str, value: Any, known: Sequence[str]) -> str:
     >>> no_section("delay", 1, ["politeness.delay"])
     '"delay" is not in a section; write it below a line [politeness]'
     """
+    if isinstance(value, list) and name.lower() in ("site", "sites"):
+        return f"{to_toml(name)} is not in a section; did you mean [[site]]?"
     if isinstance(value, list) and name in _sections(known):
         return f"{to_toml(name)} is a list here; write the section with single brackets: [{name}]"
     near = nearest(name, known)

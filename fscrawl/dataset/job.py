@@ -18,8 +18,9 @@ from fscrawl.dataset.schema import TIME
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
 from fscrawl.parse.fields import Column
-from fscrawl.sites.code import SiteFile, load
+from fscrawl.sites.code import load
 from fscrawl.sites.rules import NO_SITES, Sites
+from fscrawl.sites.site_file import SiteFile
 from fscrawl.store import Tree
 
 ROWS = pa.schema(

@@ -38,8 +38,8 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.politeness.outage import Outage
-from fscrawl.sites.code import digest_of
 from fscrawl.sites.rules import near_to
+from fscrawl.sites.site_file import digest_of
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
@@ -203,7 +203,7 @@ class Machine:
     def _exit_code(self) -> int:
         if self._interrupts:
             return EXIT_TERMINATED if self._interrupted_by == signal.SIGTERM else EXIT_INTERRUPTED
-        if self._membership.seeding.fault:
+        if self._membership.seeding.fault and self._ending() == "finished":
             return EXIT_UNUSABLE_RESULT
         there = self._edits.stopped or self.counts.pages or self._membership.pages_elsewhere()
         return EXIT_OK if there or self._has_page() else EXIT_UNUSABLE_RESULT

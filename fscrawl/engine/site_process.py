@@ -15,12 +15,15 @@ import threading
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from fscrawl import interrupts
-from fscrawl.sites.code import CodeSite, SiteFault, SiteFile, load
+from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
+
+if TYPE_CHECKING:  # it loads the parsers
+    from fscrawl.sites.code import CodeSite
 
 MOST_WAIT_S = 30.0  # for the file to be loaded, and for the next seeds
 _POLL_S = 0.002  # how long the main loop waits for seeds each time
@@ -28,7 +31,7 @@ _BATCH = 200  # seeds
 _BATCH_S = 0.1  # that they are held back at most
 _LONGEST_GAP_S = 1.0  # between two looks that counts as silence
 
-_Message = tuple[CodeSite, ...] | list[str] | SiteFault | None  # None: there are no more seeds
+_Message = tuple["CodeSite", ...] | list[str] | SiteFault | None  # None: there are no more seeds
 
 
 def describe(file: SiteFile) -> tuple[CodeSite, ...]:
@@ -132,6 +135,8 @@ def _run(connection: Connection, file: SiteFile, number: int | None) -> None:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(0)
+    from fscrawl.sites.code import load  # noqa: PLC0415 - as above
+
     try:
         sites = load(file)
         if number is None:

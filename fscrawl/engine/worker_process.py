@@ -35,7 +35,7 @@ from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.http.fetch import Failed
-from fscrawl.sites.code import SiteFault, load
+from fscrawl.sites.site_file import SiteFault
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
@@ -143,6 +143,10 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
 
 def _load(config: CrawlConfig) -> None:
     """Run the site file before the processes that read pages are forked: then each of them has it."""
+    if not config.settings.code:
+        return
+    from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
+
     with contextlib.suppress(SiteFault):  # the machine could load it; if this process cannot, each page says so
         for site in config.settings.code:
             load(site.file)

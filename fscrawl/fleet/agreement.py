@@ -7,12 +7,16 @@ heartbeats they have written, since no clocks are compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from fscrawl.errors import UsageError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.sites.code import CodeSite, digest_of
+from fscrawl.sites.site_file import digest_of
+
+if TYPE_CHECKING:  # it loads the parsers
+    from fscrawl.sites.code import CodeSite
 
 
 def check(code: Sequence[CodeSite], written: Sequence[Beat], others: Iterable[Peer]) -> None:

@@ -14,13 +14,16 @@ could give it. Nothing here waits: a pass whose next seed has not come gives the
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.frontier import ShardHolder
-from fscrawl.sites.code import CodeSite, SiteFault
 from fscrawl.sites.seeds import MAX_SEEDS
+from fscrawl.sites.site_file import SiteFault
+
+if TYPE_CHECKING:  # it loads the parsers
+    from fscrawl.sites.code import CodeSite
 
 _MOST_EARLY = 10_000
 _STEPS = 64  # before the clock is looked at
@@ -33,7 +36,7 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
-OfCode = Callable[[CodeSite], Stream]
+OfCode = Callable[["CodeSite"], Stream]
 
 
 def no_seeds(site: CodeSite) -> Stream:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -23,9 +24,11 @@ from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, named_type
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots_cache import RobotsCache
 from fscrawl.request import Request, read, url_of
-from fscrawl.sites.code import CodeSite
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
+
+if TYPE_CHECKING:  # it loads the parsers of rules, which most crawls do not need
+    from fscrawl.sites.code import CodeSite
 
 
 class Context:
@@ -92,6 +95,8 @@ class Context:
         return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
 
     def _opener_of(self, url: str) -> CodeSite | None:
+        from fscrawl.sites.code import CodeSite  # noqa: PLC0415 - as above
+
         rules = self.sites.of(url)
         return rules if isinstance(rules, CodeSite) else None
 

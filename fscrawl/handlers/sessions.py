@@ -25,9 +25,9 @@ from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
-from fscrawl.sites.code import SiteFault
 from fscrawl.sites.page import Page
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
+from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.lru import Lru
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
@@ -189,7 +189,10 @@ class _Opening:
             target = urls.normalise(answer.headers["location"], request.url)
             if target is None:
                 raise _no_answer(bad_status(answer))
-            request = self._checked(read(redirected(spelling(request), answer.status, target)))
+            following = redirected(spelling(request), answer.status, target)
+            if following is None:
+                raise NoAnswer(f"send: {request.url} redirects its body from https to {target}")
+            request = self._checked(read(following))
         raise NoAnswer(f"send: more than {MOST_HOPS} redirects in a row, the last one to {request.url}")
 
     def _exchange(self, request: Request) -> Fetched:

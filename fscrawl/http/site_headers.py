@@ -1,14 +1,26 @@
 """Request headers of [[site]] tables: which ones go to which host. Pure.
 
-Promise: a header goes to the hosts of its table only. Values are expanded once, and no message shows one.
+Vocabulary:
+  secret    a header whose value names an environment variable. What is written out in crawl.toml can be read anyway
+  named     a table names a URL's server if it has its host with the port, or its IP address
+
+Promise: a header goes to the hosts of its table only: to any server that the table names, else to the default ports of
+http and https; a secret then to that of https only. Another service on the host, or whoever reads plain http, does not
+learn it. Values are expanded once, and no message shows one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ipaddress
+import re
+from collections.abc import Collection, Mapping, Sequence
 
-from fscrawl.config.credentials import Variables, expand
+from fscrawl import urls
+from fscrawl.config.credentials import Variables, expand, names_variable
+from fscrawl.hostnames import pattern_covers
 from fscrawl.sites.rules import Site, Sites
+
+_PORT = re.compile(r":\d+\Z")
 
 
 class SiteHeaders:
@@ -24,6 +36,9 @@ class SiteHeaders:
             for number, site in enumerate(sites, 1)
             if site.headers
         }
+        self._secret = {
+            site.hosts: {name for name, text in site.headers.items() if names_variable(text)} for site in sites
+        }
 
     def __bool__(self) -> bool:
         return bool(self._by_hosts)
@@ -31,4 +46,32 @@ class SiteHeaders:
     def of(self, url: str) -> Mapping[str, str]:
         """Give the headers for a normal form."""
         site = self._sites.of(url)
-        return {} if site is None else self._by_hosts.get(site.hosts, {})
+        headers = {} if site is None else self._by_hosts.get(site.hosts, {})
+        if site is None or not headers or any(_names(pattern, url) for pattern in site.hosts):
+            return headers
+        if _PORT.search(urls.origin(url)):  # a normal form has no default port
+            return {}
+        return headers if url.startswith("https:") else _without(headers, self._secret[site.hosts])
+
+
+def _names(pattern: str, url: str) -> bool:
+    """Tell whether a pattern names the server of a normal form: with its port, or by its address.
+
+    >>> [_names(each, "http://a.example:8080/") for each in ("a.example:8080", "*.example:8080", "a.example")]
+    [True, True, False]
+    >>> _names("127.0.0.1", "http://127.0.0.1:8080/"), _names("*", "http://127.0.0.1:8080/")
+    (True, False)
+    """
+    return pattern_covers(pattern, url) and (_PORT.search(pattern) is not None or _is_address(pattern))
+
+
+def _without(headers: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
+    return {name: value for name, value in headers.items() if name not in names}
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -22,6 +22,7 @@ from fscrawl.errors import NotATreeError
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import Returned
+from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.http.fetch import Fetched
 from fscrawl.parse.fields import Extracted
 from fscrawl.parse.items import Found
@@ -65,14 +66,21 @@ class Attempt:
 
 
 def attempt(
-    settings: Settings, seeds: frozenset[str], url: str, tree: Tree | None = None, allow_env: Collection[str] = ()
+    settings: Settings,
+    seeds: frozenset[str],
+    url: str,
+    tree: Tree | None = None,
+    allow_env: Collection[str] = (),
+    read: Reader = read_here,
 ) -> Attempt:
     """Fetch a request as a crawl would. `url`: its spelling; `seeds`: of the crawl; `tree`: has the rules of hosts.
+
+    `read`: as for `Worker`.
 
     SettingsError if a setting cannot be used on this machine.
     """
     nowhere = _Nowhere(tree)
-    worker = _worker(nowhere, settings, seeds, allow_env)
+    worker = _worker(nowhere, settings, seeds, allow_env, read)
     task = _task(url, settings)
     if isinstance(worker.do(task), Returned):  # robots.txt was asked for a moment ago
         time.sleep(min(settings.politeness.delay, _LONGEST_WAIT_S))
@@ -81,7 +89,12 @@ def attempt(
 
 
 def attempt_stored(
-    settings: Settings, seeds: frozenset[str], url: str, tree: Tree, allow_env: Collection[str] = ()
+    settings: Settings,
+    seeds: frozenset[str],
+    url: str,
+    tree: Tree,
+    allow_env: Collection[str] = (),
+    read: Reader = read_here,
 ) -> Attempt:
     """Read the page that the tree has, as a crawl with these settings would; NotATreeError if it has none."""
     host, key = urls.host(url), urls.key(url)
@@ -91,15 +104,17 @@ def attempt_stored(
     if record.sha256:
         body = tree.body(host, key, record.bytes, record.file)
         answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed)
-        _worker(nowhere, settings, seeds, allow_env).store(_task(url, settings), answer)
+        _worker(nowhere, settings, seeds, allow_env, read).store(_task(url, settings), answer)
     else:
         nowhere.record_put = record
     return _what_came(url, nowhere, settings, seeds)
 
 
-def _worker(nowhere: _Nowhere, settings: Settings, seeds: frozenset[str], allow_env: Collection[str]) -> Worker:
+def _worker(
+    nowhere: _Nowhere, settings: Settings, seeds: frozenset[str], allow_env: Collection[str], read: Reader
+) -> Worker:
     near = near_to(seeds, settings.sites, settings.code)
-    return Worker(nowhere, CrawlConfig(settings, near, term=""), threads=1, allow_env=allow_env)
+    return Worker(nowhere, CrawlConfig(settings, near, term=""), threads=1, allow_env=allow_env, read=read)
 
 
 def _task(url: str, settings: Settings) -> PageTask:

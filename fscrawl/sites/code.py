@@ -11,7 +11,6 @@ line. Only what a method gives back is used, and only after it was checked.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from fscrawl import urls
-from fscrawl.errors import UsageError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse.fields import Column, Extracted, convert
 from fscrawl.parse.items import Found, gathered
@@ -29,31 +27,9 @@ from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
 from fscrawl.sites.page import Page, Understood
 from fscrawl.sites.site import NoAnswer, Send, Site, Unexpected
+from fscrawl.sites.site_file import SiteFault, SiteFile
 
-_DIGITS = 8
 _SHOWN_CHARS = 300
-
-
-class SiteFault(UsageError):  # noqa: N818 - a fault of the file, and no error of this program
-    """A mistake in the site file. The text is one line that names file and line."""
-
-
-@dataclass(frozen=True, slots=True)
-class SiteFile:
-    """A site file: the path by which the user names it, and its text as it was read."""
-
-    path: str
-    text: str
-
-    @property
-    def digest(self) -> str:
-        """A short hash of the text. Machines report it, since all must have the same."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
-
-
-def digest_of(sites: Sequence[CodeSite]) -> str:
-    """Give the digest of the site file that some sites are of; "" if there is none."""
-    return next((site.digest for site in sites), "")
 
 
 # -- from the file to its sites

@@ -14,13 +14,16 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from fscrawl.parse import json_paths, links, selectors
+from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.request import Request
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
+
+if TYPE_CHECKING:  # loaded when rules ask for it: a crawl without rules has pages, too
+    from fscrawl.parse import selectors
 
 _BASE = re.compile(rb"<base\b", re.IGNORECASE)
 
@@ -73,14 +76,20 @@ class Page:
     @cached_property
     def parsed(self) -> selectors.Page:
         """The body as `parse.selectors` reads it."""
+        from fscrawl.parse import selectors  # noqa: PLC0415 - as above
+
         return selectors.Page(links.readable(self.body, self.encoding))
 
     def css(self, selector: str) -> list[str]:
         """Give what a CSS selector finds: texts, `::text` or `::attr(name)`. ValueError if the selector is wrong."""
+        from fscrawl.parse import selectors  # noqa: PLC0415 - as above
+
         return list(selectors.css(selector).texts(self.parsed))
 
     def xpath(self, expression: str) -> list[str]:
         """Give the texts that an XPath 1.0 expression finds. ValueError if the expression is wrong."""
+        from fscrawl.parse import selectors  # noqa: PLC0415 - as above
+
         return list(selectors.xpath(expression).texts(self.parsed))
 
     def json(self, path: str | None = None) -> Any:
@@ -88,7 +97,11 @@ class Page:
 
         ValueError if the body is no JSON, or the path is wrong.
         """
-        return self._json if path is None else json_paths.json_path(path).values(self._json)
+        if path is None:
+            return self._json
+        from fscrawl.parse import json_paths  # noqa: PLC0415 - as above
+
+        return json_paths.json_path(path).values(self._json)
 
     @cached_property
     def _json(self) -> Any:

@@ -25,6 +25,12 @@ from fscrawl.util.user_text import shown
 TABLE = "site"
 KEYS = ("hosts", "seeds", "method", "form", "json", "follow", "expect", "headers", "fields", "items")
 _HOSTS = 'a list of hosts and patterns, for example ["a.example", "*.b.example"]'
+_EXAMPLES = {
+    "hosts": '["a.example", "*.b.example"]',
+    "seeds": '["https://a.example/list?page={1..10}"]',
+    "follow": '["css:a.next"]',
+    "expect": '["css:table.result"]',
+}
 _T = TypeVar("_T")
 
 
@@ -92,7 +98,7 @@ class _Reader:
         values = self._table.get(key, [])
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-            raise self._error(f"{key}: must be a list of strings", key)
+            raise self._error(f"{key}: must be a list of strings, for example {_EXAMPLES[key]}", key)
         return tuple(self._read(read, value, key, item(index)) for index, value in enumerate(values))
 
     def _read(self, read: Callable[[str], _T], value: str, *path: str) -> _T:
@@ -104,7 +110,7 @@ class _Reader:
     def _seeds(self) -> tuple[SeedTemplate, ...]:
         method = self._table.get("method", "")
         if method not in ("", *METHODS) or not isinstance(method, str):
-            raise self._error(f"method: must be one of {', '.join(METHODS)}", "method")
+            raise self._error(f"method: must be one of {', '.join(METHODS)}, in capitals", "method")
         kinds = [kind for kind in ("form", "json") if kind in self._table]
         if len(kinds) == 2:
             raise self._error("form, json: a request has one body; leave one of them out", "json")

@@ -24,6 +24,7 @@ from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
 from fscrawl.sites.templates import Lists
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
+from fscrawl.util.user_text import shown
 
 if TYPE_CHECKING:  # they load the parsers, which commands that only look on do not need
     from fscrawl.parse.fields import Rules
@@ -157,10 +158,12 @@ def too_many(sites: Sequence[Site], lists: Lists) -> str:
     """Say that the templates give too many seeds; "" if they do not. Nothing is made for that.
 
     >>> from fscrawl.sites.seeds import read
-    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..100000}/{1..10000}"),))], str)
-    '[[site]] seeds: the templates give 1,000,000,000 URLs; at most 10,000,000 are allowed in a crawl'
+    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..10000}/{1..10000}"),))], str).partition(";")[0]
+    '[[site]] seeds: the templates give 100,000,000 URLs (most by http://a.example/{1..10000}/{1..10000})'
     """
-    total = sum(seed.count(lists) for site in sites for seed in site.seeds)
+    counted = [(seed.count(lists), seed.text) for site in sites for seed in site.seeds]
+    total = sum(count for count, _ in counted)
     if total <= MAX_SEEDS:
         return ""
-    return f"[[site]] seeds: the templates give {total:,} URLs; at most {MAX_SEEDS:,} are allowed in a crawl"
+    most = shown(max(counted)[1])
+    return f"[[site]] seeds: the templates give {total:,} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"

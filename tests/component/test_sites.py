@@ -172,7 +172,7 @@ def test_a_list_that_grows(root: Path) -> None:
 def test_what_is_wrong_is_said_in_one_line(root: Path) -> None:
     """Too many seeds, a list that is missing and a selector that does not exist are usage errors, with the place."""
     for lines, said in (
-        (["seeds = ['http://a.example/{1..1000000}/{1..1000}']"], "the templates give 1,000,000,000 URLs; at most"),
+        (["seeds = ['http://a.example/{1..1000000}/{1..1000}']"], "the templates give 1,000,000,000 URLs (most by"),
         (["seeds = ['http://a.example/{names.txt}']"], "names.txt does not exist; write it there, one value a line"),
         (["follow = ['css:a[']"], "follow: css:a[: must be a CSS selector: its brackets or quotes do not match"),
         (["expect = ['!re:(']"], "expect: !re:(: must be a regular expression: missing ), unterminated"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fscrawl import cli
+from fscrawl.engine import parsing
 from tests.support.crawling import crawl
 from tests.support.trees import contents
 from tests.support.web import Request, Response, Web
@@ -107,6 +108,37 @@ def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert 'scope     outside: crawl.deny = "/skip/"; a crawl would not ask for it' in capsys.readouterr().out
     assert cli.main(["try", f"{home}nothing", "--root", str(root), "--stored"]) == 75
     assert f"{home}nothing: the tree has no page of it; to see why:" in capsys.readouterr().err
+
+
+ENDLESS = """\
+import re
+from fscrawl.site import Site
+
+class Endless(Site):
+    hosts = ["127.0.30.1"]
+
+    def METHOD(self, page):
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "line"), [("requests", "while True: pass"), ("check", "re.search('(?:a+)+$', 60 * 'a' + '!')")]
+)
+def test_rules_that_never_end(
+    web: Web,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    line: str,
+) -> None:
+    """They are stopped as in a crawl, and shown as the failure that a crawl would record."""
+    monkeypatch.setattr(parsing, "_PATIENT_S", 0.1)
+    file = tmp_path / "site.py"
+    file.write_text(ENDLESS.replace("METHOD", method) + f"        {line}\n")
+    assert cli.main(["try", web.url("127.0.30.1"), "--site", str(file), *LOCAL]) == 1
+    said = capsys.readouterr().out
+    assert "failed    parse: reading it by the rules of its site takes more than" in said
 
 
 @pytest.mark.parametrize(

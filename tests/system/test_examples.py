@@ -50,13 +50,15 @@ Rows = list[dict[str, Any]]
 class Example:
     """`imitation`: a small one. `rows`: reads the answer of the example from a dataset, as the imitation tells it.
 
-    `failing`: how many requests fail while the site is ill; they are asked again when it is well.
+    `failing`: how many requests fail while the site is ill; they are asked again when it is well. `at_once`: how many
+    requests at a time its settings allow, or more: the site answers so slowly that they last for all kills.
     """
 
     name: str
     imitation: Callable[[], Imitation]
     rows: Callable[[Path], Rows]
     failing: int = 0
+    at_once: int = 6
 
     @property
     def folder(self) -> Path:
@@ -128,7 +130,7 @@ EXAMPLES = [
     Example("books", Books, books),
     Example("complaints", Complaints, complaints),
     Example("gallery", Gallery, gallery),
-    Example("json-list", JsonList, json_list),
+    Example("json-list", JsonList, json_list, at_once=16),
 ]
 
 
@@ -138,7 +140,7 @@ def test_an_example(example: Example, tmp_path: Path) -> None:
     """However often machines are killed, the dataset is what the site has, and nothing else is stored as a page."""
     rng = random.Random(int(os.environ.get("FSCRAWL_SEED", "1")))
     imitation = example.imitation()
-    with Web(_paced(imitation, rng), [imitation.host], deadline_s=100 + 8 * KILLS) as web:
+    with Web(_paced(imitation, example.at_once, rng), [imitation.host], deadline_s=100 + 8 * KILLS) as web:
         folder = _copy(example, imitation, web.port, tmp_path)
         root = folder / "tree"
         words = ["--root", str(root), *site_words(folder)]
@@ -195,13 +197,14 @@ def _asked(spelling: str) -> tuple[str, str]:
     return "/" + request.url.split("/", 3)[3], request.body.decode() or request.session
 
 
-def _paced(imitation: Imitation, rng: random.Random) -> Callable[[Request], Response]:
+def _paced(imitation: Imitation, at_once: int, rng: random.Random) -> Callable[[Request], Response]:
     """Answer slowly enough that all kills come while there is work."""
-    mean_s = MACHINES * KILLS * SPAN_S * 2 / len(imitation.stored())
+    mean_s = at_once * KILLS * SPAN_S / len(imitation.stored())
+    most_s = at_once / 12
 
     def serve(request: Request) -> Response:
         found = imitation(request)
-        wait_s = 0.0 if request.path == "/robots.txt" else min(mean_s * rng.uniform(0.5, 1.5), 0.5)
+        wait_s = 0.0 if request.path == "/robots.txt" else min(mean_s * rng.uniform(0.5, 1.5), most_s)
         return Response(found.status, found.headers, found.body, wait_s)
 
     return serve

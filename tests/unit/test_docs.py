@@ -18,7 +18,8 @@ from fscrawl import cli, site
 from fscrawl.config import settings
 from fscrawl.dataset import schema
 from fscrawl.site import Page
-from fscrawl.sites.code import SiteFile, load
+from fscrawl.sites.code import load
+from fscrawl.sites.site_file import SiteFile
 
 CHECKOUT = Path(__file__).parent.parent.parent
 DOCUMENTS = [file for below in ("", "docs/**/", "examples/**/") for file in CHECKOUT.glob(f"{below}*.md")]

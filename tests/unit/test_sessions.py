@@ -12,8 +12,8 @@ from fscrawl.handlers.sessions import MOST_SENT, Asking, Sessions
 from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.request import Request
-from fscrawl.sites.code import SiteFault
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
+from fscrawl.sites.site_file import SiteFault
 
 HOST = "http://a.example"
 ASKED = Request(f"{HOST}/list", session="1")
@@ -124,6 +124,12 @@ PASSING = Failed("timeout", "too slow", retry=True)
         (lambda _, send: send("/a"), Web(refused={f"{HOST}/a": Failed("robots", "no", False)}), "robots", ": no"),
         (lambda _, send: send("/a"), Web({"/a": (302, {"location": "/a"})}), "site", "more than 5 redirects"),
         (lambda _, send: send("/a"), Web({"/a": (302, {"location": "mailto:a"})}), "protocol", "answered 302"),
+        (
+            lambda _, send: send(Request("https://a.example/in", form={"user": "a"})),
+            Web({"https://a.example/in": (307, {"location": f"{HOST}/in"})}),
+            "site",
+            "redirects its body from https to http://a.example/in",
+        ),
         (lambda _, send: [send("/") for _ in range(99)], Web(), "site", f"more than {MOST_SENT} requests"),
     ],
 )

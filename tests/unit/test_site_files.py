@@ -16,8 +16,9 @@ from fscrawl.parse.fields import Column, Extracted
 from fscrawl.request import FORM
 from fscrawl.site import NoAnswer, Page, Request, Site, Unexpected, dates
 from fscrawl.sites import code
-from fscrawl.sites.code import CodeSite, SiteFault, SiteFile, digest_of, load
+from fscrawl.sites.code import CodeSite, load
 from fscrawl.sites.page import Understood
+from fscrawl.sites.site_file import SiteFault, SiteFile, digest_of
 
 _HEAD = "from fscrawl.site import Request, Site, Unexpected\n\n\nclass A(Site):\n"
 HOSTS = '    hosts = ["a.example"]\n'

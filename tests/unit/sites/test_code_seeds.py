@@ -15,7 +15,8 @@ from fscrawl.fleet import code_seeds
 from fscrawl.fleet.code_seeds import CodeSeeds, no_seeds
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
-from fscrawl.sites.code import CodeSite, SiteFault, SiteFile
+from fscrawl.sites.code import CodeSite
+from fscrawl.sites.site_file import SiteFault, SiteFile
 
 SHARDS = 8
 SITE = CodeSite(SiteFile("site.py", ""), 0, "A", ("*",), None, ())

@@ -127,7 +127,7 @@ def test_records_under_other_rules() -> None:
             "[[site]]\nhosts = ['http://a.example/']",
             "2:10: [[site]] 1 (http://a.example/): hosts: http://a.example/: must be",
         ),
-        ("[[site]]\nhosts = [1]", "2:1: [[site]] 1: hosts: must be a list of strings"),
+        ("[[site]]\nhosts = [1]", '2:1: [[site]] 1: hosts: must be a list of strings, for example ["a.example"'),
         (
             "[[site]]\nhosts = ['a', 'b']\n[[site]]\nhosts = ['c', 'b']",
             "4:15: [[site]] 2: hosts: b is a host of [[site]] 1",
@@ -136,15 +136,20 @@ def test_records_under_other_rules() -> None:
         ("+x = 1", "unknown key x; the keys are hosts, seeds, method, form, json, follow, expect, headers, fields"),
         ("+follow = ['css:a', 'css:']", "3:20: [[site]] 1 (a.example): follow: css:: behind css: there must be"),
         ("+expect = 1", "3:1: [[site]] 1 (a.example): expect: must be a list of strings"),
+        ("+follow = [1]", 'follow: must be a list of strings, for example ["css:a.next"]'),
+        ("+[[Site]]", '3:1: "Site" is not in a section; did you mean [[site]]?'),
+        ("[[sites]]\nhosts = ['a.example']", '"sites" is not in a section; did you mean [[site]]?'),
         (
             "+seeds = ['http://a.example/{1..}']",
             "3:10: [[site]] 1 (a.example): seeds: http://a.example/{1..}: {1..} must",
         ),
         (
             "+seeds = ['http://a.example/{1..100000000}']",
-            "1:1: [[site]] seeds: the templates give 100,000,000 URLs; at",
+            "1:1: [[site]] seeds: the templates give 100,000,000 URLs (most by"
+            " http://a.example/{1..100000000}); at most 10,000,000 are allowed",
         ),
         ("+method = 'DELETE'", "3:1: [[site]] 1 (a.example): method: must be one of GET, POST, PUT, PATCH"),
+        ("+method = 'post'", "method: must be one of GET, POST, PUT, PATCH, in capitals"),
         ("+method = []", "method: must be one of GET, POST, PUT, PATCH"),
         ("+method = 'POST'", "method: it is for the seeds of this table, and there are none"),
         (

@@ -180,7 +180,8 @@ def test_origins(text: str, roots: set[str]) -> None:
 def test_limit() -> None:
     """The seeds of all tables are counted together, lists included."""
     sites = [Site({}, ("*",), (seeds.read("http://a.example/{1..5000000}/{names.txt}"),))]
-    assert "15,000,000 URLs; at most 10,000,000" in too_many(sites, LISTS)
+    said = too_many(sites, LISTS)
+    assert "15,000,000 URLs (most by http://a.example/{1..5000000}/{names.txt}); at most 10,000,000" in said
     assert too_many(sites, {"names.txt": "a\nb"}.__getitem__) == ""
 
 
