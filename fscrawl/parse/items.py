@@ -35,7 +35,7 @@ from fscrawl.parse.fields import (
     read_selector,
     shown_name,
 )
-from fscrawl.parse.selectors import Page, Part, fold
+from fscrawl.parse.selectors import Page, Part, fold, is_absolute
 from fscrawl.util.toml_file import TomlFile
 
 TABLE = "items"
@@ -66,7 +66,8 @@ class _Of:
 
     def of_page(self, page: Page) -> Iterator[Extracted]:
         budget = page.budget().times(len(self.fields) + 1)
-        return (self._item(part) for part in self.each.parts(page, budget))
+        for part in self.each.parts(page, budget):
+            yield self._item(part)
 
     def _item(self, part: Part) -> Extracted:
         values: dict[str, Any] = {}
@@ -181,6 +182,8 @@ def _field(kind: str, name: str, keys: Any, place: Callable[..., str]) -> Field:
         rule = read_rule(name, in_full(keys), TAKEN)
         if kind not in in_full(keys):
             raise RuleError(f"must be found by {kind}, as the items are: {name} = {{ {kind} = … }}")
+        if kind == "xpath" and is_absolute(in_full(keys)[kind]):
+            raise RuleError("a path that begins with / looks at the whole page; begin it with a dot, as in .//b")
     except RuleError as error:
         raise SettingsError(f"{place('fields', name)}: {shown_name(name)}: {error}") from error.__cause__
     return Field("", *rule)

@@ -33,11 +33,15 @@ class JsonPath:
 
     def texts(self, page: Page) -> Iterator[str]:
         """Give what the path finds in a page as texts; nothing if the page is no JSON."""
-        yield from map(as_text, self._found(page))
+        budget = page.budget()
+        for text in map(as_text, self._found(page)):
+            budget.take(text)  # objects in objects give the same text again and again
+            yield text
 
     def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
         """Give what the path finds in a page; nothing if the page is no JSON."""
-        return (Part(budget, json=value) for value in self._found(page))
+        for value in self._found(page):  # in a generator, so nothing is raised before the first is taken
+            yield Part(budget, json=value)
 
     def _found(self, page: Page) -> list[Any]:
         try:

@@ -282,6 +282,7 @@ _NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exsl
 _LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
 _CALL = re.compile(r"(?<![\w.-])([^\W\d][\w.-]*(?::[\w.-]+)?)\s*\(")
 _PREFIX = re.compile(r"(?<![\w.:-])([^\W\d][\w.-]*):(?!:)")
+_ABSOLUTE = re.compile(r"(?:^|[(\[,|=<>+])\s*/")
 _NOT_FUNCTIONS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})
 
 
@@ -316,6 +317,15 @@ def xpath(expression: str) -> XPath:
             if "Unregistered" in str(error):
                 raise ValueError(f"the function {name}() does not exist") from None
     return xpath
+
+
+def is_absolute(expression: str) -> bool:
+    """Tell whether a path in an expression begins at the root, wherever the expression is used.
+
+    >>> is_absolute("normalize-space( //b )"), is_absolute(".//b[.='(/']")
+    (True, False)
+    """
+    return _ABSOLUTE.search(_LITERAL.sub("''", expression)) is not None
 
 
 def _try(xpath: XPath, page: Page) -> None:

@@ -65,6 +65,14 @@ def test_a_page_that_is_all_nested(each):
     assert 0 < len(of_page.items) < 3_000
 
 
+def test_json_that_is_all_nested():
+    """Objects in objects give each other's text: it is bounded. Those too deep for a path are a fault of that page."""
+    found = rules("json:$..*", 'n = "json:$"')
+    of_page = found.of_page(URL, b'{"a":' * 90 + b'"' + b"x" * 100_000 + b'"' + b"}" * 90)
+    assert 0 < sum(len(item.values.get("n", "")) for item in of_page.items) < 60 * 100_000
+    assert "recursion" in found.of_page(URL, b"[" * 200 + b"]" * 200).fault
+
+
 def test_too_many(monkeypatch):
     """Of many items the first are taken, and that there are more is told."""
     monkeypatch.setattr(items, "MOST", 3)
@@ -109,6 +117,7 @@ def test_a_field_that_fails():
         ('[items."*"]\neach = "css:b["\nfields = {n = "css:b"}', '2:1: [items."*"]: each: css = "b["'),
         ('[items."*"]\neach = "css:b"\nfields = {}', "3:1: "),
         ('[items."*"]\neach = "css:b"\nfields = {n = "json:$.a"}', "n: must be found by css, as the items are"),
+        ('[items."*"]\neach = "xpath://b"\nfields = {n = "xpath:string(//i)"}', "n: a path that begins with /"),
         ('[items."*"]\neach = "css:b"\nfields = {url = "css:b"}', "url: the dataset already has a column url"),
         ('[items."*"]\neach = "css:b"\nfields = {n = 1}', "n: must be a table"),
         (

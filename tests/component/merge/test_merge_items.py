@@ -91,19 +91,25 @@ def test_by_a_site_file(tree: Path, tmp_path: Path) -> None:
 
 
 def test_further_runs(tmp_path: Path) -> None:
-    """A further merge adds the items of new pages; rules that were edited count after --rebuild."""
-    root, out = tmp_path / "tree", tmp_path / "out"
+    """A further merge adds the items of new pages, in each format; edited rules count after --rebuild."""
+    root, out, texts = tmp_path / "tree", tmp_path / "out", tmp_path / "texts"
     with Web(lists, [A]) as web:
         assert crawl(root, seeds=[web.url(A)]).code == 0
         settings = root / "crawl.toml"
         settings.write_text(settings.read_text().replace("# end of settings", f"{TABLE}\n# end of settings"))
         merge(root, out)
         assert rows(out) == WANTED[:2]
+        merge(root, texts, "--format", "jsonl", "--format", "csv")
         with (root / "seeds.txt").open("a") as file:
             file.write(web.url(A, "/1") + "\n")
         assert crawl(root).code == 0
         merge(root, out)
         assert rows(out) == WANTED
+        merge(root, texts)
+        jsonl = b"".join(gzip.decompress(path.read_bytes()) for path in (texts / "jsonl/items").iterdir())
+        assert sorted(json.loads(line)["name"] for line in jsonl.splitlines()) == ["=b0", "=b1", "a0", "a1"]
+        lines = [path.read_text("utf-8-sig").splitlines() for path in (texts / "csv/items").iterdir()]
+        assert sorted(row["name"] for part in lines for row in csv.DictReader(part)) == ["'=b0", "'=b1", "a0", "a1"]
         settings.write_text(settings.read_text().replace('"css:li"', '"css:li:first-child"'))
         assert "the fields of [[site]] are not those that the dataset was made with" in merge(root, out)
         merge(root, out, "--rebuild")
