@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -224,3 +225,16 @@ def candidates(query: str) -> list[str]:
     else:
         return []
     return [url for url in map(urls.normalise, spellings) if url is not None]
+
+
+def is_address(name: str) -> bool:
+    """Tell whether a host is an IP address; one of IPv6 may have its brackets.
+
+    >>> is_address("[::1]"), is_address("127.0.0.1"), is_address("a.example")
+    (True, True, False)
+    """
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

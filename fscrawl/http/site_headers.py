@@ -11,13 +11,12 @@ learn it. Values are expanded once, and no message shows one.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection, Mapping, Sequence
 
 from fscrawl import urls
 from fscrawl.config.credentials import Variables, expand, names_variable
-from fscrawl.hostnames import pattern_covers
+from fscrawl.hostnames import is_address, pattern_covers
 from fscrawl.sites.rules import Site, Sites
 
 _PORT = re.compile(r":\d+\Z")
@@ -62,16 +61,8 @@ def _names(pattern: str, url: str) -> bool:
     >>> _names("127.0.0.1", "http://127.0.0.1:8080/"), _names("*", "http://127.0.0.1:8080/")
     (True, False)
     """
-    return pattern_covers(pattern, url) and (_PORT.search(pattern) is not None or _is_address(pattern))
+    return pattern_covers(pattern, url) and (_PORT.search(pattern) is not None or is_address(pattern))
 
 
 def _without(headers: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
     return {name: value for name, value in headers.items() if name not in names}
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True

@@ -11,7 +11,6 @@ the scripts of the dashboard. Only a POST with the token, from a page of the das
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import secrets
 from collections.abc import Mapping
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fscrawl.hostnames import is_address
 
 TOKEN_HEADER = "x-fscrawl-token"  # noqa: S105 - the name of the header
 CONTROL = "/control/"
@@ -62,7 +63,7 @@ class Names:
         [True, False, False]
         """
         found = _HOST.match(header.lower())
-        return found is not None and (found[1] in self.names or (self.any_address and _is_address(found[1])))
+        return found is not None and (found[1] in self.names or (self.any_address and is_address(found[1])))
 
 
 def names_for(host: str, machine: str) -> Names:
@@ -74,14 +75,6 @@ def names_for(host: str, machine: str) -> Names:
     if host in _EVERY_ADDRESS:
         return Names(_LOOPBACK | {machine.lower()}, any_address=True)
     return Names(_LOOPBACK | {f"[{host}]".lower() if ":" in host else host.lower()})
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
 
 
 def refusal(
