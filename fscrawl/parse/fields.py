@@ -97,11 +97,7 @@ class Rules:
             if name in values or not pattern_covers(each.hosts, url):
                 continue
             covered[name] = None
-            found, wrong = each.read(page)
-            if found:
-                values[name] = found if each.column.many else found[0]
-            if wrong is not None:
-                bad.setdefault(name, wrong)
+            each.fill(page, values, bad)
         return Extracted(values, bad, tuple(name for name in covered if name not in values))
 
 
@@ -171,6 +167,14 @@ class Field:
     column: Column
     selector: Selector
     regex: re.Pattern[str] | None
+
+    def fill(self, page: Page, values: dict[str, Any], bad: dict[str, str]) -> None:
+        """Add the value, and the first bad text if there is none of the column yet. Raises nothing."""
+        found, wrong = self.read(page)
+        if found:
+            values[self.column.name] = found if self.column.many else found[0]
+        if wrong is not None:
+            bad.setdefault(self.column.name, wrong)
 
     def read(self, page: Page) -> tuple[list[Any], str | None]:
         """Return the values (without `many` at most one) and the first bad text. Raises nothing."""

@@ -73,12 +73,7 @@ class _Of:
         values: dict[str, Any] = {}
         bad: dict[str, str] = {}
         for each in self.fields:
-            found, wrong = each.read(part)
-            name = each.column.name
-            if found:
-                values[name] = found if each.column.many else found[0]
-            if wrong is not None:
-                bad[name] = wrong
+            each.fill(part, values, bad)
         return Extracted(values, bad, tuple(each.column.name for each in self.fields if each.column.name not in values))
 
 
