@@ -35,6 +35,7 @@ from fscrawl.parse import links
 from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
+from fscrawl.parse.items import Found
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -130,35 +131,31 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
     result.raw_bytes += len(page.body or b"")
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     found = parse(job, page.record, page.body, result)
-    if page.body is not None:
-        if job.site is not None:
-            found.update(_fields_of_code(job, page.record, page.body, result))
-        if job.item_columns:
-            found["items"] = _items(job, page.record, page.body, result)
+    if page.body is not None and (job.site is not None or job.item_columns):
+        found.update(_of_site(job, page.record, page.body, result))
     rows.add(page.name[0], page.record, page.body, found)
 
 
-def _fields_of_code(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that the site file fills."""
+def _of_site(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that the site file fills, and the items of the page. It is parsed once for both."""
+    page = Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
     site = job.code.of(record.url)
-    if not isinstance(site, CodeSite):
-        return {}
-    extracted = site.fields(_page(record, body))
-    _count(extracted, result)
-    return {f"field.{name}": value for name, value in extracted.values.items()}
+    found: dict[str, Any] = {}
+    if isinstance(site, CodeSite):
+        extracted = site.fields(page)
+        _count(extracted, result)
+        found.update((f"field.{name}", value) for name, value in extracted.values.items())
+    if job.item_columns:
+        if isinstance(site, CodeSite) and site.item_columns:
+            items = site.items(page)
+        else:
+            items = job.item_rules.of_page(page.url, page.parsed.html)
+        found["items"] = _items(job, items, result)
+    return found
 
 
-def _page(record: PageRecord, body: bytes) -> Page:
-    return Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
-
-
-def _items(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> list[dict[str, Any]]:
-    """Return the values of a page's items, by the site file or by rules."""
-    page, site = _page(record, body), job.code.of(record.url)
-    if isinstance(site, CodeSite) and site.item_columns:
-        found = site.items(page)
-    else:
-        found = job.item_rules.of_page(page.url, page.parsed.html)
+def _items(job: Job, found: Found, result: BatchResult) -> list[dict[str, Any]]:
+    """Count what was found, and return the values of the items."""
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:
