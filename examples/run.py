@@ -17,7 +17,6 @@ from pathlib import Path
 from demo.run import run_to_end
 from demo.server import Server
 from tests.imitations.frame import Imitation
-from tests.imitations.journals import Journals
 from tests.imitations.known import IMITATIONS
 
 HERE = Path(__file__).resolve().parent
@@ -69,7 +68,7 @@ def _crawl_and_merge(name: str, imitation: Imitation, into: Path) -> int:
     site = site_words(folder)
     crawl = ["crawl", "--root", str(root), *site, "--workers", "2"]
     status = _run(crawl)
-    if status == 0 and isinstance(imitation, Journals):
+    if status == 0 and imitation.is_ill:
         imitation.is_ill = False
         print("\nthe site is well again: what failed is tried again", flush=True)
         status = _run(["retry", "--root", str(root)]) or _run(crawl)

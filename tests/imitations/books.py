@@ -27,6 +27,7 @@ class Books:
 
     host = "127.0.80.5"
     port = 8805
+    is_ill = False
 
     def __init__(self) -> None:
         self.day = 1

@@ -21,6 +21,7 @@ STATES = ("已回复", "处理中", "")
 class Complaints:
     host = "127.0.80.2"
     port = 8802
+    is_ill = False
 
     def __init__(self, count: int = 1234) -> None:
         self._count = count

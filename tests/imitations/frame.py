@@ -18,10 +18,12 @@ class Imitation(Protocol):
     """A site: a function from requests to answers, and the truth about it.
 
     host, port    where the files of its example expect it
+    is_ill        some requests fail for as long as it is set; most sites are never ill
     """
 
     host: str
     port: int
+    is_ill: bool
 
     def __call__(self, request: Request) -> Response: ...
 

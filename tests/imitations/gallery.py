@@ -26,6 +26,7 @@ _HOTLINK = "<h1 id=hotlinking>Do not link to our pictures</h1>"
 class Gallery:
     host = "127.0.80.4"
     port = 8804
+    is_ill = False
 
     def __init__(self, sizes: tuple[int, ...] = (12, 1, 30, 25)) -> None:
         """`sizes`: how many pictures each album has."""

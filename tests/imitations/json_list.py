@@ -21,6 +21,7 @@ JSON = "application/json"
 class JsonList:
     host = "127.0.80.3"
     port = 8803
+    is_ill = False
 
     def __init__(self) -> None:
         self._answers = itertools.count(1)

@@ -50,14 +50,13 @@ Rows = list[dict[str, Any]]
 class Example:
     """`imitation`: a small one. `rows`: reads the answer of the example from a dataset, as the imitation tells it.
 
-    `failing`: how many requests fail while the site is ill; they are asked again when it is well. `at_once`: how many
-    requests at a time its settings allow, or more: the site answers so slowly that they last for all kills.
+    `at_once`: how many requests at a time its settings allow, or more: the site answers so slowly that they last for
+    all kills.
     """
 
     name: str
     imitation: Callable[[], Imitation]
     rows: Callable[[Path], Rows]
-    failing: int = 0
     at_once: int = 6
 
     @property
@@ -125,7 +124,6 @@ EXAMPLES = [
         "journals",
         lambda: Journals(results=(13, 0, 4, 91, 5, 6), a_page=5, most_pages=17),
         journals,
-        failing=3,
     ),
     Example("books", Books, books),
     Example("complaints", Complaints, complaints),
@@ -146,9 +144,9 @@ def test_an_example(example: Example, tmp_path: Path) -> None:
         words = ["--root", str(root), *site_words(folder)]
         later = _hold_back(root / "seeds.txt")
         _crawl_and_kill(words, web, rng, later)
-        if example.failing:
+        if imitation.is_ill:
             assert {each.class_ for each in errors(root).values()} == {"http-5xx", "unexpected"}
-            imitation.is_ill = False  # type: ignore[attr-defined]
+            imitation.is_ill = False
             fscrawl("retry", "--root", str(root))
             fscrawl("crawl", *words)
         assert errors(root) == {}
