@@ -39,6 +39,6 @@ Promise: nothing that stands in a tree is ever run. FILE is read by each machine
 
 from fscrawl.request import Request
 from fscrawl.sites.page import Page
-from fscrawl.sites.site import NoAnswer, Send, Site, Unexpected, dates
+from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected, dates
 
-__all__ = ["NoAnswer", "Page", "Request", "Send", "Site", "Unexpected", "dates"]
+__all__ = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]

@@ -21,6 +21,7 @@ from fscrawl.fleet.lines import Found
 from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
+from fscrawl.labels import sound
 from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
@@ -76,7 +77,8 @@ def retry(
 def _line_of(tree: Tree, record: ErrorRecord) -> Found:
     name = urls.host(record.url)
     shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
-    flags = Flags(parse_flags(record.sitemap or "").sitemap, retry_of=record.failed_at)
+    sitemap = parse_flags(record.sitemap or "").sitemap
+    flags = Flags(sitemap, retry_of=record.failed_at, label=sound(record.label))
     return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)
 
 

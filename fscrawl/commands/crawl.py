@@ -18,9 +18,8 @@ from fscrawl.commands.site_option import add_site, read_file
 from fscrawl.config import settings
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.missing import missing
-from fscrawl.config.seeds import read_seed, read_seeds, wait_for_seeds
+from fscrawl.config.seeds import line_of_seed, read_seed, read_seeds, wait_for_seeds
 from fscrawl.config.watcher import parse_file, read_settings
-from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import NotATreeError, TreeError, UsageError, reason
 from fscrawl.fleet.anchor import cause_of
@@ -152,9 +151,9 @@ class _Machines:
         self._machine: Machine | None = None
         self._tree: store.Tree
         self._settings: settings.Settings
-        self.seeds: frozenset[str] = frozenset()
+        self.seeds: dict[str, str] = {}
 
-    def prepare(self, assignments: list[str], given: list[str]) -> None:
+    def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
         """Open the tree, or make it."""
         self._tree, self._settings, self.seeds = self._open(assignments, given)
         if self._settings.politeness.user_agent == settings.USER_AGENT:
@@ -163,7 +162,9 @@ class _Machines:
         if said := missing(self._settings):
             self._progress.warn(said)
 
-    def _open(self, assignments: list[str], given: list[str]) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
+    def _open(
+        self, assignments: list[str], given: dict[str, str]
+    ) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
         return _prepare(self._root, assignments, given, self._progress, self._how.allow_env, self._code)
 
     def look(self) -> Snapshot | None:
@@ -190,7 +191,7 @@ class _Machines:
         """Give the machine that goes on when the memory of the fleet was lost under the last one."""
         store.wait_for_deletion(self._root)
         before = self._tree
-        self._tree, self._settings, self.seeds = self._open([], [])
+        self._tree, self._settings, self.seeds = self._open([], {})
         if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
             expected = self._machine.said if self._machine is not None else (0, 0)
             reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
@@ -202,11 +203,11 @@ class _Machines:
 def _prepare(
     root: Path,
     assignments: list[str],
-    given: list[str],
+    given: dict[str, str],
     progress: Progress,
     allow_env: tuple[str, ...],
     code: tuple[CodeSite, ...],
-) -> tuple[store.Tree, settings.Settings, frozenset[str]]:
+) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
     """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
     from fscrawl.engine.usable import check_usable  # noqa: PLC0415 - loaded while the forkserver loads
 
@@ -244,12 +245,15 @@ def _refresh_before(age: str | None) -> str:
     return timestamp(time.time() - seconds)
 
 
-def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
-    """Return the seeds of the command line, normalised. A bad --seed is an error, a bad line in a file a warning."""
-    found = []
+def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, str]:
+    """Return the seeds of the command line, normalised, each with its label.
+
+    A bad --seed is an error, a bad line in a file a warning.
+    """
+    found = {}
     for text in options.seed:
         try:
-            found.append(read_seed(text))
+            found[read_seed(text)] = ""
         except ValueError as error:
             said = f"--seed {urls.without_login(text)}: {error}"
             advice = "" if "; " in str(error) else "; a seed must be a complete URL, like https://example.org/"
@@ -260,8 +264,8 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> list[str]:
             raise UsageError(
                 f"--seeds {options.seeds}: there is no URL in it; write one per line, like https://example.org/"
             )
-        found += of_file
-    return list(dict.fromkeys(found))
+        found = {**of_file, **found}
+    return found
 
 
 def _said(path: Path) -> str:
@@ -279,7 +283,7 @@ def _text_of(path: Path) -> str:
 
 
 def _open_or_create(
-    root: Path, assignments: list[str], given: list[str], progress: Progress, *, has_seeds: bool
+    root: Path, assignments: list[str], given: dict[str, str], progress: Progress, *, has_seeds: bool
 ) -> tuple[store.Tree, settings.Settings]:
     """Open the tree, or make it. `has_seeds`: the command line gives some, so a tree may be made."""
     state = store.state_of(root)
@@ -315,12 +319,13 @@ def _has_templates(root: Path) -> bool:
     return text is not None and any(site.seeds for site in parse_file(text, f"{root}/{settings.FILE}").sites)
 
 
-def _create(root: Path, chosen: settings.Settings, given: list[str]) -> None:
+def _create(root: Path, chosen: settings.Settings, given: dict[str, str]) -> None:
     """Make the tree. If only .fscrawl was deleted, the crawl.toml that is still there has the settings."""
     kept = store.kept_settings(root)
     if kept is not None:
         chosen = parse_file(kept, f"{root}/{settings.FILE}")
-    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(f"{line_of(url)}\n" for url in given)
+    lines = [f"{line_of_seed(seed, label)}\n" for seed, label in given.items()]
+    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(lines)
 
     def record_for(text: str) -> TreeRecord:
         return _record_for(settings.parse(text, f"{root}/{settings.FILE}"))
@@ -340,15 +345,15 @@ def _record_for(chosen: settings.Settings) -> TreeRecord:
     )
 
 
-def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: list[str], progress: Progress) -> frozenset[str]:
+def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: dict[str, str], progress: Progress) -> dict[str, str]:
     """Return all seeds of the tree, after those of the command line have been added to it."""
     known = wait_for_seeds(tree, progress.warn)
-    new = [url for url in given if url not in known]
+    new = {seed: label for seed, label in given.items() if seed not in known}
     if new:
         with interrupts.later():
-            tree.controls.add_seeds(list(map(line_of, new)))
+            tree.controls.add_seeds([line_of_seed(*each) for each in new.items()])
     if not known and not new and not chosen.code and not any(site.seeds for site in chosen.sites):
         raise UsageError(
             f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or give --seed URL, or --site FILE"
         )
-    return frozenset(known + new)
+    return {**known, **new}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.parse.media_types import is_range
 from fscrawl.util.toml_text import to_toml
@@ -36,6 +37,19 @@ def at_least(least: float) -> Check:
 
 def more_than_zero(value: float) -> str | None:
     return None if value > 0 else "more than 0"
+
+
+def labels(values: tuple[str, ...]) -> str | None:
+    """Check that all may be labels.
+
+    >>> labels(("day 1", " "))
+    'a list of labels; " " is none: write 1 to 100 printable characters, without blanks around them'
+    """
+    wrong = next((value for value in values if not is_label(value)), None)
+    if wrong is None:
+        return None
+    right = f"write 1 to {MAX_CHARS} printable characters, without blanks around them"
+    return f"a list of labels; {to_toml(wrong)} is none: {right}"
 
 
 def expressions(values: tuple[str, ...]) -> str | None:

@@ -1,5 +1,8 @@
 """`seeds.txt`: the URLs and other requests that a crawl begins with, one a line.
 
+    https://a.example/                                    # the label of what this line leads to
+    POST https://a.example/search class=Q1 (session 7)    # Q1
+
 Promise: a line that is neither is skipped with a warning that names its place and what would be right. A last line
 without a newline may be half written, so a machine that starts waits for it for a few seconds.
 """
@@ -10,8 +13,8 @@ import re
 import time
 from collections.abc import Callable
 
-from fscrawl import urls
-from fscrawl.config.written_requests import written_request
+from fscrawl import labels, urls
+from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.store import SEEDS, Tree
 from fscrawl.util.text_lines import lines
 from fscrawl.util.user_text import shown, stray_byte
@@ -23,16 +26,17 @@ _PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
 _NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
-def read_seeds(text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None) -> list[str]:
-    """Return the normal forms of the URLs in `text`, and the spellings of its requests. Blank lines and comments are
-    skipped.
+def read_seeds(text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None) -> dict[str, str]:
+    """Return the normal forms of the URLs in `text`, and the spellings of its requests, each with its label, "" if it
+    has none. Blank lines are skipped. Of a seed on several lines the first one counts.
 
     `where` names the text in warnings. `told`: lines that have been warned of already; new ones are added.
     """
-    found, bad = [], 0
+    found: dict[str, str] = {}
+    bad = 0
     for line in lines(text):
         try:
-            found.append(_read_line(line.text))
+            found.setdefault(_read_line(line.text), labels.in_comment(line.comment))
         except ValueError as error:
             if told is not None:
                 if line.text in told:
@@ -103,7 +107,16 @@ def _advice(text: str) -> str:
     return f"; write {shown(url)}"
 
 
-def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> list[str]:
+def line_of_seed(seed: str, label: str) -> str:
+    """Give a seed as it is written on a line.
+
+    >>> line_of_seed("http://a.example/", "day 1")
+    'http://a.example/  # day 1'
+    """
+    return f"{line_of(seed)}  # {label}" if label else line_of(seed)
+
+
+def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> dict[str, str]:
     """Read the tree's `seeds.txt` when a machine starts. Wait while its last line may still be written."""
     where = f"{tree.root}/{SEEDS}"
     text, since = tree.controls.seeds(), time.monotonic()

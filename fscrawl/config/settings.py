@@ -87,6 +87,11 @@ class CrawlSettings:
     sitemaps: bool = _setting(
         True, "read the sitemaps that robots.txt names; their URLs count as seeds if they are in the scope"
     )
+    stopped_labels: tuple[str, ...] = _setting(
+        (),
+        "tasks (labels of seeds) of which nothing is fetched for the time being; what waits for them is not lost",
+        checks.labels,
+    )
     order: str = _setting(
         "breadth",
         'the order of a host\'s pages: "breadth" (first found first), "depth" (last found first) or "random"',

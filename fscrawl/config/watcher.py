@@ -9,7 +9,7 @@ missing for a moment, because an editor replaces it, is no edit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from fscrawl.config import settings
@@ -24,6 +24,7 @@ from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
+_NO_LABELS: Mapping[str, str] = {}
 
 
 def settings_of(tree: Tree) -> Settings:
@@ -90,8 +91,8 @@ def is_whole(text: str) -> bool:
 class EditWatcher:
     """Finds edits, compared with the settings and seeds that the machine started with.
 
-    `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now. `origins` are the roots of the
-    sites that templates of seeds name.
+    `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now. `labels` are those of seeds
+    that have one. `origins` are the roots of the sites that templates of seeds name.
     """
 
     def __init__(
@@ -101,10 +102,12 @@ class EditWatcher:
         seeds: frozenset[str],
         warn: Callable[[str], None],
         check: Callable[[Settings], None] = lambda settings: None,  # noqa: ARG005
+        labels: Mapping[str, str] = _NO_LABELS,
     ) -> None:
         """`check`: raises SettingsError if valid settings cannot be used on this machine."""
         self.settings = current
         self.seeds = seeds
+        self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.sites)
         self._refusal = ""  # what was said of an edit that cannot be used
         self._tree = tree
@@ -212,7 +215,8 @@ class EditWatcher:
         warn = self._warn if self._seeds_read else _say_nothing  # the first lines were told when the machine began
         self._seeds_read = whole
         found = read_seeds(whole, f"{self._tree.root}/{SEEDS}", warn, self._bad_seeds)
-        new = [url for url in dict.fromkeys(found) if url not in self.seeds]
+        self.labels = {seed: label for seed, label in found.items() if label}
+        new = [url for url in found if url not in self.seeds]
         self.seeds |= frozenset(new)
         return new
 

@@ -41,6 +41,7 @@ ROWS = pa.schema(
         ("sha1", pa.string()),
         ("checked_at", TIME),
         ("checked_status", pa.int32()),
+        ("label", pa.string()),
         ("title", pa.string()),
         ("redirect", pa.string()),
         ("skipped", pa.string()),

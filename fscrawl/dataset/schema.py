@@ -43,6 +43,7 @@ PAGES = pa.schema(
         _column(
             "check_status", pa.int32(), "what that refresh was answered: 304, or e.g. 404 if it is gone; 0: nothing"
         ),
+        _column("label", pa.string(), "of the seed that led here; null if it has none"),
         _column("title", pa.string(), "text of <title>, white space folded"),
         _column("canonical", pa.string(), "normal form of link rel=canonical"),
         _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),
@@ -83,6 +84,7 @@ ERRORS = pa.schema(
         _column("machine", pa.string(), "id of the machine that tried"),
         _column("class", pa.string(), "dns, connect, tls, timeout, http-4xx, http-5xx, robots, …"),
         _column("message", pa.string(), "what happened, in a line"),
+        _column("label", pa.string(), "of the seed that led here; null if it has none"),
         _column("attempts", pa.int32(), "how often it was tried"),
         _column("fetch_status", pa.int32(), "HTTP status, where there was an answer"),
     ]

@@ -191,6 +191,7 @@ def _error_row(record: ErrorRecord) -> dict[str, object]:
         "machine": record.machine,
         "class": record.class_,
         "message": record.message,
+        "label": record.label,
         "attempts": record.attempts,
         "fetch_status": record.status,
     }

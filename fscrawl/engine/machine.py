@@ -15,6 +15,7 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 
 from fscrawl import interrupts
@@ -60,11 +61,12 @@ class Machine:
         self,
         tree: Tree,
         settings: Settings,
-        seeds: frozenset[str],
+        seeds: Mapping[str, str],
         progress: Progress,
         options: Options,
         rng: random.Random | None = None,
     ) -> None:
+        """`seeds`: spelling → label, "" if it has none."""
         self._tree = tree
         self._progress = progress
         self._options = options
@@ -78,7 +80,7 @@ class Machine:
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         check = partial(check_edit, tree, allow_env=options.allow_env)
-        self._edits = EditWatcher(tree, settings, seeds, progress.warn, check)
+        self._edits = EditWatcher(tree, settings, frozenset(seeds), progress.warn, check, seeds)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
@@ -192,6 +194,7 @@ class Machine:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
         if self._tree_error is None:
             remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
+            self._bookkeeper.labels.tell_now()
             self._membership.leave(finished=self._finished)
         else:
             self._membership.abandon()
@@ -266,6 +269,7 @@ class Machine:
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
+        self._bookkeeper.labels.tell(time.monotonic())
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()

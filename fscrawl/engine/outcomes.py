@@ -20,8 +20,9 @@ from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.worker_process import Answer, TreeUnusable
 from fscrawl.errors import TreeError
+from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -31,6 +32,7 @@ from fscrawl.handlers.outcome import (
     Known,
     Outcome,
     Probed,
+    Replaced,
     Returned,
     RobotsKnown,
     Stored,
@@ -42,6 +44,7 @@ from fscrawl.politeness.outage import Outage
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain
 
+_FIGURES = {"page": "stored", "redirect": "other", "other": "other"}  # all else is the class of a failure
 _FIRST_BACKOFF_S = 1.0
 _MOST_DOUBLINGS = 30
 
@@ -68,6 +71,7 @@ class Bookkeeper:
         self._settings = settings
         self._rng = rng
         self.counts = Counts()
+        self.labels = LabelCounter(tree.files, frontier.pending_by_label)
         self.probes_in_flight = 0
 
     def take(self, answer: Answer | KilledWorker) -> TreeError | None:
@@ -107,6 +111,7 @@ class Bookkeeper:
         task, exchange = outcome.task, outcome.exchange
         self.counts.add(outcome.kind, outcome.bytes)
         self.counts.replace(outcome.replaced)
+        self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
         self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
@@ -151,6 +156,7 @@ class Bookkeeper:
         else:
             self.counts.errors[outcome.class_] += 1
             self.counts.replace(outcome.replaced)
+            self._count_label(task, "", outcome.replaced)
             self._membership.failed(task, outcome.failed_at)
         self._frontier.finish(task, exchange.asked_at if exchange else None, failed=True)
 
@@ -196,12 +202,21 @@ class Bookkeeper:
             except TreeError as error:
                 tree_error = error
             else:
+                self._count_label(task, "", None)
                 self._membership.failed(task, record.failed_at)
                 failed = True
         self._end_undone(task, time.monotonic(), failed=failed)
         return tree_error
 
     # -- what they have in common
+
+    def _count_label(self, task: PageTask, kind: str, before: Replaced | None) -> None:
+        """Count a record in the figures of its task. `kind`: "" for a failure. `before`: what it replaces."""
+        if not task.flags.label:
+            return
+        self.labels.add(task.flags.label, **{_FIGURES.get(kind, "failed"): 1})
+        if before is not None:
+            self.labels.add(task.flags.label, **{_FIGURES.get(before.what, "failed"): -1})
 
     def _discover(
         self,
@@ -215,12 +230,13 @@ class Bookkeeper:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`."""
         if cut:
             self.counts.cut.update(cut)
+        of_task = labelled(task.flags.label)
         if task.flags.sitemap:
-            self._membership.discover(links, task.depth, task.key)
-            flags = Flags(task.flags.sitemap if moved else SITEMAP_PART)
+            self._membership.discover(links, task.depth, task.key, of_task)
+            flags = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
             self._membership.discover(sitemaps, task.depth, task.key, flags)
         else:
-            self._membership.discover(links, task.depth + 1, task.key)
+            self._membership.discover(links, task.depth + 1, task.key, of_task)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Self
 
 from fscrawl import interrupts
+from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
@@ -31,7 +32,7 @@ _BATCH = 200  # seeds
 _BATCH_S = 0.1  # that they are held back at most
 _LONGEST_GAP_S = 1.0  # between two looks that counts as silence
 
-_Message = tuple["CodeSite", ...] | list[str] | SiteFault | None  # None: there are no more seeds
+_Message = tuple["CodeSite", ...] | list[Labelled] | SiteFault | None  # None: there are no more seeds
 
 
 def describe(file: SiteFile) -> tuple[CodeSite, ...]:
@@ -48,17 +49,17 @@ def describe(file: SiteFile) -> tuple[CodeSite, ...]:
     return message
 
 
-class Seeds(Iterator[str]):
-    """The spellings of the seeds of one site; "" each time when there is none yet. SiteFault if its code is wrong."""
+class Seeds(Iterator[Labelled | None]):
+    """The seeds of one site; None each time when there is none yet. SiteFault if its code is wrong."""
 
     def __init__(self, site: CodeSite) -> None:
         self._site = site
         self._process: _Process | None = None
-        self._ready: Iterator[str] = iter(())
+        self._ready: Iterator[Labelled] = iter(())
         self._silent_s = 0.0
         self._looked_at = 0.0
 
-    def __next__(self) -> str:
+    def __next__(self) -> Labelled | None:
         found = next(self._ready, None)
         if found is not None:
             return found
@@ -71,7 +72,7 @@ class Seeds(Iterator[str]):
             self._end(message)
         elif self._silence_s() > MOST_WAIT_S:
             self._end(SiteFault(f"{self._of_class()}: seeds: gave nothing for {MOST_WAIT_S:g} s"))
-        return ""
+        return None
 
     def _silence_s(self) -> float:
         """Give how long nothing has come, as far as somebody looked: this machine may have stood still."""
@@ -157,7 +158,7 @@ class _Sender:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._seeds: list[str] = []
+        self._seeds: list[Labelled] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._send_in_time, daemon=True)
@@ -171,7 +172,7 @@ class _Sender:
         self._thread.join()
         self._send()
 
-    def add(self, seed: str) -> None:
+    def add(self, seed: Labelled) -> None:
         self._seeds.append(seed)
         if len(self._seeds) >= _BATCH:
             self._send()

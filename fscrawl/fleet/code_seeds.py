@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import ShardHolder
-from fscrawl.sites.seeds import MAX_SEEDS
+from fscrawl.sites.seeds import MAX_SEEDS, Labelled
 from fscrawl.sites.site_file import SiteFault
 
 if TYPE_CHECKING:  # it loads the parsers
@@ -30,9 +31,9 @@ _STEPS = 64  # before the clock is looked at
 
 
 class Stream(Protocol):
-    """Seeds that come, "" each time when there is none yet; to be closed when no more are wanted."""
+    """Seeds that come, None each time when there is none yet; to be closed when no more are wanted."""
 
-    def __iter__(self) -> Iterator[str]: ...
+    def __iter__(self) -> Iterator[Labelled | None]: ...
     def close(self) -> None: ...
 
 
@@ -41,7 +42,7 @@ OfCode = Callable[["CodeSite"], Stream]
 
 def no_seeds(site: CodeSite) -> Stream:
     """Give none."""
-    return (site.name for _ in ())
+    return (None for _ in site.hosts[:0])
 
 
 class CodeSeeds:
@@ -61,7 +62,7 @@ class CodeSeeds:
         self._warn = warn
         self._of_code = of_code
         self._shards: set[int] = set()
-        self._early: list[str] = []
+        self._early: list[Labelled] = []
         self._is_due = bool(self._code)
         self.fault = ""  # the mistake in the site file because of which seeds are missing
         self._missed = False  # there was no room for an early seed
@@ -78,8 +79,8 @@ class CodeSeeds:
         self._shards.update(shards)
         self._is_due = self._is_due or self._pass is None or self._missed
         early, self._early = self._early, []
-        for spelling in early:
-            self._take(spelling)
+        for seed in early:
+            self._take(seed)
 
     def restart(self) -> None:
         """Begin anew: the settings have changed, or all shards are taken in anew."""
@@ -110,31 +111,32 @@ class CodeSeeds:
         for site in self._code:
             seeds, count = self._of_code(site), 0
             try:
-                for spelling in seeds:
-                    count += bool(spelling)
+                for seed in seeds:
+                    count += seed is not None
                     if count > MAX_SEEDS:
                         self._warn(f"{site.file.path}: class {site.name}: seeds: only {MAX_SEEDS:,} are taken")
                         break
-                    if spelling:
-                        self._take(spelling)
-                    yield bool(spelling)
+                    if seed is not None:
+                        self._take(seed)
+                    yield seed is not None
             except SiteFault as fault:
                 self.fault = str(fault)
                 self._warn(f"{fault}; no more seeds are taken until a machine starts with a file that is right")
             finally:  # also when the pass is closed
                 seeds.close()
 
-    def _take(self, spelling: str) -> None:
+    def _take(self, seed: Labelled) -> None:
+        spelling, label = seed
         shard = self._frontier.location(spelling).shard
         rule = self._ledger.rules.scope.refuses(spelling)
         if shard in self._shards and self._frontier.holds(shard):
             if rule is None:
-                self._ledger.discover([spelling], 0, "")
+                self._ledger.discover([spelling], 0, "", labelled(label))
             else:
                 self._frontier.cut[rule] += 1
         elif rule is None:
             self._ledger.needed.add(shard)
             if len(self._early) < _MOST_EARLY:
-                self._early.append(spelling)
+                self._early.append(seed)
             else:
                 self._missed = True

@@ -17,6 +17,7 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import ShardHolder
 
 
@@ -34,8 +35,12 @@ class Seeds:
         self.add(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
 
     def add(self, seeds: Iterable[str]) -> None:
-        """Put seeds into the frontier, if their shards are held."""
+        """Put seeds into the frontier, if their shards are held and nobody has stopped their task."""
+        stopped = frozenset(self._watch.settings.crawl.stopped_labels)
         for seed in seeds:
+            label = self._watch.labels.get(seed, "")
+            if label in stopped:
+                continue
             location = self._frontier.location(seed)
             fingerprint = int.from_bytes(location.digest[:8])
             if not self._frontier.holds(location.shard):
@@ -43,7 +48,7 @@ class Seeds:
             if self._frontier.is_settled(location.shard, fingerprint, 0):
                 self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
             else:
-                self._frontier.add(seed, 0, "", location)
+                self._frontier.add(seed, 0, "", location, labelled(label))
 
 
 class Edits:

@@ -120,23 +120,23 @@ class Ledger:
         """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
 
         Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
+        Those of a stopped task are only said. A URL is said once for each task: one of them may be stopped later.
         """
         limit = self.rules.max_depth
         if limit is not None and depth > limit:
             self._frontier.cut["max_depth"] += len(tuple(links))
             return []
         new_shards = []
+        mark = int.from_bytes(urls.digest(flags.label)[:8]) if flags.label else 0
+        is_stopped = flags.label in self.rules.stopped
         for url in links:
             location = self._frontier.location(url)
             shard, own = location.shard, self._frontier.holds(location.shard)
-            if own:
-                news = self._frontier.add(url, depth, referrer, location, flags)
-                if news is None or (not news and url in self.rules.seeds):
-                    # The logs may not have it: a host beyond `max_hosts_per_domain` is not remembered by the frontier,
-                    # and a seed is known from `seeds.txt`, which somebody may edit.
-                    news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
-            else:
-                news = self._sent.add(int.from_bytes(location.digest[:8]), depth)
+            news = self._frontier.add(url, depth, referrer, location, flags) if own and not is_stopped else None
+            if mark or news is None or (not news and url in self.rules.seeds):
+                # The logs may not have it: a host beyond `max_hosts_per_domain` is not remembered by the frontier, and
+                # a seed is known from `seeds.txt`, which somebody may edit. With another label it is another line.
+                news = self._sent.add(int.from_bytes(location.digest[:8]) ^ mark, depth) or news
             if news:
                 self._add(Found(shard, depth, referrer, url, flags), own=own)
                 if shard not in self.needed:

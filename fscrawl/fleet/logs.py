@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from fscrawl.fleet.label_figures import LabelFigure, read_figures
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
     is_machine,
+    labels_of,
     log_directory,
     log_path,
     log_segment_of,
@@ -126,6 +128,14 @@ class Logs:
     def machines(self) -> list[str]:
         """List the machines that have a heartbeat log."""
         return [machine for name in self._files.names(MACHINES) if (machine := machine_of(name)) is not None]
+
+    def labelled(self) -> list[str]:
+        """List the machines that have figures by label."""
+        return [machine for name in self._files.names(MACHINES) if (machine := labels_of(name)) is not None]
+
+    def label_figures(self, machine: str) -> dict[str, LabelFigure]:
+        """Read a machine's figures by label; {} if it has none."""
+        return read_figures(self._files, machine)
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""

@@ -25,6 +25,7 @@ class Rules(NamedTuple):
     nofollow     whether links that are marked as not to be followed are followed
     term         names these rules in the logs
     sites        the rules of sites: what is followed in place of links
+    stopped      labels of which nothing is fetched for the time being. They decide nothing about links
     """
 
     scope: Scope
@@ -33,6 +34,7 @@ class Rules(NamedTuple):
     nofollow: bool
     term: Term
     sites: Sites = NO_SITES
+    stopped: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, watch: EditWatcher, record: TreeRecord, generation: int) -> Rules:
@@ -40,15 +42,18 @@ class Rules(NamedTuple):
         crawl = watch.settings.crawl
         chosen = watch.settings
         sites, near = Sites(chosen.rules), near_to(watch.seeds, chosen.sites, chosen.code)
+        stopped = frozenset(crawl.stopped_labels)
         term = Term.of(crawl, near, record, generation, sites.digest)
-        return cls(Scope(crawl, near), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term, sites)
+        return cls(Scope(crawl, near), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term, sites, stopped)
 
     @property
     def generation(self) -> int:
         return self.term.generation
 
     def admit(self, url: str, flags: Flags) -> bool:
-        """Tell whether a URL of a log belongs to the crawl. A sitemap need not match an `allow` expression."""
+        """Tell whether a URL of a log is to be fetched. A sitemap need not match an `allow` expression."""
+        if flags.label in self.stopped:
+            return False
         if url in self.seeds:
             return True
         rule = self.scope.refuses(url)

@@ -17,6 +17,7 @@ from fscrawl.config.list_files import ListFiles
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.sites.rules import files, too_many
 from fscrawl.sites.seeds import SeedTemplate
@@ -129,17 +130,18 @@ class Seeding:
         if not self._may_have(seed, shards):
             return
         rules = self._ledger.rules
-        for spelling in seed.requests(self._lists):
+        for found in seed.requests(self._lists):
             yield
-            if spelling is None:
+            if found is None:
                 self._warn_once(f"{where}: seeds: some values make no URL of {shown(seed.text)}, and are left out")
                 continue
+            spelling, label = found
             shard = self._frontier.location(spelling).shard
             if shard not in shards or not self._frontier.holds(shard):
                 continue
             rule = rules.scope.refuses(spelling)
             if rule is None:
-                self._ledger.discover([spelling], 0, "")
+                self._ledger.discover([spelling], 0, "", labelled(label))
             else:
                 self._frontier.cut[rule] += 1
 

@@ -15,10 +15,11 @@ from fscrawl import urls
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
-from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.labels import sound
 from fscrawl.sites.told import as_told
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -93,31 +94,33 @@ class Survey:
         location = self._frontier.location(page.url)
         if not self._frontier.holds(location.shard):  # it was read before the shard was lost
             return
+        of_task = labelled(sound(page.label))
         told = as_told(page, self._ledger.rules.sites)
         if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
-            if self._is_old(page) and not self._ledger.rules.admit(page.url, NO_FLAGS):
+            if self._is_old(page) and not self._ledger.rules.admit(page.url, of_task):
                 return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run
-            self._ledger.discover([page.url], page.depth, page.referrer)
+            self._ledger.discover([page.url], page.depth, page.referrer, of_task)
             self.refreshing.add(location.shard)
             return
         page = told
-        depth = self._know(Found(location.shard, page.depth, page.referrer, page.url), location)
+        depth = self._know(Found(location.shard, page.depth, page.referrer, page.url, of_task), location)
         rules = self._ledger.rules
-        if self._is_old(page) and rules.admit(page.url, NO_FLAGS):
-            self._frontier.add(page.url, depth, page.referrer, location, REFRESH)
+        if self._is_old(page) and rules.admit(page.url, of_task):
+            self._frontier.add(page.url, depth, page.referrer, location, Flags(refresh=True, label=of_task.label))
             self.refreshing.add(location.shard)
             return  # it is told when it has been refreshed
         links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
-        self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key)
+        self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
-        self._ledger.discover(page.sitemaps or (), depth, page.key, Flags(kind))
+        self._ledger.discover(page.sitemaps or (), depth, page.key, flags_of(kind, label=of_task.label))
         self._settle(Told(location.shard, page.key, depth, rules.term.digest))
 
     def _tell_failure(self, error: ErrorRecord) -> None:
         location = self._frontier.location(error.url)
         if not self._frontier.holds(location.shard):
             return
-        found = Found(location.shard, error.depth, error.referrer, error.url, Flags(error.sitemap or ""))
+        flags = flags_of(error.sitemap or "", label=sound(error.label))
+        found = Found(location.shard, error.depth, error.referrer, error.url, flags)
         depth = self._know(found, location)
         self._settle(Told(location.shard, error.key, depth, self._ledger.rules.term.digest, error.failed_at))
 

@@ -12,6 +12,8 @@ together by URL. A state is written as one fact, too:
     stored                    its page is stored, so it needs no fetch: its links are told from its record
     e<failed_at>              it failed at that time
     a<failed_at>              a user asked for another try, because it failed at that time
+    l[<label>]                it was found as part of this task, percent-encoded; "l" alone: as part of none. Without
+                              such a word it was found as part of none only
 
 Vocabulary:
   known     the least depth of all lines that found the URL
@@ -34,7 +36,8 @@ from collections.abc import Iterator
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Told, is_url, number_of
-from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.flags import Flags, flags_of
+from fscrawl.labels import escaped, unescaped
 
 DIGITS = 16
 WAITING, FAILED, TOLD, UNTOLD = "u", "f", "t", "s"
@@ -42,6 +45,7 @@ KIND_AT = DIGITS + 1  # where the kind stands in a fact
 
 _NONE = "-"
 _STORED = "stored"
+_MOST_LABELS = 100  # of one URL; more tasks that lead to it are forgotten, the last by name
 
 
 def fact_of_found(found: Found) -> bytes:
@@ -55,6 +59,8 @@ def fact_of_found(found: Found) -> bytes:
         words.append(found.flags.sitemap)
     if found.flags.retry_of:
         words.append(f"a{found.flags.retry_of}")
+    if found.flags.label:
+        words.append(f"l{escaped(found.flags.label)}")
     return " ".join(words).encode("ascii")
 
 
@@ -79,7 +85,7 @@ def fact_of_entry(fingerprint: int, known: int | None, told: int | None) -> byte
 class UrlState:
     """The state of one URL."""
 
-    __slots__ = ("again", "failures", "known", "sitemap", "stored", "told", "way")
+    __slots__ = ("again", "failures", "known", "labels", "sitemap", "stored", "told", "way")
 
     def __init__(self) -> None:
         self.known: int | None = None
@@ -89,6 +95,7 @@ class UrlState:
         self.sitemap = ""
         self.failures: set[str] = set()
         self.again: set[str] = set()
+        self.labels: set[str] = set()  # of the tasks that it was found for; "": for none
 
     def take(self, fact: bytes) -> None:
         """Put a fact to what is known; ValueError if it is damaged."""
@@ -103,6 +110,7 @@ class UrlState:
             way = (known, referrer, url)
             self.way = way if self.way is None else min(way, self.way)
             self._take_words(words)
+            self._take_labels(words)
         elif kind == FAILED:
             self._take_words(words)
         elif kind == TOLD:
@@ -122,8 +130,13 @@ class UrlState:
                 self.failures.add(word[1:])
             elif word.startswith("a"):
                 self.again.add(word[1:])
-            else:  # "sitemap" counts more than "sitemap-part"
+            elif not word.startswith("l"):  # "sitemap" counts more than "sitemap-part"
                 self.sitemap = min(word, self.sitemap or word)
+
+    def _take_labels(self, words: list[str]) -> None:
+        self.labels.update([unescaped(word[1:]) for word in words if word.startswith("l")] or [""])
+        if len(self.labels) > _MOST_LABELS:
+            self.labels = set(sorted(self.labels)[:_MOST_LABELS])
 
     def kind(self, *, deep: bool) -> str | None:
         """Give the kind of fact that keeps this state; None if nothing needs to be kept. `deep`: depths matter."""
@@ -149,11 +162,14 @@ class UrlState:
         else:
             words += [f"e{failed_at}" for failed_at in sorted(self.failures)]
             words += [f"a{failed_at}" for failed_at in sorted(self.again)]
+        if words[1] == WAITING and self.labels != {""}:
+            words += [f"l{escaped(label)}" for label in sorted(self.labels)]
         return " ".join(words).encode("ascii")
 
 
 def founds_of(shard: int, fact: bytes) -> Iterator[Found]:
-    """Give a URL that waits as lines that found it: one, or one for each failure because of which it is tried again.
+    """Give a URL that waits as lines that found it: one for each task, and of these one for each failure because of
+    which it is tried again.
 
     Which of these failures is the latest is seen in the tree only. The lines for the others are spent by then.
 
@@ -166,7 +182,9 @@ def founds_of(shard: int, fact: bytes) -> Iterator[Found]:
         raise ValueError(fact)
     depth, referrer, url = state.way
     found = Found(shard, depth, "" if referrer == _NONE else referrer, url)
-    if state.again and not state.stored:
-        yield from (found._replace(flags=Flags(state.sitemap, retry_of=failed_at)) for failed_at in sorted(state.again))
-    else:
-        yield found._replace(flags=Flags(sitemap=state.sitemap) if state.sitemap else NO_FLAGS)
+    for label in sorted(state.labels):
+        if state.again and not state.stored:
+            again = (Flags(state.sitemap, retry_of=failed_at, label=label) for failed_at in sorted(state.again))
+            yield from (found._replace(flags=flags) for flags in again)
+        else:
+            yield found._replace(flags=flags_of(state.sitemap, label=label))

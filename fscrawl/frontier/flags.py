@@ -6,16 +6,20 @@ word without a blank, which is part of the tree's format; most URLs have none, a
     sitemap, sitemap-part   sitemap      robots.txt names this sitemap, or such a sitemap names it
     again=<failed_at>       retry_of     it failed then, and a user asks for another try
     refresh                 refresh      it is stored, and is to be fetched again
+    label=<label>           label        the task that it belongs to (see `fscrawl.labels`), percent-encoded
     gave-up=<class>         given_up     its host was given up: do not ask it, but write the failure down. This word
                                          never leaves the machine
 
-`gave-up=` may be followed by ",again=<failed_at>", and both by ",sitemap" or ",sitemap-part": a failed sitemap is still
-a sitemap.
+Several are joined by commas, in this order: gave-up, again, refresh, label; sitemap or sitemap-part comes last. A
+failed sitemap is still a sitemap.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from fscrawl.labels import escaped, unescaped
 
 SITEMAP, SITEMAP_PART = "sitemap", "sitemap-part"  # values of `Flags.sitemap`
 
@@ -28,15 +32,25 @@ class Flags:
     retry_of: str = ""
     refresh: bool = False
     given_up: str = ""
+    label: str = ""
 
     @property
     def wanted_again(self) -> bool:
         """It is to be fetched although it was seen before."""
         return self.refresh or bool(self.retry_of)
 
+    @property
+    def is_special(self) -> bool:
+        """Something besides its label is said of it, so a worker must look into the tree first."""
+        return bool(self.sitemap or self.retry_of or self.refresh or self.given_up)
+
+    def with_label(self, label: str) -> Flags:
+        """Give the flags of the same URL as part of another task."""
+        return self if label == self.label else parse_flags(format_flags(replace(self, label=label)))
+
     def with_host_given_up(self, class_: str) -> Flags:
         """Give the flags of a URL whose host was given up with failures of `class_`."""
-        return Flags(self.sitemap, self.retry_of, given_up=class_)
+        return Flags(self.sitemap, self.retry_of, given_up=class_, label=self.label)
 
     def __reduce__(self) -> tuple[object, tuple[str]] | str:
         """Pickle shortly, and so that `NO_FLAGS` is the same object in every process."""
@@ -51,26 +65,44 @@ _WHOLE_WORDS = {
     SITEMAP_PART: Flags(sitemap=SITEMAP_PART),
     "refresh": REFRESH,
 }
+_MOST_LABELS = 10_000  # whose flags are kept: most lines have the same few
+
+
+def flags_of(sitemap: str = "", retry_of: str = "", label: str = "") -> Flags:
+    """Give the flags with these values; `NO_FLAGS` if there are none."""
+    if not (sitemap or retry_of):
+        return labelled(label)
+    return Flags(sitemap, retry_of, label=label)
+
+
+@lru_cache(_MOST_LABELS)
+def labelled(label: str) -> Flags:
+    """Give the flags of a URL of which only its label is said; `NO_FLAGS` without one."""
+    return Flags(label=label) if label else NO_FLAGS
 
 
 def parse_flags(word: str) -> Flags:
     """Read the word that stands in a line. What this version does not know is left out.
 
     >>> parse_flags("again=2026-01-02T03:04:05.678Z,sitemap")
-    Flags(sitemap='sitemap', retry_of='2026-01-02T03:04:05.678Z', refresh=False, given_up='')
+    Flags(sitemap='sitemap', retry_of='2026-01-02T03:04:05.678Z', refresh=False, given_up='', label='')
     >>> parse_flags("") is NO_FLAGS
     True
     """
     whole = _WHOLE_WORDS.get(word)
-    if whole is not None:
-        return whole
+    return _parsed(word) if whole is None else whole
+
+
+@lru_cache(_MOST_LABELS)
+def _parsed(word: str) -> Flags:
     last = word.rpartition(",")[2]
     sitemap = last if last in (SITEMAP, SITEMAP_PART) else ""
     values = {name: value for name, _, value in (part.partition("=") for part in word.split(","))}
-    retry_of, given_up = values.get("again", ""), values.get("gave-up", "")
-    if retry_of or given_up:
-        return Flags(sitemap, retry_of, given_up=given_up)
-    return _WHOLE_WORDS[sitemap]
+    retry_of, given_up, label = values.get("again", ""), values.get("gave-up", ""), unescaped(values.get("label", ""))
+    refresh = word.startswith("refresh,label=")
+    if retry_of or given_up or refresh:
+        return Flags(sitemap, retry_of, refresh, given_up, label)
+    return flags_of(sitemap, label=label)
 
 
 def format_flags(flags: Flags) -> str:
@@ -78,12 +110,14 @@ def format_flags(flags: Flags) -> str:
 
     >>> format_flags(Flags(SITEMAP_PART, retry_of="2026-01-02T03:04:05.678Z"))
     'again=2026-01-02T03:04:05.678Z,sitemap-part'
+    >>> format_flags(labelled("day 1"))
+    'label=day%201'
     """
-    if flags.refresh:
-        return "refresh"
     words = (
         f"gave-up={flags.given_up}" if flags.given_up else "",
         f"again={flags.retry_of}" if flags.retry_of else "",
+        "refresh" if flags.refresh else "",
+        f"label={escaped(flags.label)}" if flags.label else "",
         flags.sitemap,
     )
     return ",".join(filter(None, words))

@@ -32,7 +32,7 @@ from typing import Protocol
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
+from fscrawl.frontier.flags import NO_FLAGS, Flags, flags_of
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.retries import Retries
@@ -102,6 +102,7 @@ class Frontier:
         `shards`: of the whole crawl.
         """
         self.in_flight = 0
+        self._labels_in_flight: dict[str, str] = {}  # key → label
         self._settings = settings
         self._shards = Shards(shards, by_url=settings.crawl.partition == "url", stored=stored)
         self._hosts = Hosts(settings.crawl, rng or random.Random(), scratch or Scratch())
@@ -302,6 +303,8 @@ class Frontier:
             return None
         shard = self.shard_of(task)
         self.in_flight += 1
+        if isinstance(task, PageTask) and task.flags.label:
+            self._labels_in_flight[task.key] = task.flags.label
         self._shards.in_flight[shard] += 1
         return task
 
@@ -323,6 +326,8 @@ class Frontier:
         shard = self.shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
+        if isinstance(task, PageTask) and self._labels_in_flight:  # the record of a page may have another label
+            self._labels_in_flight.pop(task.key, None)
         if isinstance(task, PageTask) and shard in self._held:
             if failed:
                 self._held[shard].table.failed(urls.fingerprint(task.key))
@@ -334,7 +339,7 @@ class Frontier:
         fingerprint = urls.fingerprint(task.key)
         table.told(fingerprint, task.depth)
         if table.deep and not table.settled(fingerprint):
-            flags = parse_flags(task.flags.sitemap)  # what else was wanted has been done
+            flags = flags_of(task.flags.sitemap, label=task.flags.label)  # what else was wanted has been done
             self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
@@ -386,6 +391,10 @@ class Frontier:
     def idle(self) -> bool:
         """Nothing is pending and nothing in flight."""
         return not self.pending and not self.in_flight
+
+    def pending_by_label(self) -> Counter[str]:
+        """Tell how many URLs of each label are pending, or in flight; this takes time if many wait for another try."""
+        return self._hosts.labels + Counter(self._labels_in_flight.values()) + self._retries.labels()
 
     @property
     def known(self) -> int:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import random
 import struct
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,7 @@ class Host:
         "in_flight",
         "in_heap",
         "is_open",
+        "labels",
         "name",
         "opened_at",
         "pace",
@@ -68,6 +70,7 @@ class Host:
         self.taken_at = taken_at  # when its shard was taken over from another machine, None: it was not
         self.queue = Queue()
         self.urgent: list[PageTask] | None = None
+        self.labels: Counter[str] | None = None  # of what is pending; most crawls have no labels
         self.in_flight = 0
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
         self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known
@@ -100,11 +103,15 @@ def _fingerprint(name: str) -> int:
 
 
 class Hosts:
-    """All hosts that were met: those with something to do by name. `pending`: how many URLs wait in their queues."""
+    """All hosts that were met: those with something to do by name.
+
+    `pending`: how many URLs wait in their queues; `labels`: of these, how many have which label.
+    """
 
     def __init__(self, settings: CrawlSettings, rng: random.Random, scratch: Scratch) -> None:
         self.by_name: dict[str, Host] = {}
         self.pending = 0
+        self.labels: Counter[str] = Counter()
         self.settings = settings
         self._aside: dict[int, _Aside] = {}  # by shard
         self._number_aside = 0
@@ -151,7 +158,7 @@ class Hosts:
         aside = self._aside.setdefault(host.shard, _Aside(host.taken_at))
         row = _ROW.pack(host.site, host.pages, host.opened_at, host.is_open, min(host.robots_attempt, 255), given_up)
         aside.rows.put(_fingerprint(host.name), row + host.pace.to_bytes())
-        del self.by_name[host.name]
+        del self.by_name[host.name]  # nothing of it is pending, so it has no labels
         self._number_aside += 1
 
     def recall(self, name: str, shard: int | None = None) -> Host | None:
@@ -192,9 +199,18 @@ class Hosts:
     def push(self, host: Host, depth: int, referrer: str, url: str, flags: Flags) -> None:
         """Make a URL pending."""
         self._in_memory_bytes += host.queue.push(depth, referrer, url, flags)
-        self.pending += 1
+        self._count(host, flags.label, 1)
         if self._in_memory_bytes > _MEMORY_BYTES:
             self._spill()
+
+    def _count(self, host: Host, label: str, more: int) -> None:
+        """Count what has become pending, or is so no more."""
+        self.pending += more
+        if label:
+            if host.labels is None:
+                host.labels = Counter()
+            host.labels[label] += more
+            self.labels[label] += more
 
     def _spill(self) -> None:
         """Move all queues from memory to the local disk, and there from files of which little is in use any more."""
@@ -207,11 +223,13 @@ class Hosts:
 
     def pop(self, host: Host) -> PageTask:
         """Take the next task of a host that has something pending: an urgent one, or the next of its queue."""
-        self.pending -= 1
         if host.urgent:
-            return host.urgent.pop()
-        depth, referrer, url, flags = self._pop_line(host.queue, self.settings.order)
-        return PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
+            task = host.urgent.pop()
+        else:
+            depth, referrer, url, flags = self._pop_line(host.queue, self.settings.order)
+            task = PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
+        self._count(host, task.flags.label, -1)
+        return task
 
     def _pop_line(self, queue: Queue, order: str) -> Line:
         before_bytes = queue.memory_bytes
@@ -227,7 +245,7 @@ class Hosts:
     def put_first(self, host: Host, task: PageTask) -> None:
         """Make a task pending that was handed out before: it is the next to be popped."""
         host.urgent = [*(host.urgent or ()), task]
-        self.pending += 1
+        self._count(host, task.flags.label, 1)
 
     def clear(self, host: Host) -> int:
         """Forget what is pending for a host; tell how much that was."""
@@ -236,6 +254,9 @@ class Hosts:
         self._in_memory_bytes -= host.queue.memory_bytes
         host.queue.clear(self._scratch)
         host.urgent = None
+        if host.labels:
+            self.labels -= host.labels  # what falls to 0 is dropped
+            host.labels = None
         return forgotten
 
     def keep(self, host: Host, wanted: Callable[[str], bool]) -> None:
@@ -246,10 +267,13 @@ class Hosts:
             if wanted(line.url):
                 self._in_memory_bytes += host.queue.push(*line)
             else:
-                self.pending -= 1
-        kept = [task for task in host.urgent or () if wanted(task.url)]
-        self.pending -= len(host.urgent or ()) - len(kept)
-        host.urgent = kept or None
+                self._count(host, line.flags.label, -1)
+        urgent, host.urgent = host.urgent or (), None
+        for task in urgent:
+            if wanted(task.url):
+                host.urgent = [*(host.urgent or ()), task]
+            else:
+                self._count(host, task.flags.label, -1)
 
     def close(self) -> None:
         self._scratch.close()

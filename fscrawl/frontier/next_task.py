@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-from fscrawl.frontier.flags import NO_FLAGS
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.frontier.url_table import Standing
@@ -75,7 +74,7 @@ class NextTask:
         """
         while host.queue.count or host.urgent:
             task = self._hosts.pop(host)
-            check = task.check or task.flags is not NO_FLAGS or self._knowledge.may_miss(task, host.shard, now)
+            check = task.check or task.flags.is_special or self._knowledge.may_miss(task, host.shard, now)
             settled, recorded, known = self._knowledge.standing(task, host.shard)
             if settled and not task.flags.wanted_again:
                 continue

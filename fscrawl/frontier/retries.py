@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection
 
 from fscrawl.frontier.task import PageTask
@@ -33,6 +34,10 @@ class Retries:
     def hosts(self) -> set[str]:
         """Give the hosts of the tasks that wait."""
         return {task.host for _, _, task in self._heap}
+
+    def labels(self) -> Counter[str]:
+        """Give how many tasks of each label wait."""
+        return Counter(task.flags.label for _, _, task in self._heap if task.flags.label)
 
     def keep(self, wanted: Callable[[PageTask], bool]) -> None:
         """Forget all tasks except the wanted ones."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.flags import SITEMAP as FROM_ROBOTS
+from fscrawl.frontier.flags import flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
@@ -15,6 +15,7 @@ from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import CLASSES
 from fscrawl.http.fetch import Failed
+from fscrawl.labels import sound
 from fscrawl.storage.records import SITEMAP, PageRecord
 
 
@@ -50,9 +51,10 @@ class PageHandler:
 
     def report(self, task: PageTask, record: PageRecord) -> Known:
         """Report the links of a stored page: the machine that stored it may have died before it could."""
-        is_sitemap = record.skipped == SITEMAP
-        if is_sitemap != bool(task.flags.sitemap):  # the record tells what the page is, and so how deep its links are
-            task = task._replace(flags=Flags(FROM_ROBOTS) if is_sitemap else NO_FLAGS)
+        is_sitemap, label = record.skipped == SITEMAP, sound(record.label)
+        if is_sitemap != bool(task.flags.sitemap) or label != task.flags.label:
+            # The record tells what the page is, and so how deep its links are, and which task they belong to.
+            task = task._replace(flags=flags_of(FROM_ROBOTS if is_sitemap else "", label=label))
         links = self._context.fresh_links
         record = told_again(self._context, task.host, record)
         fresh, cut = links.of(record, task.depth)

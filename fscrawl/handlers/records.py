@@ -38,6 +38,7 @@ def page_record(
         elapsed=round(answer.elapsed_s, 6),
         links=outlinks,
         too_long=too_long + dropped or None,
+        label=task.flags.label or None,
         **fields,  # type: ignore[arg-type]
     )
 
@@ -59,6 +60,7 @@ def error_record(task: PageTask, failure: Failed, machine: str) -> ErrorRecord:
         headers=headers,
         sitemap=task.flags.sitemap or None,
         too_long=dropped or None,
+        label=task.flags.label or None,
     )
 
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from fscrawl.frontier.flags import SITEMAP as FIRST
-from fscrawl.frontier.flags import SITEMAP_PART, Flags
+from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
@@ -27,6 +27,7 @@ from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.labels import sound
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
 
@@ -60,6 +61,7 @@ class RefreshHandler:
         old = stored_record(self._tree, task)
         if old is None:
             return self._pages.fetch(task, begun_at)
+        task = task._replace(flags=task.flags.with_label(sound(old.label)))  # it may be pending as a seed, too
         if old.skipped == SITEMAP:
             return self._sitemap(task, old, begun_at)
         refusal = refusal_of(self._context, task)
@@ -78,7 +80,7 @@ class RefreshHandler:
 
     def _sitemap(self, task: PageTask, old: PageRecord, begun_at: float) -> Outcome:
         """Read a sitemap again: it may have new URLs. A part of an index stays one."""
-        as_sitemap = task._replace(flags=Flags(FIRST if old.sitemaps else SITEMAP_PART))
+        as_sitemap = task._replace(flags=flags_of(FIRST if old.sitemaps else SITEMAP_PART, label=task.flags.label))
         asked = self._sitemaps.ask(as_sitemap)
         if isinstance(asked, Returned):
             return asked

@@ -26,6 +26,7 @@ from fscrawl.config.watcher import settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
+from fscrawl.fleet.label_figures import Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
 from fscrawl.store import Tree
 
@@ -49,6 +50,7 @@ class MachineStatus:
     grown_at    when its log was last seen to grow, by the observer's monotonic clock
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
+    labels      its figures by label; `labels_at_end`: they will not change any more
     """
 
     name: str
@@ -60,6 +62,8 @@ class MachineStatus:
     grown_at: float = 0.0
     looked_at: float = float("-inf")
     proven: bool = False
+    labels: Figures = field(default_factory=dict)
+    labels_at_end: bool = False
 
     @property
     def last(self) -> Beat:
@@ -140,6 +144,10 @@ def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
     return machine.last.pending + machine.last.in_flight
 
 
+def _without_pending(figures: Figures) -> Figures:
+    return {label: figure._replace(pending=0) for label, figure in figures.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class HostFigure:
     """A figure of one host: seconds for an answer, or failures in a row."""
@@ -158,6 +166,7 @@ class Snapshot:
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
+    stopped_labels     the setting: tasks of which nothing is fetched for the time being
     """
 
     now: float
@@ -169,6 +178,7 @@ class Snapshot:
     settings_trouble: str = ""
     max_pages: int | None = None
     over_pages: bool = False
+    stopped_labels: tuple[str, ...] = ()
 
     def alive(self) -> list[MachineStatus]:
         return [machine for machine in self.machines if machine.state == "alive"]
@@ -198,13 +208,26 @@ class Snapshot:
 
     def pending(self) -> int:
         """Give how many URLs are pending. If no machine is alive: what the last ones have left."""
+        return sum(self._pending_of().values())
+
+    def _pending_of(self) -> dict[str, int]:
+        """Give the machines whose pending URLs count, each with their number."""
         last = self.last()
         if last is None or self.alive():
-            return self.at_work("pending")
+            return {machine.name: machine.last.pending for machine in self.alive()}
         if last.finished:
-            return 0
+            return {}
         newest = max(machine.greeted_at for machine in self.machines)
-        return sum(_left_by(machine, newest, last.seen_at) for machine in self.machines)
+        left = {machine.name: _left_by(machine, newest, last.seen_at) for machine in self.machines}
+        return {name: number for name, number in left.items() if number}
+
+    def labels(self) -> dict[str, LabelFigure]:
+        """Give the figures by label, of all machines that ever took part; those with most pending URLs first."""
+        waiting = self._pending_of()
+        figures = summed(
+            machine.labels if machine.name in waiting else _without_pending(machine.labels) for machine in self.machines
+        )
+        return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
 
     def errors(self) -> Counter[str]:
         """Give the failures by class; classes with as many are in the order of their names."""
@@ -270,6 +293,7 @@ class Observer:
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
+        self._read_labels()
         shown = [machine for machine in self._machines.values() if machine.took_part]
         return Snapshot(
             now,
@@ -281,6 +305,7 @@ class Observer:
             trouble,
             max_pages=self._good.crawl.max_pages,
             over_pages=bool(self._tree.record.over_pages),
+            stopped_labels=self._good.crawl.stopped_labels,
         )
 
     def _read_settings(self) -> str:
@@ -293,6 +318,16 @@ class Observer:
         except FscrawlError as error:
             return str(error)
         return ""
+
+    def _read_labels(self) -> None:
+        """Read the figures by label of the machines that are alive, and once of each that is not any more."""
+        for name in self._machinery.labelled():
+            machine = self._machines.get(name)
+            if machine is None or (machine.labels_at_end and machine.state != "alive"):
+                continue
+            with contextlib.suppress(TreeBusyError):
+                machine.labels = self._machinery.label_figures(name)
+                machine.labels_at_end = machine.state != "alive"
 
     # -- logs
 

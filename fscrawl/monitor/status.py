@@ -9,7 +9,7 @@ as markup. The table fits into 80 columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fscrawl import urls
+from fscrawl.fleet.label_figures import LabelFigure
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
 from fscrawl.monitor.state import CrawlState, state_of
 from fscrawl.storage.records import timestamp
@@ -28,6 +29,7 @@ from fscrawl.util.terminal import plain
 
 _SHOWN_GONE = 10  # machines that are not alive
 _SHOWN_HOSTS = 5
+_SHOWN_LABELS = 20
 _STYLES = {
     CrawlState.RUNNING: "bold green",
     CrawlState.PAUSED: "bold yellow",
@@ -57,6 +59,10 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "ends_in_s": snapshot.ends_in_s(),
         "settings": snapshot.settings_digest,
         "settings_trouble": plain(snapshot.settings_trouble),
+        "labels": {
+            plain(label): {"found": figure.found, **figure._asdict(), "stopped": label in snapshot.stopped_labels}
+            for label, figure in snapshot.labels().items()
+        },
         "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
 
@@ -97,6 +103,8 @@ def as_table(snapshot: Snapshot, root: str) -> Group:
     parts: list[Any] = [title, _facts(snapshot)]
     if snapshot.machines:
         parts += [Text(), _machines(snapshot)]
+    if labels := snapshot.labels():
+        parts += [Text(), _labels(labels, snapshot.stopped_labels)]
     lines = remarks(snapshot, root)
     if lines:
         parts += [Text(), *(Text(f"! {plain(line)}", "yellow") for line in lines)]
@@ -158,6 +166,20 @@ def _machines(snapshot: Snapshot) -> Table:
         table.add_row(*map(Text, cells), style=None if machine.state == "alive" else "dim")
     if gone[_SHOWN_GONE:]:
         table.add_row(Text(f"and {len(gone) - _SHOWN_GONE:,} more"), Text("gone"), style="dim")
+    return table
+
+
+def _labels(labels: Mapping[str, LabelFigure], stopped: Collection[str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("label", overflow="fold", ratio=1)
+    for name in ("found", "stored", "failed", "pending", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, figure in list(labels.items())[:_SHOWN_LABELS]:
+        numbers = (figure.found, figure.stored, figure.failed, figure.pending)
+        said = "stopped" if label in stopped else "" if figure.pending else "done"
+        table.add_row(Text(plain(label)), *(Text(count(each)) for each in numbers), Text(said))
+    if (more := len(labels) - _SHOWN_LABELS) > 0:
+        table.add_row(Text(f"and {more:,} more; --json names all"))
     return table
 
 

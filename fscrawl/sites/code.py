@@ -21,12 +21,14 @@ from typing import Any, NamedTuple
 
 from fscrawl import urls
 from fscrawl.hostnames import url_pattern
+from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.fields import Column, Extracted, convert
 from fscrawl.parse.items import Found, gathered
 from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
 from fscrawl.sites.page import Page, Understood
-from fscrawl.sites.site import NoAnswer, Send, Site, Unexpected
+from fscrawl.sites.seeds import Labelled
+from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected
 from fscrawl.sites.site_file import SiteFault, SiteFile
 
 _SHOWN_CHARS = 300
@@ -167,11 +169,15 @@ class CodeSite:
 
     # -- what the crawl asks
 
-    def seeds(self) -> Iterator[str]:
-        """Give the spellings of the requests to begin with; SiteFault if the class does not give such."""
+    def seeds(self) -> Iterator[Labelled]:
+        """Give the spellings of the requests to begin with, and their labels; SiteFault if the class gives no such."""
         given = self._run("seeds", self._object.seeds)
         for each in self._each("seeds", given):
-            yield self._spelled("seeds", each, None)
+            request, label = each if isinstance(each, Seed) else (each, "")
+            if not isinstance(label, str) or (label and not is_label(label)):
+                right = f"it must have 1 to {MAX_CHARS} printable characters, without blanks around them"
+                raise SiteFault(f"{self.file.path}: seeds: gave the label {_shown(label)}; {right}")
+            yield self._spelled("seeds", request, None), label
 
     def open_session(self, session: str, send: Send) -> None:
         """Open a session; SiteFault if the class has a mistake. Its `Unexpected` and what `send` raises go through."""

@@ -23,7 +23,7 @@ from fscrawl.util.toml_text import one_line
 from fscrawl.util.user_text import shown
 
 TABLE = "site"
-KEYS = ("hosts", "seeds", "method", "form", "json", "follow", "expect", "headers", "fields", "items")
+KEYS = ("hosts", "seeds", "label", "method", "form", "json", "follow", "expect", "headers", "fields", "items")
 _HOSTS = 'a list of hosts and patterns, for example ["a.example", "*.b.example"]'
 _EXAMPLES = {
     "hosts": '["a.example", "*.b.example"]',
@@ -111,17 +111,25 @@ class _Reader:
         method = self._table.get("method", "")
         if method not in ("", *METHODS) or not isinstance(method, str):
             raise self._error(f"method: must be one of {', '.join(METHODS)}, in capitals", "method")
+        label = self._label()
         kinds = [kind for kind in ("form", "json") if kind in self._table]
         if len(kinds) == 2:
             raise self._error("form, json: a request has one body; leave one of them out", "json")
         kind = kinds[0] if kinds else ""
         body = self._body(kind) if kind else None
-        found = self._items("seeds", lambda text: seeds.read(text, method, kind, body))
-        if not found and (kind or method):
-            raise self._error(
-                f"{kind or 'method'}: it is for the seeds of this table, and there are none", kind or "method"
-            )
+        found = self._items("seeds", lambda text: seeds.read(text, method, kind, body, label))
+        of_seeds = kind or ("method" if method else "label" if label else "")
+        if not found and of_seeds:
+            raise self._error(f"{of_seeds}: it is for the seeds of this table, and there are none", of_seeds)
         return found
+
+    def _label(self) -> str:
+        label = self._table.get("label", "")
+        if label == "" and "label" not in self._table:
+            return ""
+        if not isinstance(label, str):
+            raise self._error('label: must be a text, for example "day {1}"', "label")
+        return self._read(seeds.read_label, label, "label")
 
     def _body(self, kind: str) -> Mapping[str, Any]:
         body = self._table[kind]

@@ -1,7 +1,7 @@
 """The seeds of a [[site]]: templates of URLs, with a body that is a template, too. Pure.
 
-Promise: `requests` gives the spellings one by one. What is wrong with a template whatever its values is found when it
-is read; a combination that is no URL gives None.
+Promise: `requests` gives the spellings one by one, each with its label. What is wrong with a template whatever its
+values is found when it is read; a combination that is no URL gives None.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from fscrawl import urls
+from fscrawl import labels, urls
 from fscrawl.request import FORM, JSON, Request, flaw, spelling
 from fscrawl.sites import templates
 from fscrawl.sites.templates import Listed, Lists, Numbers, Template, Values
 
+Labelled = tuple[str, str]  # the spelling of a seed, and its label, "" without one
+
 MAX_SEEDS = 10_000_000  # of all templates of a crawl
 MAX_HOSTS = 10_000  # of one template
 _HEAD = re.compile(r"[a-z+.-]+://[^/?#]*", re.IGNORECASE)
+_VALUE = re.compile(r"\{([0-9]{1,3})\}")  # in a label: the value of a pair of braces, from 1
 _TYPES = {"form": FORM, "json": JSON}
 
 
@@ -33,6 +36,7 @@ class SeedTemplate:
     head       how many of its values stand in the scheme and the host
     kind       "form" or "json", of the body; "" without one
     body       names and templates of a form; of JSON a document with templates in place of its strings
+    label      with {1}, {2}, … for its values, those of the URL first
     """
 
     text: str
@@ -41,6 +45,7 @@ class SeedTemplate:
     method: str = "GET"
     kind: str = ""
     body: Any = None
+    label: str = ""
 
     @property
     def values(self) -> tuple[Values, ...]:
@@ -71,11 +76,15 @@ class SeedTemplate:
             if url is not None:
                 yield urls.origin(url) + "/"
 
-    def requests(self, lists: Lists) -> Iterator[str | None]:
-        """Give all requests as spellings; None for a combination that is no request."""
+    def requests(self, lists: Lists) -> Iterator[Labelled | None]:
+        """Give all requests as spellings with their labels; None for a combination that is no request."""
         count = len(self.url.values)
         for values in templates.combinations(self.values, lists):
-            yield self._request(values[:count], values[count:])
+            made = self._request(values[:count], values[count:])
+            yield None if made is None else (made, self._label(values))
+
+    def _label(self, values: Sequence[str]) -> str:
+        return labels.shortened(_VALUE.sub(lambda found: values[int(found[1]) - 1], self.label)) if self.label else ""
 
     def _request(self, of_url: Sequence[str], of_body: Sequence[str]) -> str | None:
         url = urls.normalise(self.url.fill(of_url, in_url=True))
@@ -103,7 +112,14 @@ class SeedTemplate:
         if (port := urls.bad_port(url)) is not None:
             return f"port {port} is of another protocol than HTTP, and never asked"
         found = flaw(Request(url, self.method, _TYPES.get(self.kind, ""), self._filled(iter(values[count:]))))
-        return found or self._flaw_of_head()
+        return found or self._flaw_of_head() or self._flaw_of_label()
+
+    def _flaw_of_label(self) -> str:
+        count = len(self.values)
+        for number in _VALUE.findall(self.label):
+            if not 1 <= int(number) <= count:
+                return f"its label has {{{number}}}, and it has {count} pairs of braces"
+        return ""
 
     def _flaw_of_head(self) -> str:
         head = self.url.values[: self.head]
@@ -117,18 +133,37 @@ def _no_lists(name: str) -> str:
     raise AssertionError(f"a head has no list {name}")
 
 
-def read(text: str, method: str = "", kind: str = "", body: Mapping[str, Any] | None = None) -> SeedTemplate:
+def read_label(text: str) -> str:
+    """Check the label of templates; ValueError with the reason if it is wrong.
+
+    >>> read_label("day {1..2}")
+    Traceback (most recent call last):
+    ValueError: in a label, {1} stands for the value of the first braces of a seed, {2} for that of the second
+    """
+    if not labels.is_label(text):
+        raise ValueError(f"must have 1 to {labels.MAX_CHARS} printable characters, without blanks around them")
+    if re.search("[{}]", _VALUE.sub("", text)):
+        raise ValueError(
+            "in a label, {1} stands for the value of the first braces of a seed, {2} for that of the second"
+        )
+    return text
+
+
+def read(
+    text: str, method: str = "", kind: str = "", body: Mapping[str, Any] | None = None, label: str = ""
+) -> SeedTemplate:
     """Read a template. `kind`: of the body, "form" or "json". ValueError with the reason if it is wrong.
 
-    >>> seed = read("http://a.example/s", kind="form", body={"page": "{1..2}"})
-    >>> list(seed.requests(str))[1].partition("#")[2]
-    'method=POST&type=application/x-www-form-urlencoded&body=page=2'
+    >>> seed = read("http://a.example/s", kind="form", body={"page": "{1..2}"}, label="page {1}")
+    >>> spelled, label = list(seed.requests(str))[1]
+    >>> spelled.partition("#")[2], label
+    ('method=POST&type=application/x-www-form-urlencoded&body=page=2', 'page 2')
     >>> list(read("http://{a,b}.example/").origins())
     ['http://a.example/', 'http://b.example/']
     """
     template = templates.read(text)
     seed = SeedTemplate(
-        text, template, _values_of_head(template), method or ("POST" if kind else "GET"), kind, _body(body)
+        text, template, _values_of_head(template), method or ("POST" if kind else "GET"), kind, _body(body), label
     )
     said = seed.flaw()
     if said:

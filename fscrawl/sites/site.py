@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from fscrawl.request import Request
 from fscrawl.sites.page import Page
@@ -32,6 +32,16 @@ class NoAnswer(Exception):  # noqa: N818 - what has happened; it need not be cau
         self.failure = failure
 
 
+class Seed(NamedTuple):
+    """A request to begin with, and its label: the name of the task that it and all it leads to belong to.
+
+    `label`: 1 to 100 printable characters; "" for none. Only `seeds` gives these.
+    """
+
+    request: Request | str
+    label: str = ""
+
+
 class Site:
     """A site. Write a subclass; FILE may have several, for different hosts.
 
@@ -47,7 +57,7 @@ class Site:
     columns: Mapping[str, str] = {}
     item_columns: Mapping[str, str] = {}
 
-    def seeds(self) -> Iterable[Request | str]:
+    def seeds(self) -> Iterable[Request | str | Seed]:
         """Give the requests to begin with, in addition to seeds.txt. They may be many: they are never listed.
 
         Called once by each machine when it starts.

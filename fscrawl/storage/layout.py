@@ -63,7 +63,7 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"{_MACHINE}\.log\Z"),
+    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|labels\.json)\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     FEED: re.compile(rf"{_MACHINE}\.log\Z"),
     SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
@@ -72,6 +72,7 @@ FILE_PATTERNS = {
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
+_LABELS_SUFFIX = ".labels.json"
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -208,8 +209,28 @@ def heartbeat_path(machine: str) -> str:
 
 
 def machine_of(name: str) -> str | None:
-    """Give the machine of a heartbeat log; None if the file is none."""
-    return name.removesuffix(_LOG_SUFFIX) if FILE_PATTERNS[MACHINES].match(name) else None
+    """Give the machine of a heartbeat log; None if the file is none.
+
+    >>> machine_of("host-7-ab12.log"), machine_of("host-7-ab12.labels.json"), machine_of("..log")
+    ('host-7-ab12', None, None)
+    """
+    machine = name.removesuffix(_LOG_SUFFIX)
+    return machine if machine != name and is_machine(machine) else None
+
+
+def labels_path(machine: str) -> str:
+    """Give the path of the file in which a machine says how far each task is."""
+    return f"{MACHINES}/{machine}{_LABELS_SUFFIX}"
+
+
+def labels_of(name: str) -> str | None:
+    """Give the machine of such a file; None if the file is none.
+
+    >>> labels_of("host-7-ab12.labels.json"), labels_of("host-7-ab12.log")
+    ('host-7-ab12', None)
+    """
+    machine = name.removesuffix(_LABELS_SUFFIX)
+    return machine if machine != name and is_machine(machine) else None
 
 
 def is_machine(name: str) -> bool:

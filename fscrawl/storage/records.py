@@ -125,6 +125,7 @@ class PageRecord(_Record):
     checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     file              the extension of the body's file, which is in files; absent if it is HTML, or there is no body
+    label             of the seed that led here (`fscrawl.labels`); absent if it has none
     """
 
     url: str
@@ -154,6 +155,7 @@ class PageRecord(_Record):
     requests: tuple[str, ...] | None = None
     rules: str | None = None
     file: str | None = None
+    label: str | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
@@ -206,7 +208,7 @@ class ErrorRecord(_Record):
     """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes.
 
     `sitemap`: "sitemap" or "sitemap-part" if it is one (see `frontier/flags.py`), else None. `too_long`: how many
-    headers were too long to be kept.
+    headers were too long to be kept. `label`: of the seed that led here; absent if it has none.
     """
 
     url: str
@@ -222,6 +224,7 @@ class ErrorRecord(_Record):
     headers: dict[str, str] | None = None
     sitemap: str | None = None
     too_long: int | None = None
+    label: str | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)

@@ -17,24 +17,26 @@ _COMMENT = re.compile(r"(?:\A|\s)#.*", re.DOTALL)
 
 
 class Line(NamedTuple):
-    """A line with something on it besides a comment. `column` begins at 1."""
+    """A line with something on it besides a comment. `column` begins at 1; `comment`: from its # on, "" without one."""
 
     number: int
     column: int
     text: str
+    comment: str = ""
 
 
 def lines(text: str) -> Iterator[Line]:
     r"""Give the lines of a text that say something, one by one: a list of a million lines takes a hundred megabytes.
 
     >>> list(lines("a # 1\n\n # 2\n  b#c"))
-    [Line(number=1, column=1, text='a'), Line(number=4, column=3, text='b#c')]
+    [Line(number=1, column=1, text='a', comment='# 1'), Line(number=4, column=3, text='b#c', comment='')]
     """
     for number, found in enumerate(_LINE.finditer(text, 1 if text.startswith("\ufeff") else 0), 1):
-        bare = _COMMENT.sub("", found[0], count=1).rstrip()
+        comment = _COMMENT.search(found[0])
+        bare = found[0][: comment.start() if comment else None].rstrip()
         stripped = bare.lstrip()
         if stripped:
-            yield Line(number, len(bare) - len(stripped) + 1, stripped)
+            yield Line(number, len(bare) - len(stripped) + 1, stripped, comment[0].strip() if comment else "")
 
 
 def sound_lines(text: str) -> Iterator[Line]:

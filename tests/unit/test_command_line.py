@@ -115,7 +115,7 @@ def test_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 # -- seeds
 
 
-def given(*, seed: Sequence[str] = (), seeds: str | None = None) -> list[str]:
+def given(*, seed: Sequence[str] = (), seeds: str | None = None) -> dict[str, str]:
     options = argparse.Namespace(seed=list(seed), seeds=None if seeds is None else Path(seeds))
     return crawl_command._given_seeds(options, Progress("quiet", verbose=False))
 
@@ -123,7 +123,7 @@ def given(*, seed: Sequence[str] = (), seeds: str | None = None) -> list[str]:
 def test_seeds_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`--seeds -` reads standard input; a bad line is named."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"http://a.example/ # one\nb.example\n")))
-    assert given(seeds="-") == ["http://a.example/"]
+    assert given(seeds="-") == {"http://a.example/": "one"}
     assert "standard input:2:1: not an http or https URL; write https://b.example/, skipped" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(UsageError, match="--seeds -: there is no URL in it"):

@@ -301,7 +301,7 @@ def test_the_example_of_site_files_is_one() -> None:
     ):
         [found] = load(SiteFile("site.py", text))
         assert found.hosts == ("search.example",)
-        first = next(found.seeds())
+        first, _ = next(found.seeds())
         assert "2024-01-01" in first
         page = Page(first, b"<h1>T</h1><i class=author>A</i><a class=hit href=/1>x</a>")
         assert found.understand(page).requests == ("https://search.example/1",)

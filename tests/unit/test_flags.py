@@ -17,6 +17,11 @@ WORDS = {
     "gave-up=http-5xx": Flags(given_up="http-5xx"),
     "gave-up=dns,sitemap-part": Flags(SITEMAP_PART, given_up="dns"),
     "gave-up=dns,again=t": Flags(retry_of="t", given_up="dns"),
+    "label=day%201%2C%20%C3%BC": Flags(label="day 1, ü"),
+    "again=t,label=a": Flags(retry_of="t", label="a"),
+    "refresh,label=a": Flags(refresh=True, label="a"),
+    "label=a,sitemap-part": Flags(SITEMAP_PART, label="a"),
+    "gave-up=dns,again=t,label=a": Flags(retry_of="t", given_up="dns", label="a"),
     "gave-up=dns,again=t,sitemap": Flags(SITEMAP, "t", given_up="dns"),
 }
 
@@ -28,7 +33,9 @@ def test_there_and_back(word):
     assert format_flags(WORDS[word]) == word
 
 
-@pytest.mark.parametrize("word", ["", "nonsense", "again=", "gave-up=", "refresh=1", "a,b", ","])
+@pytest.mark.parametrize(
+    "word", ["", "nonsense", "again=", "gave-up=", "refresh=1", "a,b", ",", "label=", "label=%0a", "label=%20x"]
+)
 def test_nothing_known(word):
     """A word that this version does not know stands for no flags: the URL is fetched as any other."""
     assert parse_flags(word) is NO_FLAGS
@@ -51,7 +58,7 @@ def test_pickle(flags):
 @pytest.mark.parametrize("word", WORDS)
 def test_wanted_again(word):
     """Only a retry and a refresh are fetched although they were seen."""
-    assert parse_flags(word).wanted_again == ("again" in word or word == "refresh")
+    assert parse_flags(word).wanted_again == ("again" in word or word.startswith("refresh"))
 
 
 def test_host_given_up():

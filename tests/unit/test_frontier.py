@@ -149,3 +149,35 @@ def test_flags_survive_a_spill_and_a_move(make_frontier, monkeypatch):
     tasks = drain(frontier)
     assert 0 < len(tasks) < 20
     assert all(task.flags == parse_flags(f"again={task.url.rpartition('/')[2]}") for task in tasks)
+
+
+def test_pending_by_label(make_frontier):
+    """What waits, is in flight or waits for another try is counted by its label, and nothing else is."""
+    frontier = make_frontier("crawl.order=depth")
+    one, two = Flags(label="one"), Flags(label="two")
+    for path, flags in (("1", one), ("2", one), ("3", two)):
+        frontier.add(A + path, 0, "", flags=flags)
+    frontier.add(A + "1", 0, "", flags=two)  # it belongs to the first one already
+    frontier.add(A + "4", 0, "")
+    frontier.add(B, 0, "", flags=two)
+    assert frontier.pending_by_label() == {"one": 2, "two": 2}
+    task = next(each for each in iter(lambda: frontier.take(0), None) if each.flags.label)
+    assert frontier.pending_by_label() == {"one": 2, "two": 2}
+    label = task.flags.label
+    frontier.retry(task, 10.0)
+    frontier.finish(task._replace(flags=Flags(label="other")), 0.0)  # its record says another one
+    assert frontier.pending_by_label() == {"one": 2, "two": 2}
+    while (again := frontier.take(100.0)) is not None:
+        frontier.finish(again, 0.0)
+    assert frontier.pending_by_label().total() < 4
+    assert frontier.pending_by_label()[label] < 2
+    frontier.let_go(frontier.location(A).shard)
+    frontier.let_go(frontier.location(B).shard)
+    assert frontier.pending_by_label() == {}
+
+
+def test_a_label_needs_no_look_into_the_tree(make_frontier):
+    """A labelled URL costs the share as little as any other."""
+    frontier = make_frontier()
+    frontier.add(A, 0, "", flags=Flags(label="one"))
+    assert frontier.take(0).check is False

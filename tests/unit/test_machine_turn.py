@@ -42,6 +42,7 @@ class Desk:
             "_edits": self.edits,
             "_pool": pool,
             "_frontier": frontier,
+            "_bookkeeper": SimpleNamespace(labels=SimpleNamespace(tell=lambda now: None)),
             "_dispatch": lambda: self.done.append("dispatch"),
             "_show": lambda: None,
             "_say_why_idle": lambda: None,

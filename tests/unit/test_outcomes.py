@@ -12,7 +12,7 @@ from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.worker_process import TreeUnusable
 from fscrawl.errors import TreeError
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, SITEMAP_PART, Flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
@@ -47,11 +47,12 @@ class Discoveries(list):
 
     def discover(self, links, depth, referrer, flags=None):
         if links:
-            self.append((tuple(links), depth, referrer, flags))
+            self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 
 
 class BrokenTree:
     machine = "machine-1"
+    files = None
 
     def put_error(self, host, record):
         raise TreeError("no space")
@@ -59,6 +60,7 @@ class BrokenTree:
 
 class Tree:
     machine = "machine-1"
+    files = None  # only figures by label are written into them
 
     def __init__(self):
         self.errors = []

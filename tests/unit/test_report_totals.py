@@ -13,7 +13,7 @@ from fscrawl.monitor.report.totals import Best, Bodies, Fact, Totals
 from tests.support import effort
 from tests.support.trees import Grown
 
-FACT = Fact("0" * 24, "http://a.example/", "", "page", 0, 200, "text/html", "", 0, 0, 0.0, 0, "", "")
+FACT = Fact("0" * 24, "http://a.example/", "", "page", 0, 200, "text/html", "", 0, 0, 0.0, 0, "", "", "")
 
 
 def test_the_best_are_kept_in_order() -> None:

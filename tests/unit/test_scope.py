@@ -119,7 +119,7 @@ def test_bad_ports(mode, host):
     ]
     assert scope.refuses(f"{seed}a:25/") is None
     said = []
-    assert read_seeds(f"http://{host}:25/\n{seed}\n", "seeds.txt", said.append) == [seed]
+    assert list(read_seeds(f"http://{host}:25/\n{seed}\n", "seeds.txt", said.append)) == [seed]
     assert said == [
         f"seeds.txt:1:1: port 25 is of another protocol than HTTP, and never asked, skipped: http://{host}:25/"
     ]

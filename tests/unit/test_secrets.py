@@ -71,7 +71,7 @@ def test_arguments(
 def test_seeds() -> None:
     """A line of seeds that is no URL is shown without its login."""
     said: list[str] = []
-    assert read_seeds("htp://me:hunter2@a.example/x\n", "seeds.txt", said.append) == []
+    assert list(read_seeds("htp://me:hunter2@a.example/x\n", "seeds.txt", said.append)) == []
     assert said == ["seeds.txt:1:1: not an http or https URL, skipped: htp://…@a.example/x"]
 
 

@@ -38,13 +38,13 @@ NO_URL = "not an http or https URL"
 def test_lines(data: bytes) -> None:
     """Encodings, ends of lines, white space, comments, quotes: the URLs are the same, and nothing is warned of."""
     said: list[str] = []
-    assert read_seeds(decode(data), "seeds.txt", said.append) == [A, B]
+    assert list(read_seeds(decode(data), "seeds.txt", said.append)) == [A, B]
     assert said == []
 
 
 def test_a_hash_in_a_url() -> None:
     """A # without white space before it begins a fragment."""
-    assert read_seeds("http://a.example/x#/y\n", "", print) == ["http://a.example/x"]
+    assert list(read_seeds("http://a.example/x#/y\n", "", print)) == ["http://a.example/x"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,10 @@ def test_a_hash_in_a_url() -> None:
 def test_a_bad_line(line: bytes, said: str) -> None:
     """A bad line is told with its place and what would be right, and left out; the rest is taken."""
     warned: list[str] = []
-    assert read_seeds(decode(A.encode() + b"\n" + line + b"\n" + B.encode()), "seeds.txt", warned.append) == [A, B]
+    assert list(read_seeds(decode(A.encode() + b"\n" + line + b"\n" + B.encode()), "seeds.txt", warned.append)) == [
+        A,
+        B,
+    ]
     assert len(warned) == 1
     assert warned[0].startswith(f"seeds.txt:{said}")
     assert len(warned[0]) < 250
@@ -81,7 +84,7 @@ def test_a_bad_line(line: bytes, said: str) -> None:
 def test_a_file_of_something_else() -> None:
     """Of very many bad lines the first twenty are told, and the number of the others."""
     warned: list[str] = []
-    assert read_seeds("a b\n" * 1000, "x", warned.append) == []
+    assert list(read_seeds("a b\n" * 1000, "x", warned.append)) == []
     assert len(warned) == 21
     assert warned[-1] == "x: 980 more lines like these, skipped"
 
@@ -91,7 +94,7 @@ def test_lines_told_before() -> None:
     warned: list[str] = []
     told: set[str] = set()
     read_seeds("bad\n", "x", warned.append, told)
-    assert read_seeds(f"{A}\nbad\nworse\n", "x", warned.append, told) == [A]
+    assert list(read_seeds(f"{A}\nbad\nworse\n", "x", warned.append, told)) == [A]
     assert [line.partition(": ")[0] for line in warned] == ["x:1:1", "x:3:1"]
 
 

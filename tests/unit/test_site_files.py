@@ -20,7 +20,7 @@ from fscrawl.sites.code import CodeSite, load
 from fscrawl.sites.page import Understood
 from fscrawl.sites.site_file import SiteFault, SiteFile, digest_of
 
-_HEAD = "from fscrawl.site import Request, Site, Unexpected\n\n\nclass A(Site):\n"
+_HEAD = "from fscrawl.site import Request, Seed, Site, Unexpected\n\n\nclass A(Site):\n"
 HOSTS = '    hosts = ["a.example"]\n'
 URL = "http://a.example/d/"
 
@@ -55,11 +55,27 @@ def test_a_site_that_says_nothing() -> None:
 
 
 def test_seeds_are_requests() -> None:
-    """Seeds are URLs and requests; they are given one by one, so they may be many."""
+    """Seeds are URLs and requests, with a label or without; they are given one by one, so they may be many."""
     site = site_of(
-        *method("seeds", "yield 'http://a.example/x'", "while True:", "    yield Request('http://a.example/', form={})")
+        *method(
+            "seeds",
+            "yield Seed('http://a.example/x', 'day 1')",
+            "while True:",
+            "    yield Request('http://a.example/', form={})",
+        )
     )
-    assert list(islice(site.seeds(), 3)) == ["http://a.example/x", *2 * [f"http://a.example/#method=GET&type={FORM}"]]
+    assert list(islice(site.seeds(), 3)) == [
+        ("http://a.example/x", "day 1"),
+        *2 * [(f"http://a.example/#method=GET&type={FORM}", "")],
+    ]
+
+
+@pytest.mark.parametrize("label", ["7", "' x'", "'x' * 101", "None"])
+def test_a_label_that_is_none(label: str) -> None:
+    """It is named with what would be right."""
+    site = site_of(*method("seeds", f"yield Seed('http://a.example/', {label})"))
+    with pytest.raises(SiteFault, match=r"seeds: gave the label .*; it must have 1 to 100 printable characters"):
+        list(site.seeds())
 
 
 def test_requests_of_a_page() -> None:

@@ -257,6 +257,7 @@ def test_the_object(logs: Logs) -> None:
         "failing": {"f": 3},
         "ends_in_s": 2.0,
         "settings_trouble": "",
+        "labels": {},
         "machines": machines_of(logs, facts, now),
     }
 

@@ -219,7 +219,7 @@ def test_seeds_cut_anywhere(desk):
 def test_read_seeds():
     """Blank lines and comments are skipped, and a line that is no URL is warned of with its place."""
     warnings = []
-    assert read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append) == [A]
+    assert list(read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append)) == [A]
     assert warnings == ["seeds.txt:4:1: not an http or https URL, skipped: mailto:x"]
 
 
@@ -277,10 +277,10 @@ def test_start_while_a_seed_is_written(tree, clock):
     path, told = tree.root / "seeds.txt", []
     path.write_text("http://a.example/\nhttp://b.exa")
     clock.then[2] = lambda: path.write_text("http://a.example/\nhttp://b.example/\n")
-    assert wait_for_seeds(tree, told.append) == ["http://a.example/", "http://b.example/"]
+    assert list(wait_for_seeds(tree, told.append)) == ["http://a.example/", "http://b.example/"]
     assert len(told) == 1
     path.write_text("http://a.example/")
-    assert wait_for_seeds(tree, told.append) == ["http://a.example/"]
+    assert list(wait_for_seeds(tree, told.append)) == ["http://a.example/"]
 
 
 def test_an_edit_before_the_watch(tree):

@@ -40,7 +40,7 @@ def test_requests(line: str, meant: Request) -> None:
     """A form, JSON, no body, blanks, other alphabets, and spellings."""
     assert written_request(line.strip()) == spelling(meant)
     said: list[str] = []
-    assert read_seeds(f"  {line} # a comment\n", "seeds.txt", said.append) == [spelling(meant)]
+    assert list(read_seeds(f"  {line} # a comment\n", "seeds.txt", said.append)) == [spelling(meant)]
     assert said == []
 
 
@@ -60,7 +60,7 @@ def test_requests(line: str, meant: Request) -> None:
 def test_what_is_none(line: str, said: str) -> None:
     """One line that names the place, what is wrong, and what would be right; the others are read."""
     told: list[str] = []
-    assert read_seeds(f"{URL}\n{line}\n", "seeds.txt", told.append) == [URL]
+    assert list(read_seeds(f"{URL}\n{line}\n", "seeds.txt", told.append)) == [URL]
     assert len(told) == 1
     assert told[0].startswith(f"seeds.txt:2:1: {said}")
     assert len(told[0]) < 400
@@ -84,7 +84,7 @@ def test_lines_are_read_back(request: Request) -> None:
     """Whatever is asked for, it has one line, from which the same request is read."""
     line = line_of(spelling(request))
     told: list[str] = []
-    assert read_seeds(f"{line}\n", "", told.append) == [spelling(request)]
+    assert list(read_seeds(f"{line}\n", "", told.append)) == [spelling(request)]
     assert told == []
 
 

@@ -33,16 +33,18 @@ def gather(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT)
     line.begin("finding duplicates", unit="")
     pages, bodies, duplicates = totals.bodies.duplicates(totals.names)
     line.begin("reading heartbeats", unit="")
+    snapshot = Observer(tree).look()
     return Report(
         root=str(tree.root),
         crawl=tree.record.crawl,
         made_at=time.time(),
-        state=state_of(Observer(tree).look()),
+        state=state_of(snapshot),
         totals=totals,
         timeline=timeline_of(Machinery(tree)),
         same_pages=pages,
         same_bodies=bodies,
         shown=_with_facts(tree, duplicates),
+        pending={label: figure.pending for label, figure in snapshot.labels().items() if figure.pending},
     )
 
 

@@ -11,11 +11,12 @@ forbids scripts and requests, too. The file can be read in light, dark and print
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from fscrawl import urls
+from fscrawl.fleet.label_figures import LabelFigure, summed
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.report import svg
 from fscrawl.monitor.report.svg import cut, escaped
@@ -57,7 +58,10 @@ svg text{fill:var(--text);font-size:12px}.grid{stroke:var(--rule)}.line{fill:non
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The contents of a report. `shown`: duplicates, each with a record; `made_at`: UNIX time."""
+    """The contents of a report.
+
+    `shown`: duplicates, each with a record; `made_at`: UNIX time; `pending`: URLs by label, as machines say.
+    """
 
     root: str
     crawl: str
@@ -68,6 +72,7 @@ class Report:
     same_pages: int
     same_bodies: int
     shown: Sequence[tuple[Duplicate, Fact]]
+    pending: Mapping[str, int]
 
 
 def render(report: Report) -> str:
@@ -75,6 +80,7 @@ def render(report: Report) -> str:
     totals, timeline = report.totals, report.timeline
     sections = (
         _section("Over time", _curves(timeline)),
+        _section("Labels", _labels(totals.labels, report.pending)),
         _section("Hosts", _hosts(totals.hosts)),
         _section("Depth", _depths(totals.depths)),
         _section("Answers", _answers(totals)),
@@ -193,6 +199,16 @@ def _hosts(hosts: dict[str, Host]) -> str:
         ("host", "#pages", "#bytes", "#failures", "#mean answer"),
         rows,
     )
+
+
+def _labels(labels: Mapping[str, LabelFigure], pending: Mapping[str, int]) -> str:
+    found = summed([labels, {label: LabelFigure(pending=number) for label, number in pending.items()}])
+    rows = [
+        (escaped(label), *(f"{number:,}" for number in (each.found, each.stored, each.failed, each.pending)))
+        for label, each in sorted(found.items())
+    ]
+    said = "Stored and failed by the records, pending by the heartbeats; found has redirects and other types, too"
+    return _table(said, ("label", "#found", "#stored", "#failed", "#pending"), rows)
 
 
 def _depths(depths: Counter[int]) -> str:

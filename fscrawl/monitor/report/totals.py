@@ -24,6 +24,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
+from fscrawl.fleet.label_figures import LabelFigure
+from fscrawl.labels import sound
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.store import Tree
@@ -63,12 +65,14 @@ class Fact(NamedTuple):
     links: int
     target: str
     fetched_at: str
+    label: str
 
 
 class Failure(NamedTuple):
     class_: str
     url: str
     message: str
+    label: str = ""
 
 
 @dataclass(slots=True)
@@ -168,6 +172,7 @@ class Totals:
     largest: Best = field(default_factory=Best)
     slowest: Best = field(default_factory=Best)
     bodies: Bodies = field(default_factory=Bodies)
+    labels: dict[str, LabelFigure] = field(default_factory=dict)
     first: str = ""
     last: str = ""
 
@@ -185,6 +190,7 @@ class Totals:
         self.slowest.add(fact.elapsed_s, fact)
         self.first = min(self.first or fact.fetched_at, fact.fetched_at)
         self.last = max(self.last, fact.fetched_at)
+        self._count_label(fact.label, LabelFigure(stored=fact.kind == "page", other=fact.kind != "page"))
         if fact.kind == "page":
             self._count_body(there, number, fact)
         elif fact.kind == "redirect":
@@ -210,10 +216,16 @@ class Totals:
 
     def count_failure(self, host: str, failure: Failure) -> None:
         self.hosts.setdefault(host, Host()).errors += 1
+        self._count_label(failure.label, LabelFigure(failed=1))
         _count(self.errors, failure.class_)
         shown = self.examples.setdefault(failure.class_, []) if failure.class_ in self.errors else []
         if len(shown) < EXAMPLES:
             shown.append(failure)
+
+    def _count_label(self, label: str, figure: LabelFigure) -> None:
+        if label:
+            name = label if label in self.labels or len(self.labels) < _DIFFERENT else OTHER
+            self.labels[name] = self.labels.get(name, LabelFigure()).plus(figure)
 
 
 def _count(counter: Counter[str], name: str) -> None:
@@ -287,12 +299,13 @@ def fact_of(record: PageRecord, key: str) -> Fact:
         links=len(record.links),
         target=record.redirect or "",
         fetched_at=record.fetched_at,
+        label=sound(record.label),
     )
 
 
 def failure_of(record: ErrorRecord) -> Failure:
     """Give the part of an error record that is counted."""
-    return Failure(record.class_[:_NAME_CHARS], record.url, record.message)
+    return Failure(record.class_[:_NAME_CHARS], record.url, record.message, sound(record.label))
 
 
 def _fingerprint(sha256: str) -> int:

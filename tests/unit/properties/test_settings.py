@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
+from fscrawl.labels import is_label
 from fscrawl.parse.follow import ELEMENTS
 from fscrawl.parse.media_types import WITH_LINKS
 from tests.support.effort import tries
@@ -31,6 +32,7 @@ VALUES = {
     "crawl.max_repeats": st.integers(1, 1000),
     "crawl.order": st.sampled_from(["breadth", "depth", "random"]),
     "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
+    "crawl.stopped_labels": st.lists(st.text(max_size=9).filter(is_label), max_size=3).map(tuple),
     "crawl.partition": st.sampled_from(["host", "url"]),
     "politeness.user_agent": lines,
     "politeness.user_agents": st.lists(lines, max_size=3).map(tuple),

@@ -16,6 +16,7 @@ from fscrawl.fleet.code_seeds import CodeSeeds, no_seeds
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.code import CodeSite
+from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
 
 SHARDS = 8
@@ -23,17 +24,17 @@ SITE = CodeSite(SiteFile("site.py", ""), 0, "A", ("*",), None, ())
 
 
 class Given:
-    """What a class gives: texts, "" for none yet, and faults that are raised."""
+    """What a class gives: URLs, "" for none yet, and faults that are raised."""
 
     def __init__(self, *items: str | SiteFault) -> None:
         self.items = list(items)
         self.closed = 0
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Labelled | None]:
         for item in self.items:
             if isinstance(item, SiteFault):
                 raise item
-            yield item
+            yield (item, "") if item else None
 
     def close(self) -> None:
         self.closed += 1

@@ -133,7 +133,10 @@ def test_records_under_other_rules() -> None:
             "4:15: [[site]] 2: hosts: b is a host of [[site]] 1",
         ),
         ("+folow = 1", "3:1: [[site]] 1 (a.example): unknown key folow; did you mean follow?"),
-        ("+x = 1", "unknown key x; the keys are hosts, seeds, method, form, json, follow, expect, headers, fields"),
+        (
+            "+x = 1",
+            "unknown key x; the keys are hosts, seeds, label, method, form, json, follow, expect, headers, fields",
+        ),
         ("+follow = ['css:a', 'css:']", "3:20: [[site]] 1 (a.example): follow: css:: behind css: there must be"),
         ("+expect = 1", "3:1: [[site]] 1 (a.example): expect: must be a list of strings"),
         ("+follow = [1]", 'follow: must be a list of strings, for example ["css:a.next"]'),

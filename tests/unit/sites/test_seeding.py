@@ -14,6 +14,7 @@ from fscrawl.config.list_files import ListFiles, check_lists
 from fscrawl.config.settings import Settings, parse, render
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.fleet.seeding import Seeding
+from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.rules import near_to, origins
@@ -39,6 +40,7 @@ class Desk:
         self.now = 0.0
         self.said: list[str] = []
         self.found: list[str] = []
+        self.labels: list[str] = []
         self.held = frozenset(range(SHARDS)) if held is None else held
         self.by_url = partition == "url"
         self.watch = SimpleNamespace()
@@ -62,9 +64,10 @@ class Desk:
         name = urls.host(url)
         return Location(name, urls.digest(url), urls.shard(urls.key(url) if self.by_url else name, SHARDS))
 
-    def discover(self, links: list[str], depth: int, referrer: str) -> None:
+    def discover(self, links: list[str], depth: int, referrer: str, flags: Flags) -> None:
         assert (depth, referrer) == (0, "")
         self.found += links
+        self.labels += [flags.label for _ in links]
 
     def all(self) -> list[str]:
         """Do all that is to be done; give what was found."""

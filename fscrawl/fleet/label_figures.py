@@ -1,0 +1,141 @@
+"""How far each task is: figures by label, which each machine keeps in a file of its own beside its heartbeat log.
+
+They are not in the heartbeats, since a crawl may have thousands of labels, and a log keeps every beat. A crawl without
+labels has no such file.
+
+Vocabulary:
+  label     the name of a task (`fscrawl.labels`)
+  figures   label → `LabelFigure`, of one machine
+
+Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, and when it leaves. One that is
+killed has not counted what it stored since then. They say nothing that the records do not say: `report` counts those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, Self
+
+from fscrawl.errors import TreeError
+from fscrawl.labels import is_label
+from fscrawl.storage.layout import labels_path
+
+EVERY_S = 10.0
+OTHERS = "(others)"
+_MOST_LABELS = 5_000  # that one machine counts apart; what it stores for further ones is counted as OTHERS
+_MOST_BYTES = 4 << 20  # of a file: as many labels of four bytes a letter
+_MOST = 1 << 62  # no higher number was written by a machine
+
+
+class LabelFigure(NamedTuple):
+    """The figures of one task: stored pages; other records, which are redirects and types without a body; failures;
+    and URLs that wait or are in flight.
+    """
+
+    stored: int = 0
+    other: int = 0
+    failed: int = 0
+    pending: int = 0
+
+    @property
+    def found(self) -> int:
+        return sum(self)
+
+    def plus(self, more: Self) -> LabelFigure:
+        """Add two of the same label.
+
+        >>> LabelFigure(1, pending=2).plus(LabelFigure(3)).found
+        6
+        """
+        return LabelFigure(*map(sum, zip(self, more, strict=True)))
+
+
+Figures = Mapping[str, LabelFigure]
+
+
+def summed(figures: Iterable[Figures]) -> dict[str, LabelFigure]:
+    """Add the figures of several machines."""
+    total: dict[str, LabelFigure] = {}
+    for each in figures:
+        for label, figure in each.items():
+            total[label] = total.get(label, _NOTHING).plus(figure)
+    return total
+
+
+_NOTHING = LabelFigure()
+
+
+class Files(Protocol):
+    """The part of `TreeFiles` that is used here."""
+
+    machine: str
+
+    def publish(self, path: str, data: bytes) -> None: ...
+    def read_or_torn(self, path: str) -> bytes | None: ...
+
+
+class LabelCounter:
+    """Counts for one machine, and writes its file. Only the main loop uses it."""
+
+    def __init__(self, files: Files, pending: Callable[[], Counter[str]]) -> None:
+        """`pending`: gives how many URLs wait or are in flight, by label."""
+        self._files = files
+        self._pending = pending
+        self._done: dict[str, LabelFigure] = {}
+        self._written: dict[str, LabelFigure] = {}
+        self._due = 0.0
+
+    def add(self, label: str, *, stored: int = 0, other: int = 0, failed: int = 0) -> None:
+        """Count records that the tree has more, or less; nothing without a label."""
+        if label:
+            name = label if label in self._done or len(self._done) < _MOST_LABELS else OTHERS
+            self._done[name] = self._done.get(name, _NOTHING).plus(LabelFigure(stored, other, failed))
+
+    def figures(self) -> dict[str, LabelFigure]:
+        """Give the figures as they are now."""
+        waiting: Counter[str] = Counter()
+        for label, number in self._pending().items():
+            waiting[label if label in self._done or len(self._done) + len(waiting) < _MOST_LABELS else OTHERS] += number
+        return summed([self._done, {label: LabelFigure(pending=number) for label, number in waiting.items()}])
+
+    def tell(self, now: float) -> None:
+        """Write the file if it is due."""
+        if now >= self._due:
+            self._due = now + EVERY_S
+            self.tell_now()
+
+    def tell_now(self) -> None:
+        """Write the file if it says something else than before. The crawl goes on if it cannot be written."""
+        figures = self.figures()
+        if figures != self._written:
+            with contextlib.suppress(TreeError):
+                self._files.publish(labels_path(self._files.machine), _to_json(figures))
+                self._written = figures
+
+
+def read_figures(files: Files, machine: str) -> dict[str, LabelFigure]:
+    """Read a machine's file; what somebody else has written into it is left out."""
+    data = files.read_or_torn(labels_path(machine)) or b""
+    try:
+        values = json.loads(data) if len(data) <= _MOST_BYTES else None
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(values, dict):
+        return {}
+    return {label: _figure(each) for label, each in values.items() if is_label(label) and isinstance(each, dict)}
+
+
+def _figure(values: dict[str, Any]) -> LabelFigure:
+    numbers = (values.get(name) for name in LabelFigure._fields)
+    return LabelFigure(*(each if type(each) is int and abs(each) < _MOST else 0 for each in numbers))
+
+
+def _to_json(figures: Figures) -> bytes:
+    """One label a line: people read these files, too."""
+    lines = (
+        f"{json.dumps(label, ensure_ascii=False)}: {json.dumps(each._asdict())}" for label, each in figures.items()
+    )
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()

@@ -1,0 +1,88 @@
+"""How far each task is: what a machine counts, and what others read."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from fscrawl.errors import TreeError
+from fscrawl.fleet import label_figures
+from fscrawl.fleet.label_figures import EVERY_S, OTHERS, LabelCounter, LabelFigure, read_figures, summed
+
+
+class Files:
+    machine = "m"
+
+    def __init__(self) -> None:
+        self.data: dict[str, bytes] = {}
+        self.writes = 0
+        self.is_full = False
+
+    def publish(self, path: str, data: bytes) -> None:
+        if self.is_full:
+            raise TreeError("no space")
+        self.writes += 1
+        self.data[path] = data
+
+    def read_or_torn(self, path: str) -> bytes | None:
+        return self.data.get(path)
+
+
+def test_written_and_read() -> None:
+    """What is counted is read back, with what is pending; a record may go away again."""
+    files, pending = Files(), Counter({"a": 2, "ü ": 0, "new": 1})
+    counter = LabelCounter(files, lambda: pending)
+    counter.add("", stored=1)
+    counter.add("a", stored=2)
+    counter.add("a", failed=1, stored=-1)
+    counter.tell_now()
+    told = read_figures(files, "m")
+    assert told["a"] == LabelFigure(1, 0, 1, 2)
+    assert told["a"].found == 4
+    assert told["new"] == LabelFigure(pending=1)
+    assert read_figures(files, "other") == {}
+    assert summed([told, told])["a"] == LabelFigure(2, 0, 2, 4)
+
+
+def test_written_seldom() -> None:
+    """Every ten seconds if something has changed; if it cannot be written, later."""
+    files = Files()
+    counter = LabelCounter(files, Counter)
+    counter.tell(0.0)
+    assert files.writes == 0  # a crawl without labels has no file
+    counter.add("a", stored=1)
+    counter.tell(EVERY_S / 2)
+    assert files.writes == 0
+    files.is_full = True
+    counter.tell(EVERY_S)
+    files.is_full = False
+    counter.tell(2 * EVERY_S)
+    counter.tell(3 * EVERY_S)
+    assert files.writes == 1
+
+
+def test_many_labels(monkeypatch) -> None:
+    """What belongs to more labels than a file may have is counted together."""
+    monkeypatch.setattr(label_figures, "_MOST_LABELS", 10)
+    files = Files()
+    counter = LabelCounter(files, lambda: Counter({str(number): 1 for number in range(30)}))
+    for number in range(15):
+        counter.add(str(number), stored=1)
+    counter.tell_now()
+    told = read_figures(files, "m")
+    assert len(told) == 11
+    assert told[OTHERS] == LabelFigure(stored=5, pending=20)
+    assert summed([told])["3"] == LabelFigure(stored=1, pending=1)
+
+
+def test_what_somebody_wrote() -> None:
+    """Nothing of a file is believed that a machine would not write."""
+    files = Files()
+    path = ".fscrawl/machines/m.labels.json"
+    for text in ("", "[", "[]", "[" * 100_000, "\xff", "{}" + " " * (5 << 20)):
+        files.data[path] = text.encode("latin-1")
+        assert read_figures(files, "m") == {}
+    files.data[path] = json.dumps(
+        {"a": {"stored": "1", "failed": True, "other": 1e99, "pending": 1 << 70}, "\x1b": {}, "b": 1, "": {}}
+    ).encode()
+    assert read_figures(files, "m") == {"a": LabelFigure()}
