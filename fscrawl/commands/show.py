@@ -15,6 +15,7 @@ from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.frontier.flags import format_flags, parse_flags
 from fscrawl.request import METHODS, Request, body_text, shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     rules = None if options.fields is None else _rules(options.fields)
     tree = open_tree(options.root)
     with ProgressLine() as line:
-        seeds = frozenset(read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line))
+        seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
         chosen = with_site(settings_of(tree), options.site)
         found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
     fields = None if rules is None or found.page is None else tried(tree, found.host, found.page, rules)
@@ -186,6 +187,8 @@ def _record(found: Explanation) -> Iterator[str]:
     if error is not None:
         yield f"failed    {error.class_}: {error.message}"
         yield f"          {error.failed_at} by {error.machine}, attempt {error.attempts}, depth {error.depth}"
+    if label := (page and page.label) or (error and error.label):
+        yield f"label     {label}"
 
 
 def _found_on(found: Explanation) -> Iterator[str]:
@@ -204,9 +207,11 @@ def _found_on(found: Explanation) -> Iterator[str]:
 
 
 def _line(line: Line) -> str:
+    flags = parse_flags(line.mark)
+    mark = f", {without}" if (without := format_flags(flags.with_label(""))) else ""
+    mark += f", label {flags.label}" if flags.label else ""
     if line.source == "seeds":
-        return "in seeds.txt"
+        return f"in seeds.txt{mark}"
     who = "discovered, as a snapshot says" if line.source == "snapshot" else f"discovered by {line.machine}"
     source = f", on {shown(line.found_on or line.referrer)}" if line.referrer else ""
-    mark = f", {line.mark}" if line.mark else ""
     return f"{who}, depth {line.depth}{source}{mark}"

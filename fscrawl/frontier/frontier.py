@@ -203,8 +203,7 @@ class Frontier:
 
         Then its hosts may just have been asked: they rest for their delay first. For `check_s` seconds a listing may
         not show all that was stored: until a host is listed after that, its tasks say that a worker must look into the
-        tree first. `deep`: keep
-        depths, as is needed with `max_depth`; None: as the settings say. A shard stays so until it is let go.
+        tree first. `deep`: keep depths, as is needed with `max_depth`; None: as the settings say. A shard stays so.
         """
         if deep is None:
             deep = self._settings.crawl.max_depth is not None
@@ -303,8 +302,8 @@ class Frontier:
             return None
         shard = self.shard_of(task)
         self.in_flight += 1
-        if isinstance(task, PageTask) and task.flags.label:
-            self._labels_in_flight[task.key] = task.flags.label
+        if isinstance(task, PageTask) and (label := task.flags.label):
+            self._labels_in_flight[task.key] = label
         self._shards.in_flight[shard] += 1
         return task
 
@@ -326,12 +325,11 @@ class Frontier:
         shard = self.shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
-        if isinstance(task, PageTask) and self._labels_in_flight:  # the record of a page may have another label
-            self._labels_in_flight.pop(task.key, None)
-        if isinstance(task, PageTask) and shard in self._held:
-            if failed:
+        if isinstance(task, PageTask):
+            self._labels_in_flight.pop(task.key, None)  # the record of a page may have another label
+            if shard in self._held and failed:
                 self._held[shard].table.failed(urls.fingerprint(task.key))
-            elif told:
+            elif shard in self._held and told:
                 self._tell(task, self._held[shard].table)
         self.scheduler.finish(task.host, asked_at, stored=stored)
 

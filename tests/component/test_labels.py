@@ -170,6 +170,11 @@ def test_a_task_is_stopped_while_it_runs_and_goes_on(root: Path) -> None:
             running.until(lambda: set(labels(root)) == before | of_task(A, "/b"), "the other task is done")
             assert labels(root)[f"{A}/both"] == "b"
             assert figures(root)["a"]["stopped"] is True
+            missing = next(f"/a/{n}" for n in range(10) if f"{A}/a/{n}" not in before)
+            shown = fscrawl("show", "--root", root, web.url(A, missing)).out
+            assert ", label a\n" in shown
+            assert "crawl.stopped_labels: what has the label a is not fetched\n" in shown
+            assert "label     b\n" in fscrawl("show", "--root", root, web.url(A, "/both")).out
             assert " stopped" in fscrawl("status", "--root", root).out
             write(root, delay_s=0.0)
             running.until(lambda: set(labels(root)) == of_task(A, "/a") | of_task(A, "/b"), "all is fetched")

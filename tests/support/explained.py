@@ -20,7 +20,7 @@ MISSING = "http://a.example/missing"
 
 def ask(tree, url, *assignments, all_inlinks=False, seeds=(SEED,)):
     chosen = apply(settings.Settings(), ["crawl.scope=host", *assignments])
-    return explain(tree.tree, chosen, frozenset(seeds), url, all_inlinks=all_inlinks)
+    return explain(tree.tree, chosen, dict.fromkeys(seeds, ""), url, all_inlinks=all_inlinks)
 
 
 def names(found):

@@ -24,7 +24,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.lines import Found, Line, Told
 from fscrawl.fleet.snapshot_file import Snapshot, open_snapshot
 from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
-from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.flags import flags_of
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal
 from fscrawl.storage.layout import LINKS, probe_path, snapshot_of
@@ -72,6 +72,7 @@ class Repair:
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
         self._failures: dict[int, set[str]] = {}  # of what is to be fetched again: when it failed
+        self._labels: dict[int, str] = {}  # and of which task it is, as far as logs still say that
         self._must_tell_anew = False
 
     def run(self) -> None:
@@ -155,8 +156,9 @@ class Repair:
             self._line.advance()
             self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
             found = Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
+            label = self._labels.get(number, "")
             for failed_at in sorted(self._failures.get(number, ())) or [""]:
-                yield found._replace(flags=Flags(retry_of=failed_at) if failed_at else NO_FLAGS)
+                yield found._replace(flags=flags_of(retry_of=failed_at, label=label))
 
     def _wanted(self) -> Iterator[tuple[str, int, str]]:
         """Give URL, depth and referrer of what must be fetched."""
@@ -203,8 +205,10 @@ class Repair:
             number = urls.fingerprint(line.key)
             if number in self._failures:
                 self._failures[number].add(line.failed_at)
-        elif isinstance(line, Found) and self._unknown:
+        elif isinstance(line, Found) and (self._unknown or line.flags.label):
             number = fingerprint(line.url)
+            if line.flags.label and number in self._failures:
+                self._labels[number] = min(line.flags.label, self._labels.get(number, line.flags.label))
             if number in self._unknown:
                 known = self._in_lines.get(number)
                 self._in_lines[number] = line if known is None else min(known, line, key=_depth)

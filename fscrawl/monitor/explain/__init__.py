@@ -13,13 +13,14 @@ Promise: it only reads. It says so if the stored data cannot tell. It reads only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import written_request
 from fscrawl.errors import RecordError
 from fscrawl.fleet.leases import Machinery
+from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
@@ -41,7 +42,7 @@ _MOST_HOPS = 20  # as browsers do
 def explain(
     tree: Tree,
     settings: Settings,
-    seeds: frozenset[str],
+    seeds: Mapping[str, str],
     asked: str,
     *,
     all_inlinks: bool = False,
@@ -49,19 +50,20 @@ def explain(
 ) -> Explanation:
     """Look up a URL or a key in an open tree; TreeError if the tree cannot be read.
 
-    `settings`, `seeds`: of the tree; seeds are normal forms. `all_inlinks`: read all link files. `line`: shows how
-    far it is.
+    `settings`, `seeds`: of the tree; seeds are normal forms, with their labels. `all_inlinks`: read all link
+    files. `line`: shows how far it is.
     """
     return _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
 
 
 class _Inquiry:
-    def __init__(self, tree: Tree, settings: Settings, seeds: frozenset[str], asked: str) -> None:
+    def __init__(self, tree: Tree, settings: Settings, seeds: Mapping[str, str], asked: str) -> None:
         self._tree = tree
         self._machinery = Machinery(tree)
         self._settings = settings
-        self._seeds = seeds
-        self._terms = terms_of(tree, settings, near_to(seeds, settings.sites, settings.code))
+        self._seeds = frozenset(seeds)
+        self._labels = seeds
+        self._terms = terms_of(tree, settings, near_to(self._seeds, settings.sites, settings.code))
         self._it = Explanation(asked)
 
     def run(self, line: ProgressLine, *, all_inlinks: bool) -> Explanation:
@@ -198,7 +200,8 @@ class _Inquiry:
     def _read_lines(self) -> None:
         it = self._it
         if it.url in self._seeds:
-            it.lines.append(Line("", 0, "", source="seeds"))
+            mark = format_flags(labelled(self._labels.get(it.url or "", "")))
+            it.lines.append(Line("", 0, "", mark, source="seeds"))
         said = Said(self._tree, self._terms, it.key, it.url, it.shard)
         it.lines += [line._replace(found_on=self._url_of(line.referrer)) for line in said.lines]
         it.told = said.marks

@@ -105,12 +105,20 @@ class Why:
             yield Reason(
                 name, f"crawl.{rule}: it is outside the scope", f"edit crawl.{name} in {self._tree.root}/crawl.toml"
             )
+        yield from self._stopped_tasks()
         yield from self._robots(url)
         depths = [line.depth for line in self._it.lines] or [link.depth for link in self._it.inlinks or ()]
         if crawl.max_depth is not None and depths and min(depths) > crawl.max_depth:
             text = f"crawl.max_depth = {crawl.max_depth}: it is {number_of(min(depths), 'link')} away from a seed"
             yield Reason("max_depth", text, self._raise("max_depth"))
         yield from self._counts(url)
+
+    def _stopped_tasks(self) -> Iterator[Reason]:
+        """Give the tasks for which it waits, if all of them are stopped."""
+        labels = {parse_flags(line.mark).label for line in self._it.lines}
+        if labels and labels <= set(self._settings.crawl.stopped_labels):
+            text = f"crawl.stopped_labels: what has the label {', '.join(sorted(labels))} is not fetched"
+            yield Reason("stopped_labels", text, f"take it out of crawl.stopped_labels in {self._tree.root}/crawl.toml")
 
     def _counts(self, url: str) -> Iterator[Reason]:
         crawl, tree, host = self._settings.crawl, self._tree, self._it.host

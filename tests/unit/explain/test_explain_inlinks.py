@@ -61,7 +61,7 @@ def test_a_link_that_rules_do_not_follow(tree):
     tree.page(SEED, b"<a href=/missing>", requests=(SEED + "other",), rules="0" * 16)
     rules = "[crawl]\nscope = 'host'\n[[site]]\nhosts = ['b.example']\n[[site]]\nhosts = ['a.example']\nfollow = []\n"
     for text, which in ((rules, "[[site]] 2"), ("", "the site file, or a [[site]] that is gone")):
-        found = explain(tree.tree, parse(text), frozenset({SEED}), MISSING, all_inlinks=True)
+        found = explain(tree.tree, parse(text), {SEED: ""}, MISSING, all_inlinks=True)
         assert [link.how for link in found.inlinks] == ["unfollowed"]
         assert names(found)[-1] == "not-followed"
         assert found.reasons[-1].text == f"{SEED} links to it, and is cut by {which}: its rules follow other links"
