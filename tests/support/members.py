@@ -13,6 +13,7 @@ from fscrawl.fleet import membership as module
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
+from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.handlers.fresh_links import FreshLinks
@@ -163,7 +164,7 @@ class Member:
             self.frontier.finish(task, None)
             return
         fresh, _ = worker.links.of(record, task.depth)
-        self.membership.discover(fresh, task.depth + 1, task.key)
+        self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label))
         self.membership.told(task, worker.term)
         self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
 
@@ -188,6 +189,7 @@ class Member:
                 tuple(links),
             ),
             nofollow=nofollow or None,
+            label=task.flags.label or None,
         )
         self.tree.put_page(task.host, record, b"page")
         return record

@@ -217,7 +217,7 @@ class Member:
             self.view.name = self.name
             tree = Tree(Path(ROOT), self.name)
         settings = read_settings(tree, self.note)
-        seeds = frozenset(wait_for_seeds(tree, self.note))
+        seeds = wait_for_seeds(tree, self.note)
         self.engine = Machine(tree, settings, seeds, Progress(self), self._options, self.rng)  # type: ignore[arg-type]
         world.engines.append(self.engine)
         self.pool = self.engine._pool = Pool(self, self.engine._config())  # type: ignore[assignment]

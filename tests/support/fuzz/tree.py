@@ -121,7 +121,7 @@ def _seeds(data: bytes) -> None:
     warned: list[str] = []
     found = seeds.read_seeds(text, "seeds.txt", warned.append)
     assert len(found) + len(warned) <= len(text.splitlines())
-    assert all(urls.normalise(url) == url for url in found[:20])
+    assert all(urls.normalise(url) == url for url in list(found)[:20])
     assert all(len(line) < 300 for line in warned)
 
 
