@@ -4,8 +4,9 @@ Vocabulary:
   proxy     a server that requests are sent through: "http://…", or "socks5h://…", which resolves names itself
   rest      a proxy that failed is not used for 1 s, then for twice as long each time, at most for 5 minutes
   used up   this process has sent as many requests through the proxy as `fetch.proxy_uses` allows
+  dropped   the proxy itself has failed `fetch.proxy_failures` times in a row: this process does not use it any more
 
-Promise: each request to a host goes through the next proxy in turn that neither rests nor is used up.
+Promise: each request to a host goes through the next proxy in turn that neither rests nor is used up or dropped.
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ def check_proxies(values: Iterable[str]) -> str | None:
 @dataclass(slots=True)
 class _State:
     uses: int = 0
-    fails: int = 0
+    rests: int = 0  # in a row
+    fails: int = 0  # of its own, in a row: it may also rest because a host did not answer in time
     rests_until: float = 0.0
 
 
@@ -94,8 +96,14 @@ class Rotation:
     """Chooses proxies, which are named by their index in the list. Safe to use from several threads."""
 
     def __init__(
-        self, proxies: Sequence[Proxy], uses: int | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        proxies: Sequence[Proxy],
+        uses: int | None = None,
+        failures: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`uses`: of each proxy; `failures`: of it in a row, after which it is dropped. None: no limit."""
+        self._failures = failures
         self._states = [_State() for _ in proxies]
         self._uses = uses
         self._clock = clock
@@ -103,24 +111,25 @@ class Rotation:
         self._next_first = 0  # hosts begin at different proxies, else the first would get all hosts asked only once
         self._lock = threading.Lock()
 
-    @property
-    def used_up(self) -> bool:
-        """All proxies are used up, for as long as this process lives."""
-        return self._uses is not None and all(state.uses >= self._uses for state in self._states)
-
     def take(self, host: str) -> int | None:
-        """Return the next proxy for a host, or None if all rest or are used up."""
+        """Return the next proxy for a host, or None if all rest, are used up or were dropped."""
         with self._lock:
             now = self._clock()
             first = self._turns.get(host, self._next_first)
             for step in range(len(self._states)):
                 index = (first + step) % len(self._states)
                 state = self._states[index]
-                if state.rests_until <= now and (self._uses is None or state.uses < self._uses):
+                if state.rests_until <= now and not self._is_over(state):
                     state.uses += 1
                     self._set_next(host, index + 1)
                     return index
             return None
+
+    def _is_over(self, state: _State) -> bool:
+        """Tell whether a proxy is used up, or was dropped."""
+        if self._failures is not None and state.fails >= self._failures:
+            return True
+        return self._uses is not None and state.uses >= self._uses
 
     def _set_next(self, host: str, index: int) -> None:
         if host not in self._turns:
@@ -129,14 +138,19 @@ class Rotation:
                 self._turns = {}  # every host begins at some proxy again, which does no harm
         self._turns[host] = index
 
-    def failed(self, index: int) -> None:
-        """Let a proxy rest. Requests that were under way when its rest began belong to the same failure."""
+    def failed(self, index: int, *, by_itself: bool = True) -> None:
+        """Let a proxy rest. Requests that were under way when its rest began belong to the same failure.
+
+        `by_itself`: False if the host may be at fault.
+        """
         with self._lock:
             now, state = self._clock(), self._states[index]
             if state.rests_until > now:
                 return
-            state.rests_until = now + min(FIRST_REST_S * 2**state.fails, LONGEST_REST_S)
-            state.fails = min(state.fails + 1, 30)
+            state.rests_until = now + min(FIRST_REST_S * 2**state.rests, LONGEST_REST_S)
+            state.rests = min(state.rests + 1, 30)
+            state.fails += by_itself
 
     def worked(self, index: int) -> None:
-        self._states[index].fails = 0
+        state = self._states[index]
+        state.rests = state.fails = 0

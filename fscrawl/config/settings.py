@@ -212,6 +212,11 @@ class FetchSettings:
     proxy_uses: int | None = _setting(
         None, "how many requests each worker process may send through each proxy", checks.at_least(1)
     )
+    proxy_failures: int | None = _setting(
+        None,
+        "how often a proxy may fail in a row until each worker process drops it for good; absent: it only rests",
+        checks.at_least(1),
+    )
     ca_file: str | None = _setting(
         None, "a PEM file of certificate authorities to trust instead of the usual ones", checks.file_name
     )

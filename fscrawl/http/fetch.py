@@ -39,6 +39,7 @@ __all__ = ["Failed", "Fetched", "Fetcher", "WantsBody"]
 
 WantsBody = Callable[[int, dict[str, str]], bool]  # of status and headers, names in lower case
 
+_NO_PROXY = "all proxies rest after failures, or have reached fetch.proxy_uses or fetch.proxy_failures"
 _CHUNK_LINES_BYTES = 1048576  # what the lines of chunks may cost, beside an eighth of the body
 _OWN_JAR = Jar()  # stands for the fetcher's own
 
@@ -73,7 +74,7 @@ class Fetcher:
         self._of_sites = SiteHeaders(sites, variables)
         self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
         found = [proxies.read(text, variables) for text in fetch.proxies]
-        self._rotation = Rotation(found, fetch.proxy_uses)
+        self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
         self._adapters = self._make_adapters(found, threads)
         self._template = _template(politeness.user_agent, fetch.accept, headers)
 
@@ -150,7 +151,7 @@ class Fetcher:
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
             return Failed("blocked-address", f"{host} is not a public address", retry=False)
-        failed = Failed("proxy", "all proxies rest after failures, or have reached fetch.proxy_uses", retry=True)
+        failed = Failed("proxy", _NO_PROXY, retry=True)
         for _ in self._adapters:
             index = self._rotation.take(urls.host(url))
             if index is None:
@@ -162,7 +163,7 @@ class Fetcher:
             if isinstance(answer, Fetched):
                 answer = Failed("proxy", "the proxy asks for another user and password", retry=True)
             if answer.class_ in ("proxy", "timeout"):
-                self._rotation.failed(index)
+                self._rotation.failed(index, by_itself=answer.class_ == "proxy")
             if answer.class_ != "proxy":
                 return answer
             failed = answer

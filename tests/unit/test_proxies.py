@@ -78,7 +78,23 @@ def test_rests():
     rotation.failed(0)
     clock.now += 1
     assert rotation.take("a") == 0
-    assert not rotation.used_up
+
+
+def test_dropped():
+    """With a limit, a proxy that fails so often in a row is not used any more; what hosts do does not count."""
+    clock = Clock()
+    rotation = Rotation(THREE[:1], failures=3, clock=clock)
+    for by_itself in (True, True, False, False):
+        rotation.failed(0, by_itself=by_itself)
+        clock.now += LONGEST_REST_S
+        assert rotation.take("a") == 0
+    rotation.worked(0)
+    for _ in range(3):
+        clock.now += LONGEST_REST_S
+        assert rotation.take("a") == 0
+        rotation.failed(0)
+    clock.now += 1e9
+    assert rotation.take("a") is None
 
 
 def test_one_failure_of_many_requests():
@@ -92,7 +108,7 @@ def test_one_failure_of_many_requests():
 
 
 def test_longest_rest():
-    """No proxy is given up for good."""
+    """Without a limit no proxy is dropped."""
     clock = Clock()
     rotation = Rotation(THREE[:1], clock=clock)
     for _ in range(50):
@@ -105,7 +121,6 @@ def test_uses():
     """A proxy that was used as often as it may be is passed over, for good."""
     rotation = Rotation(THREE[:2], uses=2)
     assert [rotation.take("a") for _ in range(5)] == [0, 1, 0, 1, None]
-    assert rotation.used_up
 
 
 def test_many_hosts(monkeypatch):

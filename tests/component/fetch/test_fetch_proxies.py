@@ -135,6 +135,18 @@ def test_another_proxy_takes_over(make: Make) -> None:
         assert [fetched(fetcher.get(PAGE)).body for _ in range(3)] == [b"<p>"] * 3
 
 
+def test_dropped_proxy(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many failures in a row, a proxy is not asked any more, though its rest is over."""
+    monkeypatch.setattr("fscrawl.config.proxies.FIRST_REST_S", 0.0)
+    heads: list[bytes] = []
+    denied = noting(heads, b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+    with Raw(denied) as one, Raw(answering(ok(b"<p>"))) as two:
+        proxies = (f"http://{HOST}:{one.port}", f"http://{HOST}:{two.port}")
+        fetcher = make(proxies=proxies, proxy_failures=2)
+        assert [fetched(fetcher.get(PAGE)).body for _ in range(6)] == [b"<p>"] * 6
+    assert len(heads) == 2
+
+
 def test_silent_proxy(make: Make) -> None:
     """A proxy that takes the connection and says nothing costs one deadline, then rests."""
     with Raw(lambda connection: head(connection) and connection.recv(1)) as proxy:

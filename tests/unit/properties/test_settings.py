@@ -56,6 +56,7 @@ VALUES = {
     "fetch.auth": st.dictionaries(st.sampled_from(["a.example", "b:8", "https://c"]), lines.map("u:".__add__)),
     "fetch.proxies": st.lists(st.sampled_from(["http://u:$PW@p:1", "socks5h://[::1]:9"]), max_size=3).map(tuple),
     "fetch.proxy_uses": st.none() | st.integers(1),
+    "fetch.proxy_failures": st.none() | st.integers(1),
     "fetch.ca_file": st.none() | lines,
     "parse.parser": st.sampled_from(["lexbor", "html5lib"]),
     "fleet.shards": st.integers(1, 4096),
