@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset.schema import PAGES
 from fscrawl.errors import UsageError, reason
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
+from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import parse_age
 from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
-TAKEN = frozenset(PAGES.names)  # names that a field cannot have
 TEXTS = ("visible", "main", "none")
 
 
@@ -151,7 +150,7 @@ def rules(path: Path) -> str:
         text = decode(path.read_bytes())
     except OSError as error:
         raise UsageError(f"--fields {path}: cannot be read: {reason(error)}") from error
-    field_rules.parse(text, str(path), TAKEN)
+    field_rules.parse(text, str(path), OF_PAGES)
     item_rules.parse(text, str(path))
     return text
 

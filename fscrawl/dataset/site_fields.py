@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.options import TAKEN, Options
+from fscrawl.dataset.options import Options
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
+from fscrawl.parse.columns import OF_PAGES
 from fscrawl.parse.fields import Column
 from fscrawl.sites.code import CodeSite, load
 from fscrawl.sites.read import TABLE, read_sites
@@ -63,26 +64,20 @@ def _differ(found: str | None, kept: str | None) -> bool:
 
 
 def check_columns(job: Job) -> None:
-    """Raise UsageError if the site file names a column that there is already, or one with two types. It is run here."""
+    """Raise UsageError if the site file names a column of the rules. It is run here."""
     sites = load(job.site) if job.site is not None else ()
     of_rules = job.rules.columns if job.rules is not None else ()
-    _check("columns", [(site, site.columns) for site in sites], TAKEN, of_rules)
-    _check("item_columns", [(site, site.item_columns) for site in sites], item_rules.TAKEN, job.item_rules.columns)
+    _check("columns", [(site, site.columns) for site in sites], of_rules)
+    _check("item_columns", [(site, site.item_columns) for site in sites], job.item_rules.columns)
 
 
-def _check(
-    kind: str, given: Sequence[tuple[CodeSite, Sequence[Column]]], taken: Iterable[str], of_rules: Iterable[Column]
-) -> None:
-    named = dict.fromkeys(taken, "the dataset itself")
-    named |= dict.fromkeys((column.name for column in of_rules), "the rules for fields")
-    first: dict[str, Column] = {}
+def _check(kind: str, given: Sequence[tuple[CodeSite, Sequence[Column]]], of_rules: Iterable[Column]) -> None:
+    named = {column.name for column in of_rules}
     for site, columns in given:
         for column in columns:
-            where = f"{site.file.path}: class {site.name}: {kind}: {column.name}"
             if column.name in named:
-                raise UsageError(f"{where} is a column of {named[column.name]}; choose another name")
-            if first.setdefault(column.name, column) != column:
-                raise UsageError(f"{where} has another type in another class; a column must have one type")
+                where = f"{site.file.path}: class {site.name}: {kind}: {column.name}"
+                raise UsageError(f"{where} is a column of the rules for fields; choose another name")
 
 
 def combined(of_file: str | None, crawl_toml: str, where: str) -> str | None:
@@ -97,7 +92,7 @@ def combined(of_file: str | None, crawl_toml: str, where: str) -> str | None:
     """
     file = TomlFile(crawl_toml, where)
     tables = file.tables()
-    sites = [site for site in read_sites(tables.get(TABLE, []), file, TAKEN) if site.columns or site.items]
+    sites = [site for site in read_sites(tables.get(TABLE, []), file) if site.columns or site.items]
     if not sites:
         return of_file
     given = tomllib.loads(of_file or "")
@@ -114,7 +109,7 @@ def combined(of_file: str | None, crawl_toml: str, where: str) -> str | None:
     lines += [line for pattern, table in items.items() for line in _section("items", pattern, table)]
     text = head + "\n".join(lines)
     said = f"--fields, with [site.fields] of {where}" if of_file else where
-    field_rules.parse(text, said, TAKEN)
+    field_rules.parse(text, said, OF_PAGES)
     item_rules.parse(text, said)
     return text
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import pattern_covers, url_pattern
+from fscrawl.parse.columns import OF_ITEMS
 from fscrawl.parse.fields import (
     FILE,
     Column,
@@ -39,7 +40,6 @@ from fscrawl.parse.selectors import Page, Part, fold, is_absolute
 from fscrawl.util.toml_file import TomlFile
 
 TABLE = "items"
-TAKEN = frozenset({"url", "key", "position"})  # columns that every item has
 MOST = 100_000  # items of one page
 KEYS = ("each", "fields")
 _RIGHT = 'a table, for example items = {each = "css:tr", fields = {title = "css:td"}}'
@@ -174,7 +174,7 @@ def _each(table: Mapping[str, Any], place: Callable[..., str]) -> tuple[str, Sel
 
 def _field(kind: str, name: str, keys: Any, place: Callable[..., str]) -> Field:
     try:
-        rule = read_rule(name, in_full(keys), TAKEN)
+        rule = read_rule(name, in_full(keys), OF_ITEMS)
         if kind not in in_full(keys):
             raise RuleError(f"must be found by {kind}, as the items are: {name} = {{ {kind} = … }}")
         if kind == "xpath" and is_absolute(in_full(keys)[kind]):

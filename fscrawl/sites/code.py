@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
+from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
 from fscrawl.parse.fields import Column, Extracted, convert
 from fscrawl.parse.items import Found, gathered
 from fscrawl.parse.links import MAX_LINKS
@@ -32,6 +33,7 @@ from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected
 from fscrawl.sites.site_file import SiteFault, SiteFile
 
 _SHOWN_CHARS = 300
+_TAKEN = {"columns": OF_PAGES, "item_columns": OF_ITEMS}
 
 
 # -- from the file to its sites
@@ -42,7 +44,9 @@ _loaded: dict[SiteFile, tuple[tuple[CodeSite, Site], ...]] = {}  # with the obje
 def load(file: SiteFile) -> tuple[CodeSite, ...]:
     """Run a site file, once in each process, and give its sites in their order; SiteFault if it has a mistake."""
     if file not in _loaded:
-        _loaded[file] = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
+        found = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
+        _check_types(site for site, _ in found)
+        _loaded[file] = found
     return tuple(site for site, _ in _loaded[file])
 
 
@@ -80,6 +84,19 @@ def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, S
         return site, kind()
     except BaseException as error:  # noqa: BLE001 - as above
         raise SiteFault(_line_of(file, error, "__init__")) from None
+
+
+def _check_types(sites: Iterable[CodeSite]) -> None:
+    """Raise SiteFault if two classes have a column of one name with two types."""
+    first: dict[tuple[str, str], tuple[CodeSite, Column]] = {}
+    for site in sites:
+        for kind, columns in (("columns", site.columns), ("item_columns", site.item_columns)):
+            for column in columns:
+                before, its = first.setdefault((kind, column.name), (site, column))
+                if its != column:
+                    where = f"{site.file.path}: class {site.name}: {kind}: {column.name}"
+                    said = f"{where} has another type in class {before.name}; a column must have one type"
+                    raise SiteFault(said)
 
 
 class _Checks(NamedTuple):
@@ -120,6 +137,11 @@ class _Checks(NamedTuple):
         if not isinstance(columns, Mapping):
             raise self._mistake(name, columns, 'a dict, such as {"title": "string", "tags": "string[]"}')
         for each, kind in columns.items():
+            if each in _TAKEN[name]:
+                raise SiteFault(
+                    f"{self.file.path}: class {self.name}: {name}: {each}: the dataset already has such a column;"
+                    " choose another name"
+                )
             column = Column.of(each, kind)
             if column is None:
                 raise self._mistake(f"{name}[{each!r}]", kind, 'a type, such as "string" or "string[]"')
@@ -249,7 +271,7 @@ class CodeSite:
                 typed, wrong = None, _line_of(self.file, error, method)
             if typed is not None:
                 values[name] = typed
-            elif value is not None:
+            elif value is not None and not (isinstance(value, str) and not value.strip()):  # an empty cell is none
                 bad[name] = wrong[:80]
         return Extracted(values, bad, tuple(name for name in names if name not in values))
 
@@ -325,7 +347,8 @@ def _typed(column: Column, value: object) -> Any:
 
 def _one(type_: str, value: object) -> Any:
     if isinstance(value, str):
-        return convert(type_, value) if value else None
+        text = value if type_ == "string" else value.strip()
+        return convert(type_, text) if text else None
     if type_ == "timestamp" and isinstance(value, datetime):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     fits = {"integer": int, "float": int | float, "boolean": bool}.get(type_)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse import fields, items
+from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import FORBIDDEN_HEADERS, METHODS, Request, flaw
 from fscrawl.sites import matchers, seeds
 from fscrawl.sites.rules import Site, too_many
@@ -34,8 +35,8 @@ _EXAMPLES = {
 _T = TypeVar("_T")
 
 
-def read_sites(tables: Any, file: TomlFile, taken: frozenset[str] = frozenset()) -> tuple[Site, ...]:
-    """Read the value of `site`. `file`: the text it stands in; `taken`: columns that no field may have.
+def read_sites(tables: Any, file: TomlFile) -> tuple[Site, ...]:
+    """Read the value of `site`. `file`: the text it stands in.
 
     >>> text = "[[site]]\\nhosts = ['a.example']\\nfolow = []"
     >>> file = TomlFile(text, "crawl.toml")
@@ -48,7 +49,7 @@ def read_sites(tables: Any, file: TomlFile, taken: frozenset[str] = frozenset())
     sites: list[Site] = []
     owners: dict[str, int] = {}
     for number, table in enumerate(tables):
-        site = _Reader(number, table, file, taken).site()
+        site = _Reader(number, table, file).site()
         for index, pattern in enumerate(site.hosts):
             before = owners.setdefault(pattern, number)
             if before != number:
@@ -64,11 +65,10 @@ def read_sites(tables: Any, file: TomlFile, taken: frozenset[str] = frozenset())
 class _Reader:
     """Reads one table."""
 
-    def __init__(self, number: int, table: Mapping[str, Any], file: TomlFile, taken: frozenset[str]) -> None:
+    def __init__(self, number: int, table: Mapping[str, Any], file: TomlFile) -> None:
         self._path = (TABLE, item(number))
         self._table = table
         self._file = file
-        self._taken = taken
         hosts = table.get("hosts")
         first = hosts[0] if isinstance(hosts, list) and hosts and isinstance(hosts[0], str) else ""
         self._name = f"[[site]] {number + 1}" + (f" ({shown(first)})" if first else "")
@@ -164,7 +164,7 @@ class _Reader:
         def place(*path: str) -> str:
             return f"{self._file.key(*self._path, 'fields', *path)}: {self._name}: fields"
 
-        return fields.of_site(hosts, table, place, self._taken)
+        return fields.of_site(hosts, table, place, OF_PAGES)
 
     def _item_rules(self, hosts: tuple[str, ...]) -> items.ItemRules | None:
         if "items" not in self._table:

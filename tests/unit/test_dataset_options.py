@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fscrawl.dataset import options
+from fscrawl.dataset import schema
 from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, rules, since, status
 from fscrawl.errors import UsageError
+from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
 from fscrawl.storage.records import ErrorRecord, PageRecord
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -121,13 +122,19 @@ def test_rules(tmp_path):
         rules(tmp_path)
 
 
-@pytest.mark.parametrize("name", sorted(options.TAKEN))
+@pytest.mark.parametrize("name", sorted(OF_PAGES))
 def test_taken_names(tmp_path, name):
     """No field may be called like a column."""
     path = tmp_path / "fields.toml"
     path.write_text(f'[hosts."*"]\n{name} = {{ css = "b" }}\n')
     with pytest.raises(UsageError, match=name):
         rules(path)
+
+
+def test_names_of_columns():
+    """A crawl, which does not load the library of the schema, knows the same names."""
+    assert frozenset(schema.PAGES.names) == OF_PAGES
+    assert frozenset(schema.ITEMS.names) == OF_ITEMS
 
 
 def test_reads_text():

@@ -184,7 +184,34 @@ def test_fields_get_the_types_of_their_columns() -> None:
     wrong = found("{'s': 7, 'n': True, 'f': float('inf'), 'b': 1, 't': 7, 'l': '12'}")
     assert wrong.values == {}
     assert set(wrong.bad) == set("snfbtl")
-    assert found("{'s': None, 'n': ''}") == Extracted({}, {"n": "''"}, tuple("snfbtl"))
+    assert found("{'s': None, 'n': ' ', 'f': ' 2 '}") == Extracted({"f": 2.0}, {}, tuple("snbtl")), "cells may be empty"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("columns = {'title': 'string'}", "columns: title: the dataset already has such a column; choose another name"),
+        ("item_columns = {'url': 'string'}", "item_columns: url: the dataset already has such a column"),
+    ],
+)
+def test_columns_that_cannot_be(line: str, said: str) -> None:
+    """A file is refused when it is loaded, and not weeks later, when the dataset is made."""
+    with pytest.raises(SiteFault, match=said):
+        site_of(line)
+
+
+def test_a_column_of_two_types() -> None:
+    """So is one of which two classes say another type."""
+    lines = [
+        "columns = {'a': 'string'}",
+        "",
+        "class B(Site):",
+        "    hosts = ['b.example']",
+        "    columns = {'a': 'float'}",
+    ]
+    file = SiteFile("site.py", _HEAD + HOSTS + f"    {lines[0]}\n" + "\n".join(lines[1:]))
+    with pytest.raises(SiteFault, match="class B: columns: a has another type in class A; a column must have one type"):
+        load(file)
 
 
 def test_faults_of_fields() -> None:

@@ -121,4 +121,4 @@ def test_a_column_that_cannot_be(tree: Path, tmp_path: Path) -> None:
     """A column that every item has is refused, in one line."""
     (tmp_path / "site.py").write_text(CODE.replace('"name": "string"', '"url": "string"'))
     said = merge(tree, tmp_path / "out", "--site", str(tmp_path / "site.py"), code=2)
-    assert "class Lists: item_columns: url is a column of the dataset itself; choose another name" in said
+    assert "class Lists: item_columns: url: the dataset already has such a column; choose another name" in said

@@ -69,8 +69,8 @@ def test_a_dataset_without_site_file_stays_so(fscrawl: Merge, site: Path) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"words": "integer"', '"title": "string"', "class A: columns: title is a column of the dataset itself"),
-        ('columns = {"name": "string"}', 'columns = {"name": "float"}', "name has another type in another class"),
+        ('"words": "integer"', '"title": "string"', "class A: columns: title: the dataset already has such a column"),
+        ('columns = {"name": "string"}', 'columns = {"name": "float"}', "name has another type in class"),
         ('"words": "integer"', '"words": "int"', "class A: columns['words'] = 'int': must be a type"),
         ("import Site", "import Sites", "site.py:1: ImportError: cannot import name 'Sites'"),
     ],
