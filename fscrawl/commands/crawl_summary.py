@@ -15,6 +15,7 @@ from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.store import STOP
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import command
+from fscrawl.util.terminal import plain
 
 
 def summary(
@@ -38,6 +39,8 @@ def summary(
     left_out = {name: number for name, number in result.counts.cut.items() if number}
     if left_out:
         yield "left out      " + ", ".join(f"{number_of(n, 'link')} by {name}" for name, n in sorted(left_out.items()))
+    if tree is not None and tree.stopped_labels:
+        yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
     same_site = "" if site is None else f" --site {shlex.quote(str(site))}"
@@ -47,7 +50,8 @@ def summary(
 def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
     if result.ending == "finished":
         missing = f", but seeds are missing: {result.fault}" if result.fault else ""
-        return f"finished: nothing is left to fetch{missing}"
+        left = "all other tasks are done" if tree is not None and tree.stopped_labels else "nothing is left to fetch"
+        return f"finished: {left}{missing}"
     pending = result.counts.pending if tree is None else tree.pending()
     left = f"; {number_of(pending, 'URL')} {'is' if pending == 1 else 'are'} pending, and what is stored is kept"
     why = {

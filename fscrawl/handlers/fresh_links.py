@@ -36,13 +36,15 @@ class FreshLinks:
     def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
         """Give the outlinks of a page to report, and how many were left out by which setting.
 
-        `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter.
+        `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter; and always once
+        for each task, since one of them may be stopped.
         """
+        task = f"{record.label} " if record.label else ""
         depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
         cut: Counter[str] = Counter()
         for url in record.links_to(nofollow=self._follow_nofollow):
-            if self._reported.add(url, depth_of_links, _URL_BYTES + len(url)):
+            if self._reported.add(task + url, depth_of_links, _URL_BYTES + len(task) + len(url)):
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)

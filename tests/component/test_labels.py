@@ -194,6 +194,8 @@ def test_a_stopped_task_that_was_never_begun(root: Path) -> None:
         seeds(root, f"{web.url(A, '/a')}  # now", f"{web.url(B, '/b')}  # later")
         done = crawl(root)
         assert done.code == 0, done
+        assert done.out.startswith("finished: all other tasks are done\n")
+        assert "not fetched   what has a label of crawl.stopped_labels: later\n" in done.out
         assert set(labels(root).values()) == {"now"}
         write(root)
         assert crawl(root).code == 0
@@ -241,3 +243,17 @@ def test_what_somebody_wrote_into_records_is_no_label(root: Path) -> None:
         assert figures(root) == {
             "one": {"found": 1, "stored": 1, **dict.fromkeys(("other", "failed", "pending"), 0), "stopped": False}
         }
+
+
+def test_found_for_both_before_one_is_stopped(root: Path) -> None:
+    """A worker that has reported a link for one task reports it for the other, too, which may go on alone."""
+    with Web(tasks, [A]) as web:
+        write(root, delay_s=0.25)
+        seeds(root, f"{web.url(A, '/a')}  # a", f"{web.url(A, '/b')}  # b")
+        with Running(command(root, "--follow", workers=1, threads=1)) as running:
+            running.until(lambda: {f"{A}/a", f"{A}/b"} <= set(labels(root)), "both lists are stored")
+            write(root, crawl_=stop("a"), delay_s=0.25)
+            running.until(lambda: of_task(A, "/b") <= set(labels(root)), "all of the other task is fetched")
+            assert len(labels(root)) < 25
+            assert labels(root)[f"{A}/both"] == "b"
+        assert web.duplicates() == {}

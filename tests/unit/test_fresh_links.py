@@ -1,5 +1,7 @@
 """Which links a worker reports: each once, and with max_depth once more when the way to it is shorter."""
 
+import dataclasses
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +28,13 @@ def test_once():
     links = fresh_links()
     page = record(A + "x", "http://b.example/")
     assert [links.of(page, depth) for depth in (3, 1)] == [((A + "x",), {"scope": 1}), ((), None)]
+
+
+def test_once_for_each_task():
+    """One of the tasks that lead to a page may be stopped, so each of them reports its links."""
+    links = fresh_links()
+    pages = [dataclasses.replace(record(A + "x"), label=label) for label in ("a", "a", "b", None)]
+    assert [len(links.of(page, 1)[0]) for page in pages] == [1, 0, 1, 1]
 
 
 def test_a_shorter_way():
