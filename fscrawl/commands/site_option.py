@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from fscrawl.config.settings import Settings
 from fscrawl.errors import UsageError, reason
+from fscrawl.util.time_limit import time_limit
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
     from fscrawl.sites.site_file import SiteFile
 
 MAX_FILE_BYTES = 1024 * 1024
+MOST_LOADING_S = 30.0
 
 
 def add_site(parser: argparse.ArgumentParser) -> None:
@@ -27,12 +29,17 @@ def add_site(parser: argparse.ArgumentParser) -> None:
 
 
 def with_site(chosen: Settings, path: Path | None) -> Settings:
-    """Give the settings with the classes of a site file, which is run here; UsageError if it has a mistake."""
+    """Give the settings with the classes of a site file, which is run here; UsageError if it has a mistake.
+
+    One that does not end is such a mistake.
+    """
     if path is None:
         return chosen
     from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
 
-    return replace(chosen, code=load(read_file(path)))
+    file = read_file(path)
+    with time_limit(MOST_LOADING_S):
+        return replace(chosen, code=load(file))
 
 
 def read_file(path: Path) -> SiteFile:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.errors import NotATreeError
+from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import Returned
@@ -32,9 +32,11 @@ from fscrawl.sites.rules import Site, Sites, near_to
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
+from fscrawl.util.time_limit import time_limit
 from fscrawl.worker import CrawlConfig, Worker
 
 _LONGEST_WAIT_S = 60.0  # for the delay between robots.txt and the page
+_MOST_FIELDS_S = 30.0  # for the fields and items of the page
 _NOWHERE = Path("/nonexistent")
 
 
@@ -125,7 +127,11 @@ def _task(url: str, settings: Settings) -> PageTask:
 def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset[str]) -> Attempt:
     scope = Scope(settings.crawl, near_to(seeds, settings.sites, settings.code))
     record, body = nowhere.record_put, nowhere.body_put
-    site, fields, items = _of_site(url, record, body, settings)
+    try:
+        with time_limit(_MOST_FIELDS_S):
+            site, fields, items = _of_site(url, record, body, settings)
+    except TimeoutError as error:
+        raise UsageError(f"{url}: the fields and items of this page: {error}") from error
     return Attempt(
         url,
         None if url in seeds else scope.explain(url),

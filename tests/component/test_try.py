@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from fscrawl import cli
+from fscrawl.commands import site_option
 from fscrawl.engine import parsing
+from fscrawl.monitor import attempt
 from tests.support.crawling import crawl
 from tests.support.trees import contents
 from tests.support.web import Request, Response, Web
@@ -139,6 +141,34 @@ def test_rules_that_never_end(
     assert cli.main(["try", web.url("127.0.30.1"), "--site", str(file), *LOCAL]) == 1
     said = capsys.readouterr().out
     assert "failed    parse: reading it by the rules of its site takes more than" in said
+
+
+@pytest.mark.parametrize("line", ["while True: pass", "re.search('(?:a+)+$', 60 * 'a' + '!')"])
+def test_values_that_never_come(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """Fields and items are ended, too; the page is shown, and the line of the file is named."""
+    monkeypatch.setattr(attempt, "_MOST_FIELDS_S", 0.3)
+    monkeypatch.chdir(tmp_path)
+    file = Path("site.py")
+    methods = "".join(f"    def {name}(self, page):\n        {line}\n" for name in ("fields", "items"))
+    head = ENDLESS.partition("    def METHOD")[0]
+    file.write_text(f"{head}    columns = {{'a': 'string'}}\n    item_columns = {{'b': 'string'}}\n{methods}")
+    assert cli.main(["try", web.url("127.0.30.1"), "--site", str(file), *LOCAL]) == 0
+    said = capsys.readouterr().out
+    assert "site.py:10: fields: TimeoutError: it has not ended after 0.3 s" in said
+    assert "site.py:12: items: TimeoutError: it has not ended after 0.3 s" in said
+
+
+def test_a_file_that_never_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that does not end when it is loaded is a mistake of one line."""
+    monkeypatch.setattr(site_option, "MOST_LOADING_S", 0.3)
+    file = tmp_path / "site.py"
+    file.write_text("while True:\n    pass\n")
+    assert cli.main(["try", "http://a.example/", "--site", str(file)]) == 2
+    assert capsys.readouterr().err == f"fscrawl: {file}:1: TimeoutError: it has not ended after 0.3 s\n"
 
 
 @pytest.mark.parametrize(
