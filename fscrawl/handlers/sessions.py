@@ -29,9 +29,11 @@ from fscrawl.sites.page import Page
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.lru import Lru
+from fscrawl.util.time_limit import ThreadLimit, TookTooLongError
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
 MOST_SENT = 20  # requests of one opening
+MOST_OWN_S = 30.0  # that a site file may take between two of them
 
 
 class Opener(Protocol):
@@ -141,17 +143,19 @@ class Sessions:
             return session
 
     def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
-        opening = _Opening(self._asking, request.url, jar)
+        limit = ThreadLimit(MOST_OWN_S)
+        opening = _Opening(self._asking, request.url, jar, limit)
         name = f"session {request.session[:60]!r} cannot be opened"
         try:
-            site.open_session(request.session, opening.send)
+            with limit:
+                site.open_session(request.session, opening.send)
         except NoAnswer as error:
             if isinstance(error.failure, Failed):
                 return Failed(error.failure.class_, f"{name}: {error}", error.failure.retry, error.failure.status)
             return Failed("site", f"{name}: {error}", retry=False)
         except Unexpected as error:
             return Failed("unexpected", f"{name}: {error}", retry=True)
-        except SiteFault as error:
+        except (SiteFault, TookTooLongError) as error:
             return Failed("site", str(error), retry=False)
         if opening.sent and not self._asking.wait(request.url):
             return _no_answer(_STOOD_STILL).failure
@@ -172,15 +176,20 @@ def _no_answer(failure: Failed) -> _No:
 class _Opening:
     """Makes the requests of one opening. `sent`: how many."""
 
-    def __init__(self, asking: Asking, url: str, jar: Jar) -> None:
-        """`url`: of the request for which the session is opened; only its host is asked."""
+    def __init__(self, asking: Asking, url: str, jar: Jar, limit: ThreadLimit) -> None:
+        """`url`: of the request for which the session is opened; only its host is asked. `limit`: for the site file."""
         self.sent = 0
         self._asking = asking
         self._url = url
         self._jar = jar
+        self._limit = limit
 
     def send(self, given: Request | str) -> Page:
         """Send a request, follow its redirects, and give the last answer."""
+        with self._limit.paused():
+            return self._sent(given)
+
+    def _sent(self, given: Request | str) -> Page:
         request = self._checked(given)
         for _ in range(MOST_HOPS + 1):
             answer = self._exchange(request)

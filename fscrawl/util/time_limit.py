@@ -1,4 +1,4 @@
-"""A limit of time for a user's code that runs in this process, for commands that one person waits for."""
+"""Limits of time for a user's code that runs in this process: in the main thread, and in others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Self
 
 
 @contextmanager
@@ -31,3 +32,66 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+class TookTooLongError(TimeoutError):
+    """The code of a thread has not ended in time."""
+
+    def __init__(self) -> None:  # it is made by the interpreter, which gives no arguments
+        super().__init__("it does not end")
+
+
+class ThreadLimit:
+    """A limit of time for a user's code in this thread: TookTooLongError is raised in it, and each second after that.
+
+    The time that passes within `paused` does not count. Only loops of Python end, since other threads cannot interrupt
+    a call of a library.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        self._start(self._seconds)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start(self._seconds)
+
+    def _start(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, lambda: self._end(timer))
+        timer.daemon = True
+        with self._lock:
+            self._timer = timer
+        timer.start()
+
+    def _stop(self) -> None:
+        with self._lock:
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _end(self, timer: threading.Timer) -> None:
+        with self._lock:
+            if self._timer is timer:  # else it was stopped a moment ago
+                _raise_in(self._thread, TookTooLongError)
+        if self._timer is timer:
+            self._start(1.0)
+
+
+def _raise_in(thread: int, kind: type[BaseException]) -> None:
+    """Let an exception be raised in another thread, before its next step of Python."""
+    import ctypes  # noqa: PLC0415 - hardly ever needed
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))

@@ -279,6 +279,30 @@ def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> No
         assert "takes more than" in failure.message
 
 
+def test_an_opening_that_never_ends(root: Path, tmp_path: Path) -> None:
+    """It is ended, named with its line, and costs neither its worker nor another host anything."""
+    own = "import fscrawl.handlers.sessions\nfscrawl.handlers.sessions.MOST_OWN_S = 0.5\n"
+    file = tmp_path / "site.py"
+    file.write_text(
+        "from fscrawl.site import Request, Site\n\nclass Endless(Site):\n"
+        f"    hosts = ['{A}']\n    def open_session(self, session, send):\n"
+        "        send('/start')\n        while True:\n            try:\n                pass\n"
+        "            except Exception:\n                pass\n"
+    )
+    with Web(lambda request: Response(200, HTML, b"x"), [A, B]) as web:
+        asked = [spelling(Asked(web.url(A, f"/{number}"), session="s")) for number in range(3)]
+        words = command(root, "--site", str(file), seeds=[*asked, web.url(B)], workers=1)
+        with Running(words, env=customised(tmp_path, own)) as running:
+            done = running.wait()
+        assert done.code == 0, done
+        assert set(pages(root)) == {web.url(B)}
+        found = errors(root)
+        assert set(found) == set(asked)
+        assert {each.class_ for each in found.values()} == {"site"}
+        assert all("open_session: TookTooLongError: it does not end" in each.message for each in found.values())
+        assert all(f"{file}:" in each.message for each in found.values())
+
+
 def test_seeds_that_never_come(root: Path, tmp_path: Path) -> None:
     """Seeds that do not come are waited for, for a while, and all others are crawled meanwhile."""
     text = PLAIN.partition("        yield")[0] + "        while True: pass\n"
