@@ -10,7 +10,9 @@ from pathlib import Path
 
 from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
+from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.request import METHODS
 from fscrawl.store import Tree
 
 __all__ = ["Commands", "Parser", "add_allow_env", "add_command", "add_root", "add_workers", "open_tree", "positive"]
@@ -98,3 +100,10 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
     if writing:
         tree.files.take_umask()
     return tree
+
+
+def asked_for(words: list[str]) -> str:
+    """Give what was asked for: a request need not be quoted, if the shell leaves its words alone."""
+    if len(words) > 1 and words[0].upper() not in METHODS:
+        raise UsageError(f"{words[1]}: there must be one URL, or a request like POST https://example.org/ a=1")
+    return " ".join(words)

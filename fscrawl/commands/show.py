@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.frontier.flags import format_flags, parse_flags
-from fscrawl.request import METHODS, Request, body_text, shown
+from fscrawl.request import Request, body_text, shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
     from fscrawl.monitor.explain.trial import tried  # noqa: PLC0415
 
-    asked = _asked(options.url)
+    asked = asked_for(options.url)
     rules = None if options.fields is None else _rules(options.fields)
     tree = open_tree(options.root)
     with ProgressLine() as line:
@@ -78,14 +78,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         say(*_lines(found), *(_field_lines(fields) if rules is not None and found.stored else ()))
     return EXIT_OK if found.stored else EXIT_UNUSABLE_RESULT
-
-
-def _asked(words: list[str]) -> str:
-    """Give what was asked for: a request need not be quoted, if the shell leaves its words alone."""
-    asked = " ".join(words)
-    if len(words) > 1 and words[0].upper() not in METHODS:
-        raise UsageError(f"{words[1]}: there must be one URL, or a request like POST https://example.org/ a=1")
-    return asked
 
 
 def _rules(path: Path) -> Rules:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, open_tree
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, asked_for, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
 from fscrawl.config.seeds import read_seed, read_seeds
@@ -33,6 +33,7 @@ _EXAMPLES = """\
 fscrawl try https://example.org/list                       with the usual settings
 fscrawl try --root /mnt/shared https://example.org/list    by crawl.toml of this crawl
 fscrawl try --root /mnt/shared --stored https://example.org/list
+fscrawl try 'POST https://example.org/find day=1'          a request
 fscrawl try --site site.py https://example.org/list        by a site file that you write
 """
 _EXIT_CODES = "exit codes: 0 a crawl would store the page, 1 it would not\n"
@@ -49,7 +50,7 @@ def add(commands: Commands[Parser]) -> None:
         examples=_EXAMPLES,
         notes=_EXIT_CODES,
     )
-    command.add_argument("url", metavar="URL", help="the complete URL")
+    command.add_argument("url", metavar="URL", nargs="+", help="the complete URL, or a request as in seeds.txt")
     command.add_argument("--root", type=Path, metavar="DIR", help="the crawl whose crawl.toml and seeds count")
     add_site(command)
     command.add_argument("--stored", action="store_true", help="do not fetch it: read the page that the tree has")
@@ -64,10 +65,11 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.attempt import attempt, attempt_stored  # noqa: PLC0415 - a crawl need not load it
 
     tree = None if options.root is None else open_tree(options.root)
+    asked = asked_for(options.url)
     try:
-        url = read_seed(options.url)
+        url = read_seed(asked)
     except ValueError as error:
-        raise UsageError(f"{options.url}: {error}") from None
+        raise UsageError(f"{asked}: {error}") from None
     with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, url, options.set, line)
         settings = with_site(settings, options.site)

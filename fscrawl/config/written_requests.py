@@ -9,6 +9,7 @@ The spelling of a request, which stands in logs and records, may be written, too
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from urllib.parse import quote
@@ -43,6 +44,11 @@ def written_request(text: str) -> str | None:
     found = _LINE.match(text[: named.start()] if named else text)
     method = found[1].upper() if found else ""
     if found is None or method not in METHODS + _OTHER_METHODS:
+        if found is not None and urls.normalise(found[2]) is not None:
+            near = difflib.get_close_matches(method, METHODS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the methods are {', '.join(METHODS)}"
+            if near or found[1].isupper():  # else it may be a note
+                raise ValueError(f"{found[1][:20]} is no method; {hint}")
         return None
     url = urls.normalise(found[2])
     if url is None:

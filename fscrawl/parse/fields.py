@@ -262,6 +262,8 @@ def of_site(
     fields: list[Field] = []
     for name, keys in table.items():
         try:
+            if isinstance(keys, str) and isinstance(in_full(keys), str):
+                raise RuleError(f"must begin with {', '.join(f'{each}:' for each in _SELECTORS)}, for example css:h1")
             rule = read_rule(name, in_full(keys), taken)
         except RuleError as error:
             raise SettingsError(f"{place(name, *error.path)}: {shown_name(name)}: {error}") from error.__cause__

@@ -206,6 +206,8 @@ def follow(text: str) -> Follow:
     wanted, arrow, template = text.rpartition(ARROW)
     template = template.strip()
     if not arrow or (_HERE not in template and text.startswith("re:")):  # an expression may have an arrow itself
+        if text.rstrip().endswith("->") or ("->" in text and _HERE in text.rpartition("->")[2]):
+            raise ValueError(f'there must be a blank before and behind "->", and then a URL with {_HERE} in it')
         return Follow(text, read(text))
     if _HERE not in template:
         raise ValueError(f'behind "->" there must be a URL with {_HERE} in it, for example /item/{_HERE}')

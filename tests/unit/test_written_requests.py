@@ -54,6 +54,8 @@ def test_requests(line: str, meant: Request) -> None:
         (f"POST {URL} {'[' * 100_000}", "its body begins like JSON and is none ("),
         ("POST a.example/s q=1", "behind POST there must be a complete URL; write POST https://example.org/"),
         ("POST http://a.example:25/ q=1", "port 25 is of another protocol than HTTP"),
+        (f"PST {URL} q=1", "PST is no method; did you mean POST?"),
+        (f"SEND {URL}", "SEND is no method; the methods are GET, POST, PUT, PATCH"),
         (f"{URL}#method=BREW", "what begins at # is not the spelling of a request"),
     ],
 )

@@ -177,7 +177,15 @@ def test_records_under_other_rules() -> None:
             "+fields = 1",
             '[[site]] 1 (a.example): fields: must be a table, for example [site.fields] with heading = "css:h1"',
         ),
-        ("+[site.fields]\nx = 'h1'", "4:1: [[site]] 1 (a.example): fields: x: must be a table"),
+        (
+            "+[site.fields]\nx = 'h1'",
+            "4:1: [[site]] 1 (a.example): fields: x: must begin with css:, xpath:, json:, for",
+        ),
+        (
+            "+follow = ['css:a->/x/{}']",
+            'follow: css:a->/x/{}: there must be a blank before and behind "->", and then a URL',
+        ),
+        ("+follow = ['css:a ->']", 'follow: css:a ->: there must be a blank before and behind "->", and then a URL'),
         (
             "+[site.fields]\nx = {css = 'a['}",
             '4:6: [[site]] 1 (a.example): fields: x: css = "a[": must be a CSS selector',
