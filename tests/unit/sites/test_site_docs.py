@@ -8,11 +8,16 @@ import pytest
 
 from fscrawl.config.settings import parse
 from fscrawl.sites import matchers, templates
+from fscrawl.sites.code import load
+from fscrawl.sites.page import Page
 from fscrawl.sites.read import KEYS
+from fscrawl.sites.site_file import SiteFile
 
 DOCS = Path(__file__).parents[3] / "docs"
 REFERENCE = (DOCS / "reference/site-rules.md").read_text(encoding="utf-8")
-PAGES = [DOCS / "reference/site-rules.md", DOCS / "how-to/json-interface.md", DOCS / "how-to/check-pages.md"]
+FIND = "https://search.example/find"
+HOW_TO = ("json-interface", "check-pages", "search-form", "several-tasks")
+PAGES = [DOCS / "reference/site-rules.md", *(DOCS / f"how-to/{name}.md" for name in HOW_TO)]
 
 
 def rows(heading: str) -> list[str]:
@@ -25,11 +30,33 @@ def rows(heading: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_can_be_read(page: Path) -> None:
-    """Each example of a `crawl.toml` is one, and has a [[site]] table."""
+    """Each example of a `crawl.toml` is one; most have a [[site]] table."""
     examples = re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert examples
-    for text in examples:
-        assert len(parse(text).sites) == len(tomllib.loads(text)["site"]) == 1
+    assert [len(parse(text).sites) for text in examples] == [
+        len(tomllib.loads(text).get("site", [])) for text in examples
+    ]
+    assert any(parse(text).sites for text in examples)
+
+
+def test_the_site_files_of_the_form() -> None:
+    """The examples of the how-to are site files that understand such pages."""
+    text = (DOCS / "how-to/search-form.md").read_text(encoding="utf-8")
+    plain, of_session = (
+        load(SiteFile("site.py", source))[0]
+        for source in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    )
+    table = b"<table class=results></table><a class=hit href=/1>x</a>"
+    found = plain.understand(Page(FIND, table + b"<input name=day value=d><a class=next data-page=2>n</a>"))
+    assert [each.partition("body=")[2] for each in found.requests or ()] == ["", "day=d%26page=2"]
+    assert plain.understand(Page(FIND, b"please wait")).unexpected == "neither results nor an article"
+    assert plain.fields(Page(FIND, b"<h1 class=article>T</h1>")).values == {"heading": "T"}
+    for site in (plain, of_session):
+        spelled, label = next(site.seeds())
+        assert label == "2024-01-01"
+        assert ("&session=2024-01-01" in spelled) == (site is of_session)
+    moved = of_session.understand(Page(FIND, b"", status=302, headers={"location": "/login"}))
+    assert (moved.unexpected, moved.renew) == ("sent to the log-in", True)
 
 
 def test_every_key_is_documented() -> None:
