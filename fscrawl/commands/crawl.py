@@ -264,7 +264,7 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
             raise UsageError(
                 f"--seeds {options.seeds}: there is no URL in it; write one per line, like https://example.org/"
             )
-        found = {**of_file, **found}
+        found = {**found, **of_file}
     return found
 
 

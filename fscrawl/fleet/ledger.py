@@ -20,6 +20,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
@@ -39,6 +40,12 @@ _BUSY_FLUSH_S = 5.0
 _FLUSH_S_A_MACHINE = 0.06  # with a thousand machines each flush has a line for most of them
 _MOST_UNFLUSHED_BYTES = 1024 * 1024
 BEGINNING = Place(0, 0)
+
+
+@lru_cache(10_000)
+def _mark(label: str) -> int:
+    """Give what tells the lines of a URL apart that were said for several tasks; 0 without a label."""
+    return int.from_bytes(urls.digest(label)[:8]) if label else 0
 
 
 class Ledger:
@@ -120,19 +127,22 @@ class Ledger:
         """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
 
         Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
-        Those of a stopped task are only said. A URL is said once for each task: one of them may be stopped later.
+        Those of a stopped task are only said. A URL that is not settled is said once for each task: one of them may be
+        stopped later.
         """
         limit = self.rules.max_depth
         if limit is not None and depth > limit:
             self._frontier.cut["max_depth"] += len(tuple(links))
             return []
         new_shards = []
-        mark = int.from_bytes(urls.digest(flags.label)[:8]) if flags.label else 0
+        mark = _mark(flags.label)
         is_stopped = flags.label in self.rules.stopped
         for url in links:
             location = self._frontier.location(url)
             shard, own = location.shard, self._frontier.holds(location.shard)
             news = self._frontier.add(url, depth, referrer, location, flags) if own and not is_stopped else None
+            if mark and own and not news and self._frontier.is_settled(shard, int.from_bytes(location.digest[:8])):
+                continue
             if mark or news is None or (not news and url in self.rules.seeds):
                 # The logs may not have it: a host beyond `max_hosts_per_domain` is not remembered by the frontier, and
                 # a seed is known from `seeds.txt`, which somebody may edit. With another label it is another line.
@@ -231,6 +241,8 @@ class Ledger:
         match line:
             case Found():
                 location = self._frontier.location(line.url)
+                if line.flags.label:  # it need not be said for this task once more
+                    self._sent.add(int.from_bytes(location.digest[:8]) ^ _mark(line.flags.label), line.depth)
                 if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
                     self._frontier.add(line.url, line.depth, line.referrer, location, line.flags)
             case Told():

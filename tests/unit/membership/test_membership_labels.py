@@ -111,3 +111,29 @@ def test_a_seed_of_a_stopped_task(world):
     a.tick()
     a.settle()
     assert labels(a)[url(MINE[0], "x")] == "a"
+
+
+def test_a_machine_that_starts_again_says_nothing_twice(world):
+    """Neither what is done, nor what waits: seeds of templates are gone through at every start."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.finish(a.take(), [])
+    seeds = [url(MINE[0], str(number)) for number in range(9)]
+
+    def go_through(member):
+        for seed in seeds:
+            member.membership.discover([seed], 0, "", A)
+        member.membership.ledger.flush()
+
+    go_through(a)
+    world.clock.now += 2
+    a.finish(a.take(), [])
+    go_through(a)
+    assert world.log("a").count(b" label=a\n") == 9
+    snapshot(a)
+    a.leave()
+    b = world.join("b")
+    b.settle()
+    go_through(b)
+    assert world.log("b").count(b" label=a\n") == 0
+    assert set(labels(b)) == set(seeds) - {seeds[0]}
