@@ -203,7 +203,7 @@ class Frontier:
 
         Then its hosts may just have been asked: they rest for their delay first. For `check_s` seconds a listing may
         not show all that was stored: until a host is listed after that, its tasks say that a worker must look into the
-        tree first. `deep`: keep depths, as is needed with `max_depth`; None: as the settings say. A shard stays so.
+        tree first. `deep`: keep depths until it is let go, as `max_depth` needs; None: as the settings say.
         """
         if deep is None:
             deep = self._settings.crawl.max_depth is not None
