@@ -55,7 +55,8 @@ class ThreadLimit:
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
-        self._start(self._seconds)
+        with self._lock:
+            self._start(self._seconds)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -67,27 +68,26 @@ class ThreadLimit:
         try:
             yield
         finally:
-            self._start(self._seconds)
+            with self._lock:
+                self._start(self._seconds)
 
     def _start(self, seconds: float) -> None:
-        timer = threading.Timer(seconds, lambda: self._end(timer))
+        self._timer = timer = threading.Timer(seconds, lambda: self._end(timer))
         timer.daemon = True
-        with self._lock:
-            self._timer = timer
         timer.start()
 
     def _stop(self) -> None:
+        """Stop it: nothing is raised after this, so that it cannot hit what the thread does next."""
         with self._lock:
             timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
 
     def _end(self, timer: threading.Timer) -> None:
         with self._lock:
             if self._timer is timer:  # else it was stopped a moment ago
                 _raise_in(self._thread, TookTooLongError)
-        if self._timer is timer:
-            self._start(1.0)
+                self._start(1.0)
 
 
 def _raise_in(thread: int, kind: type[BaseException]) -> None:

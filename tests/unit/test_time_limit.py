@@ -71,6 +71,20 @@ def test_a_thread_of_its_own() -> None:
     assert sorted(ended) == ["endless", "endless goes on", "short goes on"]
 
 
+def test_it_hits_nothing_that_comes_later() -> None:
+    """However closely the end of the code and of its time fall together, what follows is never interrupted."""
+    ended = 0
+    for number in range(60):
+        try:
+            with ThreadLimit(0.002):
+                time.sleep(0.0015 + 0.00002 * number)
+        except TookTooLongError:
+            ended += 1
+        for _ in range(1000):
+            len(str(number))
+    assert ended < 60
+
+
 def test_what_is_not_counted() -> None:
     """Time that passes while it is paused does not count, and after that it begins anew."""
     with ThreadLimit(0.3) as limit:
