@@ -281,3 +281,40 @@ def test_a_limit_that_is_reached(logs: Logs) -> None:
     logs.write("n", [logs.bye(3, pages=1, pending=9)])
     reached = "crawl.max_pages = 7 is reached; to get more, raise it in crawl.toml"
     assert status.remarks(logs.observer().look(logs.at(4)), "/shared") == [reached, go_on]
+
+
+# -- labels
+
+
+def write_labels(logs: Logs, machine: str, **figures: dict[str, int]) -> None:
+    path = logs.tree.root / ".fscrawl" / "machines" / f"{machine}.labels.json"
+    path.write_text(json.dumps(figures))
+
+
+def test_labels(logs: Logs) -> None:
+    """Figures are summed over machines; what is pending counts for those at work; the most pending stand first."""
+    logs.write("a", [logs.beat(10, pending=5)])
+    logs.write("b", [logs.bye(5, pages=5, pending=9, finished=False)])
+    write_labels(logs, "a", one={"stored": 1, "pending": 2}, two={"failed": 1, "pending": 3})
+    write_labels(logs, "b", one={"stored": 4, "other": 1, "pending": 9})
+    write_labels(logs, "nobody", one={"stored": 100})
+    observer = logs.observer()
+    told = status.as_json(observer.look(logs.at(11)))["labels"]
+    assert told == {
+        "two": {"found": 4, "stored": 0, "other": 0, "failed": 1, "pending": 3, "stopped": False},
+        "one": {"found": 8, "stored": 5, "other": 1, "failed": 0, "pending": 2, "stopped": False},
+    }
+    rows = [line.split() for line in lines(observer.look(logs.at(11)))]
+    assert [row for row in rows if row[:1] in (["one"], ["two"])] == [["two", *"4013"], ["one", *"8502"]]
+    write_labels(logs, "a", one={"stored": 2, "pending": 1})
+    write_labels(logs, "b", one={"stored": 1000})  # it has left, so nothing of it is read again
+    assert status.as_json(observer.look(logs.at(12)))["labels"]["one"]["stored"] == 6
+
+
+def test_many_labels(logs: Logs) -> None:
+    """The table has twenty of them, and says how many more there are."""
+    logs.write("a", [logs.beat(10)])
+    write_labels(logs, "a", **{f"label {number:02}": {"stored": 1} for number in range(30)})
+    shown = lines(logs.observer().look(logs.at(11)))
+    assert len([line for line in shown if line.startswith(("label 0", "label 1"))]) == 20
+    assert "and 10 more; --json names all" in shown

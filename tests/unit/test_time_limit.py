@@ -85,6 +85,17 @@ def test_it_hits_nothing_that_comes_later() -> None:
     assert ended < 60
 
 
+def test_a_timer_that_comes_too_late() -> None:
+    """The time may be over in the moment in which the code ends: then nothing happens any more."""
+    limit = ThreadLimit(30.0)
+    with limit:
+        late = limit._timer
+        with limit.paused(), limit.paused():
+            assert late is not None
+            limit._end(late)
+    limit._end(late)
+
+
 def test_what_is_not_counted() -> None:
     """Time that passes while it is paused does not count, and after that it begins anew."""
     with ThreadLimit(0.3) as limit:

@@ -185,6 +185,13 @@ def test_records_under_other_rules() -> None:
             "+follow = ['css:a->/x/{}']",
             'follow: css:a->/x/{}: there must be a blank before and behind "->", and then a URL',
         ),
+        ("+label = 7", '[[site]] 1 (a.example): label: must be a text, for example "day {1}"'),
+        ("+label = ' '", "label: : must have 1 to 100 printable characters, without blanks around them"),
+        ("+label = 'a'", "label: it is for the seeds of this table, and there are none"),
+        (
+            "+seeds = 'http://a.example/{1..2}'\nlabel = '{2}'",
+            "seeds: http://a.example/{1..2}: its label has {2}, and it has 1 pairs of braces",
+        ),
         ("+follow = ['css:a ->']", 'follow: css:a ->: there must be a blank before and behind "->", and then a URL'),
         (
             "+[site.fields]\nx = {css = 'a['}",
