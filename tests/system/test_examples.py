@@ -126,7 +126,7 @@ EXAMPLES = [
         journals,
     ),
     Example("books", Books, books),
-    Example("complaints", Complaints, complaints),
+    Example("complaints", Complaints, complaints, at_once=18),
     Example("gallery", Gallery, gallery),
     Example("json-list", JsonList, json_list, at_once=16),
 ]
