@@ -228,12 +228,16 @@ def _hostile() -> dict[str, str | Response]:
     return {"/": "".join(f'<a href="{path}">' for path in (*bad, *good)), "/w": "w", **bad, **good}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(330)
 def test_hostile_documents(root: Path) -> None:
-    """Documents that hang their reader, or are broken, are stored without links; the others are not held up."""
+    """Documents that hang their reader, or are broken, are stored without links; the others are not held up.
+
+    They need 2 s of processor time, in a process that stands back for all others: on a busy computer that is two
+    minutes.
+    """
     answers = _hostile()
     with Web(site(answers), [HOST]) as web:
-        done = crawl(root, seeds=[web.url(HOST)], settings=SETTINGS, timeout_s=100)
+        done = crawl(root, seeds=[web.url(HOST)], settings=SETTINGS, timeout_s=300)
     assert done.code == 0, done
     assert errors(root) == {}, done
     found = {url.partition(f":{web.port}")[2]: record for url, record in pages(root).items()}
