@@ -95,14 +95,9 @@ class Machine:
             of_code=Seeds,
         )
         self._outage = Outage()
+        rng = rng or random.Random()
         self._bookkeeper = Bookkeeper(
-            tree,
-            self._frontier,
-            self._membership,
-            self._outage,
-            progress,
-            lambda: self._settings,
-            rng or random.Random(),
+            tree, self._frontier, self._membership, self._outage, progress, lambda: self._settings, rng
         )
         self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
