@@ -10,8 +10,9 @@ its spelling (`urls.key`), so a plain GET has the key of its URL.
 
 Vocabulary:
   spelling   the one text that stands for a request: ASCII, without blanks
-  plain      a GET without body, headers of its own and session
+  plain      a GET without body, headers of its own, session and fragment
   session    the name of a session (see `fscrawl.site`); requests of one name share its cookies
+  fragment   what stands behind the # of a page's address: servers do not see it, but scripts do (`parse.hash_routes`)
 
 Promise: `read(spelling(request)) == request`, and only what `spelling` writes is read.
 """
@@ -34,6 +35,7 @@ MAX_BODY_BYTES = 8192
 MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 MAX_HEADERS_CHARS = 2048  # of all names and values
 MAX_SESSION_CHARS = 200
+MAX_FRAGMENT_CHARS = 2000
 MOST_SHOWN = 200  # characters of a body in a message
 METHODS = ("GET", "POST", "PUT", "PATCH")
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -46,6 +48,11 @@ FORBIDDEN_HEADERS = frozenset(
 )
 _SAFE = "/:;,=?@!$()*~"  # need not be encoded in a value
 _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+\Z")  # of a header (RFC 9110 5.6.2), in lower case
+_FRAGMENT = re.compile(r"""[!#-;=?-_a-~]*\Z""")  # what WHATWG's fragment percent-encode set leaves
+_STARTS = ("/", "!", "!/")  # of an application: what its URL shows without a fragment
+_SPACE = " \t\n\f\r"
+_LEFT_OUT = "\t\n\r"  # inside a URL (WHATWG)
+_NOT_QUOTED = "".join(c for c in map(chr, range(0x21, 0x7F)) if c not in '"<>`')  # the fragment percent-encode set
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(?:; ?[a-z0-9_-]+=[A-Za-z0-9\"_.-]+)*\Z")
 
 
@@ -56,6 +63,7 @@ class _Fields(NamedTuple):
     body: bytes
     headers: tuple[tuple[str, str], ...]
     session: str
+    fragment: str
 
 
 class Request(_Fields):
@@ -67,6 +75,7 @@ class Request(_Fields):
     body      as it is sent
     headers   of this request only: pairs of name in lower case and value; a mapping is taken, too
     session   the name of its session, "" for none
+    fragment  what scripts of the page see behind #, as URLs have it: percent-encoded
 
     In place of a body: `form`, fields of a form, in their order; or `json`, any value that JSON can hold.
 
@@ -86,6 +95,7 @@ class Request(_Fields):
         body: bytes = b"",
         headers: Headers = (),
         session: str = "",
+        fragment: str = "",
         *,
         form: Form | None = None,
         json: Any = None,
@@ -96,11 +106,16 @@ class Request(_Fields):
             type_, body = type_ or JSON, to_json(json, ensure_ascii=False, separators=(",", ":")).encode()
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         lower = tuple((name.lower(), value) for name, value in pairs)
-        return super().__new__(cls, url, method or ("POST" if body else "GET"), type_, body, lower, session)
+        return super().__new__(cls, url, method or ("POST" if body else "GET"), type_, body, lower, session, fragment)
 
     @property
     def is_plain(self) -> bool:
         return self[1:] == _PLAIN
+
+    @property
+    def address(self) -> str:
+        """The URL as a browser shows it, with the fragment if there is one."""
+        return f"{self.url}#{self.fragment}" if self.fragment else self.url
 
 
 _PLAIN = Request("")[1:]
@@ -133,6 +148,8 @@ def spelling(request: Request) -> str:
     fields += [f"header={quote(f'{name}:{value}', _SAFE)}" for name, value in request.headers]
     if request.session:
         fields.append(f"session={quote(request.session, _SAFE)}")
+    if request.fragment:
+        fields.append(f"fragment={quote(request.fragment, _SAFE)}")
     return f"{request.url}#{'&'.join(fields)}"
 
 
@@ -156,10 +173,24 @@ def read(text: str) -> Request:
         unquote_to_bytes(values.get("body", "")),
         [(name, value) for name, _, value in (unquote(v).partition(":") for n, _, v in parts if n == "header")],
         unquote(values.get("session", "")),
+        unquote(values.get("fragment", "")),
     )
     if request.is_plain or flaw(request) or spelling(request) != text:
         raise ValueError(f"not the spelling of a request: {text[:200]!r}")
     return request
+
+
+def route_of(href: str) -> str:
+    """Give the route that a URL or a reference leads to, percent-encoded; "" if it has none, or one that is too long.
+
+    >>> route_of("http://a.example/app#/größe"), route_of("#top"), route_of("#!")
+    ('/gr%C3%B6%C3%9Fe', '', '')
+    """
+    written = href.partition("#")[2].strip(_SPACE)
+    if not written.startswith(("/", "!")) or written in _STARTS:
+        return ""
+    fragment = quote("".join(c for c in written if c not in _LEFT_OUT), _NOT_QUOTED, errors="replace")
+    return fragment if len(fragment) <= MAX_FRAGMENT_CHARS else ""
 
 
 def is_spelling(text: str) -> bool:
@@ -194,6 +225,8 @@ def shown(text: str, most_chars: int = MOST_SHOWN) -> str:
     'POST http://a.example/s {"q":%0A1} (session 7)'
     >>> shown("http://a.example/")
     'http://a.example/'
+    >>> shown("http://a.example/#method=GET&fragment=/item/3")
+    'http://a.example/#/item/3'
     """
     if "#" not in text:
         return text
@@ -201,7 +234,9 @@ def shown(text: str, most_chars: int = MOST_SHOWN) -> str:
         request = read(text)
     except ValueError:
         return text
-    words = [request.method, request.url, _cut(body_text(request), most_chars)]
+    if request._replace(fragment="").is_plain:
+        return request.address
+    words = [request.method, request.address, _cut(body_text(request), most_chars)]
     words += [f"({_cut(f'{name}: {value}', most_chars)})" for name, value in request.headers]
     words.append(f"(session {request.session})" if request.session else "")
     return " ".join(word for word in words if word)
@@ -239,6 +274,8 @@ def flaw(request: Request) -> str:
         return f"the type of its body is {request.type_[:60]!r}; it must be a media type such as {JSON}"
     if len(request.session) > MAX_SESSION_CHARS or not request.session.isprintable():
         return f"its session must have at most {MAX_SESSION_CHARS} printable characters"
+    if len(request.fragment) > MAX_FRAGMENT_CHARS or not _FRAGMENT.match(request.fragment):
+        return f"its fragment must have at most {MAX_FRAGMENT_CHARS:,} characters that URLs may have there"
     return _flaw_of_headers(request.headers)
 
 

@@ -148,7 +148,7 @@ def _names(found: Explanation) -> Iterator[str]:
 
 
 def _request(request: Request) -> Iterator[str]:
-    yield f"url       {request.url}"
+    yield f"url       {request.address}"
     yield f"request   {request.method}" + (f", {request.type_}" if request.type_ else "")
     if request.body:
         yield f"body      {body_text(request)}"
@@ -179,6 +179,8 @@ def _record(found: Explanation) -> Iterator[str]:
     if error is not None:
         yield f"failed    {error.class_}: {error.message}"
         yield f"          {error.failed_at} by {error.machine}, attempt {error.attempts}, depth {error.depth}"
+    if page and page.rendered:
+        yield f"rendered  {page.rendered.shown()}"
     if label := (page and page.label) or (error and error.label):
         yield f"label     {label}"
 

@@ -3,6 +3,7 @@
     POST https://a.example/search day=2024-01-01&class=Q1      a form
     POST https://a.example/api {"page": 1}                     JSON: the body begins with { or [
     POST https://a.example/search class=Q1 (session monday)    sent with the cookies of this session
+    GET https://a.example/app#/item/3                          a page whose scripts see #/item/3
 
 The spelling of a request, which stands in logs and records, may be written, too (see `request`).
 """
@@ -15,7 +16,7 @@ import re
 from urllib.parse import quote
 
 from fscrawl import urls
-from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, spelling
+from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, route_of, spelling
 
 _LINE = re.compile(r"([A-Za-z]+)\s+(\S+)(?:\s+(\S.*))?\Z", re.DOTALL)
 _SESSION = re.compile(r"\s+\(session ([^()]+)\)\Z")
@@ -33,6 +34,8 @@ def written_request(text: str) -> str | None:
     'http://a.example/s#method=POST&type=application/x-www-form-urlencoded&body=q=a%2Bb'
     >>> written_request("GET http://a.example/list (session 7)")
     'http://a.example/list#method=GET&session=7'
+    >>> written_request("GET http://a.example/app#/item/3"), written_request("GET http://a.example/app#top")
+    ('http://a.example/app#method=GET&fragment=/item/3', 'http://a.example/app')
     >>> written_request("http://a.example/") is None
     True
     """
@@ -53,7 +56,8 @@ def written_request(text: str) -> str | None:
     url = urls.normalise(found[2])
     if url is None:
         raise ValueError(f"behind {method} there must be a complete URL; write {method} https://example.org/")
-    request = _request(url, method, (found[3] or "").rstrip())._replace(session=named[1] if named else "")
+    request = _request(url, method, (found[3] or "").rstrip())
+    request = request._replace(session=named[1] if named else "", fragment=route_of(found[2]))
     if wrong := flaw(request):
         raise ValueError(wrong)
     return spelling(request)
@@ -80,7 +84,7 @@ def line_of(text: str) -> str:
     if "#" not in text:
         return text
     request = read(text)
-    line = f"{request.method} {request.url} {request.body.decode('utf-8', 'replace')}".rstrip()
+    line = f"{request.method} {request.address} {request.body.decode('utf-8', 'replace')}".rstrip()
     line += f" (session {request.session})" if request.session else ""
     is_one_line = line.isprintable() and not re.search(r"\s#", line)  # a # behind a blank begins a comment
     try:

@@ -14,7 +14,7 @@ GET = "GET"
 
 
 class Asked(NamedTuple):
-    """Columns of equal length. `bodies` are null where a request has none."""
+    """Columns of equal length. `urls`: with a fragment that scripts see. `bodies`: null where a request has none."""
 
     urls: pa.Array
     methods: pa.Array
@@ -32,21 +32,23 @@ def columns(spellings: Sequence[str]) -> Asked:
     bodies: list[str | None] = [None] * len(plain)
     for number, text in enumerate(spellings):
         if len(text) != len(plain[number]):
-            methods[number], bodies[number] = method_and_body(text)
+            plain[number], methods[number], bodies[number] = parts_of(text)
     return Asked(pa.array(plain, pa.string()), pa.array(methods, pa.string()), pa.array(bodies, pa.string()))
 
 
-def method_and_body(text: str) -> tuple[str, str | None]:
-    """Give the method of a request, and its body as `text_of` does. What is no spelling counts as a plain GET.
+def parts_of(text: str) -> tuple[str, str, str | None]:
+    """Give the address of a request, its method, and its body as `text_of` does.
 
-    >>> method_and_body("http://a.example/s#method=POST&body=q")
-    ('POST', 'q')
+    What is no spelling counts as a plain GET.
+
+    >>> parts_of("http://a.example/s#method=POST&body=q"), parts_of("http://a.example/#method=GET&fragment=/item/3")
+    (('http://a.example/s', 'POST', 'q'), ('http://a.example/#/item/3', 'GET', None))
     """
     try:
         request = read(text)
     except ValueError:  # the target of a link in a record that somebody has edited
-        return GET, None
-    return request.method, text_of(request)
+        return url_of(text), GET, None
+    return request.address, request.method, text_of(request)
 
 
 def text_of(request: Request) -> str | None:

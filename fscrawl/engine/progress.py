@@ -193,7 +193,7 @@ def _asked(url: str) -> dict[str, str]:
     if "#" not in url:
         return {"url": plain(url)}
     request = read(url)
-    return {"url": request.url, "method": request.method, "request_body": body_text(request)}
+    return {"url": request.address, "method": request.method, "request_body": body_text(request)}
 
 
 def _summary(counts: Counts) -> str:

@@ -5,8 +5,8 @@
     307, 308          method and body stay, also on another host, as in all browsers
 
 A GET has no body, and no headers that describe one. Headers of the request's own stay on one origin, its session on one
-host: another one must not learn them. A body that was sent by https is never sent by http: it may be a log-in, and
-everybody on the way could read it. Then the redirect leads nowhere.
+host: another one must not learn them. The fragment goes along, as in all browsers. A body that was sent by https is
+never sent by http: it may be a log-in, and everybody on the way could read it. Then the redirect leads nowhere.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.dataset.asked import columns, method_and_body, text_of
+from fscrawl.dataset.asked import columns, parts_of, text_of
 from fscrawl.request import JSON, Request, spelling
 
 URL = "http://a.example/s"
@@ -27,7 +27,7 @@ def test_no_rows() -> None:
 
 def test_what_is_no_spelling() -> None:
     """A link that somebody has written into a record counts as a plain one."""
-    assert method_and_body(f"{URL}#top") == ("GET", None)
+    assert parts_of(f"{URL}#top") == (URL, "GET", None)
 
 
 @given(st.binary(min_size=1))

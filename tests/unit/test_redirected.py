@@ -28,6 +28,11 @@ def test_a_post_becomes_a_get(status: int) -> None:
     assert redirected(post(), status, "http://a.example/t") == "http://a.example/t"
 
 
+def test_the_fragment_goes_along() -> None:
+    """A server does not see the fragment, so a redirect does not change it, wherever it leads."""
+    assert read_of(redirected(spelling(Request(A, fragment="/3")), 301, ELSEWHERE)) == Request(ELSEWHERE, fragment="/3")
+
+
 @pytest.mark.parametrize("status", [307, 308])
 def test_method_and_body_stay(status: int) -> None:
     """307 and 308 ask for the same at the target."""

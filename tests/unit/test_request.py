@@ -13,6 +13,7 @@ from fscrawl.request import (
     FORM,
     JSON,
     MAX_BODY_BYTES,
+    MAX_FRAGMENT_CHARS,
     MAX_HEADERS_CHARS,
     MAX_SESSION_CHARS,
     MAX_SPELLING_CHARS,
@@ -38,6 +39,7 @@ REQUESTS = st.builds(
     st.binary(max_size=60),
     HEADERS.map(tuple),
     st.text(max_size=20).filter(str.isprintable),
+    st.text("/!?a-%20&=~", max_size=20),
 )
 
 
@@ -84,6 +86,8 @@ def test_a_plain_get_is_its_url() -> None:
         (Request(URL, headers=(("cookie", "b"),)), "cannot be set"),
         (Request(URL, headers=(("x", "a\r\nb"),)), "one line"),
         (Request(URL, headers=(("x", "a" * 2048),)), "more than 2,048"),
+        (Request(URL, fragment="/a b"), "that URLs may have there"),
+        (Request(URL, fragment="/" + "a" * MAX_FRAGMENT_CHARS), "at most 2,000"),
     ],
 )
 def test_flaws(request_: Request, said: str) -> None:
@@ -95,12 +99,11 @@ def test_flaws(request_: Request, said: str) -> None:
 
 def test_a_request_without_flaw() -> None:
     """A request with all its parts has no flaw."""
-    full = Request(URL, "POST", JSON, b"{}", (("accept", "application/json"),), "s 1")
+    full = Request(URL, "POST", JSON, b"{}", (("accept", "application/json"),), "s 1", "/item/3")
     assert flaw(full) == ""
-    assert (
-        spelling(full)
-        == f"{URL}#method=POST&type=application/json&body=%7B%7D&header=accept:application/json&session=s%201"
-    )
+    what, how = "method=POST&type=application/json&body=%7B%7D", "header=accept:application/json&session=s%201"
+    assert spelling(full) == f"{URL}#{what}&{how}&fragment=/item/3"
+    assert full.address == f"{URL}#/item/3"
 
 
 def test_a_request_can_be_pickled() -> None:
@@ -116,7 +119,8 @@ def test_the_longest_spelling() -> None:
     headers = [("x", "\U0001f600")] * (MAX_HEADERS_CHARS // 2)
     url = "http://a.example/" + "a" * (urls.MAX_URL_CHARS - 17)
     kind = "a/" + "#" * 253
-    longest = Request(url, "PATCH", kind, bytes(MAX_BODY_BYTES), headers, "\U0001f600" * MAX_SESSION_CHARS)
+    session, fragment = "\U0001f600" * MAX_SESSION_CHARS, "%" * MAX_FRAGMENT_CHARS
+    longest = Request(url, "PATCH", kind, bytes(MAX_BODY_BYTES), headers, session, fragment)
     assert flaw(longest) == ""
     assert len(spelling(longest)) < MAX_SPELLING_CHARS
     assert read(spelling(longest)) == longest

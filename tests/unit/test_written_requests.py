@@ -20,6 +20,7 @@ REQUESTS = st.builds(
     st.one_of(BODIES, st.binary(max_size=20)),
     st.sampled_from([(), (("accept", "text/html"),)]),
     st.sampled_from(["", "7"]),
+    st.sampled_from(["", "/item/3", "!%C3%BC"]),
 )
 
 

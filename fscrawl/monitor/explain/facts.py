@@ -112,6 +112,7 @@ def _as_json(request: Request) -> dict[str, Any]:
         "body": body_text(request) or None,
         "headers": dict(request.headers),
         "session": request.session or None,
+        "fragment": request.fragment or None,
     }
 
 

@@ -113,6 +113,18 @@ def test_rules_for_fields_are_tried(tree, capsys, tmp_path):
     assert "fields" not in json.loads(show(tree, capsys, "http://a.example/b", "--json")[1])
 
 
+def test_a_rendered_page(tree, capsys, tmp_path):
+    """How its scripts were run is shown, and columns are those of what they have made."""
+    (tmp_path / "fields.toml").write_text(RULES)
+    tree.rendered("http://a.example/b", b"<h1>none", "<h1>größer".encode(), encoding="windows-1252")
+    words = ["http://a.example/b", "--fields", str(tmp_path / "fields.toml")]
+    out = show(tree, capsys, *words)[1]
+    assert "rendered  done, in 0.5 s\n" in out
+    assert 'field     heading: "größer"\n' in out
+    found = json.loads(show(tree, capsys, *words, "--json")[1])
+    assert found["record"]["rendered"]["ended"] == "done"
+
+
 def test_rules_without_a_page_or_a_body(tree, capsys, tmp_path):
     """A page of another host, without a body, with a missing one, and a URL that is not stored."""
     (tmp_path / "fields.toml").write_text(RULES)
