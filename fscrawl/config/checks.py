@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.parse.media_types import is_range
@@ -37,6 +38,30 @@ def at_least(least: float) -> Check:
 
 def more_than_zero(value: float) -> str | None:
     return None if value > 0 else "more than 0"
+
+
+_WAIT = re.compile(r"load|idle|[0-9]{1,3}(?:\.[0-9]+)?s|css:.{1,500}")
+
+
+def wait(value: str) -> str | None:
+    """Accept how long a page is waited for in a browser."""
+    if not _WAIT.fullmatch(value):
+        return '"load", "idle", seconds such as "8s", or a selector such as "css:#items li"'
+    if not value.startswith("css:"):
+        return None
+    from fscrawl.parse.selectors import css  # noqa: PLC0415 - it loads a parser, which most crawls do not need here
+
+    try:
+        found = css(value.removeprefix("css:"))
+    except ValueError as error:
+        return f"css: and a selector; {error}"
+    return "css: and a selector of elements" if found.attribute or found.own_text else None
+
+
+def hosts(values: tuple[str, ...]) -> str | None:
+    """Accept hosts and patterns of hosts."""
+    wrong = next((each for each in values if url_pattern(each) is None), None)
+    return None if wrong is None else f'hosts or patterns such as "*.a.example"; {wrong!a} is neither'
 
 
 def labels(values: tuple[str, ...]) -> str | None:

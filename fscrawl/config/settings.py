@@ -19,9 +19,10 @@ from fscrawl import __version__
 from fscrawl.config import checks, unknown
 from fscrawl.config.addresses import check_networks
 from fscrawl.config.arguments import Argument, assigned, name_in
-from fscrawl.config.checks import Check
 from fscrawl.config.credentials import check_auth
+from fscrawl.config.declared import setting as _setting
 from fscrawl.config.proxies import check_proxies
+from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.site_text import NOT_KEPT, TABLE, render_site
 from fscrawl.config.value_types import checked
 from fscrawl.errors import SettingsError
@@ -40,11 +41,6 @@ if TYPE_CHECKING:
 FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
 USER_AGENT = f"fscrawl/{__version__} (no contact given)"
-
-
-def _setting(default: Any, help_: str, check: Check | None = None, *, secret: bool = False) -> Any:
-    """Declare a setting. `secret`: no message shows its value."""
-    return field(default=default, metadata={"help": help_, "check": check, "secret": secret})
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +269,7 @@ class Settings:
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
     parse: ParseSettings = field(default_factory=ParseSettings)
+    render: RenderSettings = field(default_factory=RenderSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     sites: tuple[Site, ...] = ()  # the [[site]] tables, which are no section

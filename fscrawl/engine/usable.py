@@ -6,6 +6,8 @@ from collections.abc import Collection
 
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
+from fscrawl.engine.browsers import executable, no_browser
+from fscrawl.errors import SettingsError
 from fscrawl.http.fetch import Fetcher
 from fscrawl.store import Tree
 
@@ -15,6 +17,8 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
 
     `allow_env`: as for `Options`.
     """
+    if settings.render.is_on and executable(settings.render) is None:
+        raise SettingsError(no_browser(settings.render))
     fetch = settings.fetch
     headers = [fetch.headers, *(site.headers for site in settings.sites)]
     if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in text for each in headers for text in each.values()):

@@ -36,6 +36,7 @@ FILES = {
     "fscrawl.http.connections": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
+    "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
     "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
@@ -46,6 +47,7 @@ SOCKETS = {
     "fscrawl.admin.doctor": "asks whether the hosts' names resolve",
     "fscrawl.dataset.cluster": "asks whether a Dask scheduler is there",
     "fscrawl.monitor.dashboard.serve": "listens for browsers",
+    "fscrawl.render": "the socket at which a machine's own processes meet, and a port that refuses a browser all",
 }
 PROCESSES = {
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
@@ -54,12 +56,15 @@ PROCESSES = {
     "fscrawl.fleet.heartbeat": "a number that machine and workers share; whether a process of this host runs",
     "fscrawl.interrupts": "ends the process when a signal comes",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
+    "fscrawl.render": "starts the browser, and ends it",
     "fscrawl.util.children": "starts the server that workers are forked from, and ends them when a signal comes",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
 ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
+    "fscrawl.engine.browsers": "FSCRAWL_BROWSER, which names the browser of this machine",
+    "fscrawl.render.chromium": "the few variables that a browser may see",
     "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
@@ -67,6 +72,7 @@ CODE = {
     "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
+    "fscrawl.render": "what processes of one machine and one user send each other over a socket of theirs",
     "fscrawl.util.memory": "calls the C library that Python runs on",
 }
 

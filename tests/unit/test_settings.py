@@ -216,7 +216,7 @@ def test_place_of_a_value(text, place):
         ("[x]\ndelai = 1", "2:1: unknown setting x.delai; did you mean politeness.delay?"),
         (
             "[x]\ny = 1",
-            "2:1: unknown setting x.y; the sections are crawl, politeness, fetch, parse, fleet, store; ",
+            "2:1: unknown setting x.y; the sections are crawl, politeness, fetch, parse, render, fleet, store; ",
         ),
         ("[__doc__]\nx = 1", "2:1: unknown setting __doc__.x; the sections are"),
         ("[__class__]\ncrawl = 1", "2:1: unknown setting __class__.crawl; "),

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import crawl, directory, permissions, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, permissions, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
@@ -96,6 +96,8 @@ def _directory(
     chosen, results = _settings(root, tree, allow_env)
     yield from results
     yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
+    line.begin("trying the browser", unit="")
+    yield from browser.browser(chosen, warn)
     line.begin("resolving host names", unit="")
     yield from _seeds(root, chosen, lookup)
     if tree is not None:

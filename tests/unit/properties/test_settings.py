@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
+from fscrawl.config.render_settings import BLOCKED, BROWSERS
 from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.labels import is_label
@@ -59,6 +60,17 @@ VALUES = {
     "fetch.proxy_failures": st.none() | st.integers(1),
     "fetch.ca_file": st.none() | lines,
     "parse.parser": st.sampled_from(["lexbor", "html5lib"]),
+    "render.hosts": st.lists(st.sampled_from(["a.example", "*.b.example", "c.example:8080"]), max_size=3).map(tuple),
+    "render.when": st.sampled_from(["never", "empty", "always"]),
+    "render.executable": st.none() | st.sampled_from(BROWSERS),
+    "render.wait": st.sampled_from(["load", "idle", "8s", "2.5s", "css:#items li, a[href='x']"]),
+    "render.timeout": positive,
+    "render.max_bytes": st.integers(1),
+    "render.browsers": st.integers(1),
+    "render.pages": st.integers(1),
+    "render.memory": st.integers(10**8),
+    "render.block": st.lists(st.sampled_from(BLOCKED), max_size=3).map(tuple),
+    "render.scroll": st.integers(0),
     "fleet.shards": st.integers(1, 4096),
     "fleet.beat": st.floats(0.01, 1000),
     "fleet.dead_after": st.floats(3000.0, 99999.0),

@@ -1,0 +1,120 @@
+"""The keepers of a machine: processes that render pages for its workers (see `fscrawl.render`).
+
+They are started when settings first ask for it, and again when one has died; the pages that it had are tried again by
+their workers. Without [render] there is neither a process nor a socket.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from multiprocessing.process import BaseProcess
+
+from fscrawl import interrupts
+from fscrawl.config.render_settings import RenderSettings
+from fscrawl.render.chromium import find
+from fscrawl.render.client import render
+from fscrawl.render.keeper import KeeperSetup, serve
+from fscrawl.render.messages import Answer, Ask, Job, Listening, Rendered, Trouble, listen, new_address
+
+VARIABLE = "FSCRAWL_BROWSER"
+_ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
+_WAITING_PAGES = 1024  # in the kernel; more of them wait in their workers
+_AGAIN_S = 5.0  # between two starts of a keeper that dies
+
+
+def executable(settings: RenderSettings) -> str | None:
+    """Give the path of the browser to use; None if there is none."""
+    return find(os.environ.get(VARIABLE) or settings.executable)
+
+
+def no_browser(settings: RenderSettings) -> str:
+    """Say that `executable` has found none, and what would be right."""
+    named = os.environ.get(VARIABLE)
+    what = (
+        f"{VARIABLE}={named}" if named else f"render.executable = {settings.executable}" if settings.executable else ""
+    )
+    where = f"{what}: there is no such program" if what else "there is no Chromium on this machine"
+    return f"render: {where}; install chromium-headless-shell or chromium (Debian), or name one in {VARIABLE}"
+
+
+@contextlib.contextmanager
+def one_browser(
+    settings: RenderSettings, warn: Callable[[str], None]
+) -> Iterator[Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]]:
+    """Let one browser run, and give what renders a page in it."""
+    browsers = Browsers(warn)
+    browsers.keep(replace(settings, browsers=1))
+    try:
+        yield partial(render, browsers.address, waits_s=_ONE_PAGE_WAITS_S)
+    finally:
+        browsers.close()
+
+
+class Browsers:
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self.address = new_address()
+        self._warn = warn
+        self._listening: Listening | None = None
+        self._setup: KeeperSetup | None = None
+        self._keepers: list[BaseProcess] = []
+        self._started_at = float("-inf")
+
+    def keep(self, settings: RenderSettings) -> None:
+        """Let as many keepers run as the settings say, and by what they say. It takes no time if that is so."""
+        if not settings.is_on:
+            if self._keepers:
+                self.close()
+            return
+        setup = self._setup
+        if setup is None or (setup.pages, setup.memory_bytes, len(self._keepers)) != (
+            settings.pages,
+            settings.memory,
+            settings.browsers,
+        ):
+            self._begin(settings)
+        elif not all(keeper.is_alive() for keeper in self._keepers):
+            self._replace()
+
+    def _begin(self, settings: RenderSettings) -> None:
+        self._end_keepers()
+        if self._listening is None:
+            self._listening = listen(self.address, _WAITING_PAGES)
+        found = executable(settings) or ""  # without one, each page says so
+        self._setup = KeeperSetup(found, settings.pages, settings.memory)
+        self._keepers = [self._started() for _ in range(settings.browsers)]
+        self._started_at = time.monotonic()
+
+    def _replace(self) -> None:
+        now = time.monotonic()
+        if now - self._started_at < _AGAIN_S:
+            return
+        self._started_at = now
+        dead = [keeper for keeper in self._keepers if not keeper.is_alive()]
+        self._warn(f"a process that renders pages has died (exit code {dead[0].exitcode}); another one takes its place")
+        self._keepers = [keeper if keeper.is_alive() else self._started() for keeper in self._keepers]
+
+    def _started(self) -> BaseProcess:
+        context = multiprocessing.get_context("forkserver")
+        keeper = context.Process(target=serve, args=(self._listening, self._setup), daemon=True)
+        with interrupts.later():  # one that is half started could not be ended
+            keeper.start()
+        return keeper
+
+    def _end_keepers(self) -> None:
+        for keeper in self._keepers:
+            keeper.kill()  # its browser's reaper does the rest
+            keeper.join()
+        self._keepers, self._setup = [], None
+
+    def close(self) -> None:
+        """End the keepers, and give up their socket."""
+        self._end_keepers()
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None

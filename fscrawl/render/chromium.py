@@ -1,0 +1,170 @@
+"""Starts and ends a Chromium of the system: its arguments, its directory, its processes.
+
+Promise: when the keeper is gone, however it ended, the browser's processes are gone a moment later, and so is its
+directory. A process in a session of its own sees to it (`reaper`). If that one is killed, too,
+`remove_left_directories` finds the directory at the next start.
+
+The browser gets no environment variable but those it needs, so none with a password.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fscrawl.render import reaper
+from fscrawl.render.devtools import DevTools
+
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+_DIRECTORY = "fscrawl-browser-"
+_ENDS_S = 10.0
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")
+_FEATURES_OFF = (
+    *(
+        "AcceptCHFrame",
+        "AutofillServerCommunication",
+        "CertificateTransparencyComponentUpdater",
+        "DialMediaRouteProvider",
+    ),
+    *("GlobalMediaControls", "InterestFeedContentSuggestions", "MediaRouter", "OptimizationHints", "Prerender2"),
+    *(
+        "SpeculationRulesPrefetchFuture",
+        "Translate",
+        "WebTransport",
+        "HttpsUpgrades",
+        "HttpsFirstBalancedModeAutoEnable",
+    ),
+)
+_ARGUMENTS = (
+    *("--headless", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu"),
+    *("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-extensions", "--disable-default-apps", "--disable-breakpad", "--disable-crash-reporter"),
+    *("--disable-domain-reliability", "--disable-client-side-phishing-detection", "--disable-dev-shm-usage"),
+    *("--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--mute-audio"),
+    *("--disable-renderer-backgrounding", "--disable-ipc-flooding-protection", "--metrics-recording-only"),
+    *("--no-pings", "--no-service-autorun", "--password-store=basic", "--block-new-web-contents"),
+    *("--deny-permission-prompts", "--disable-notifications", "--dns-prefetch-disable", "--disable-print-preview"),
+    *(
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    ),
+    *("--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-bypass-list=<-loopback>", "--window-size=1280,2000"),
+    *("--hide-scrollbars", "--disable-site-isolation-trials", f"--disable-features={','.join(_FEATURES_OFF)}"),
+)
+
+
+def find(executable: str | None) -> str | None:
+    """Give the path of a browser: `executable` (a path, or a name in PATH), else the first of `NAMES` that is there."""
+    return next((path for name in ([executable] if executable else NAMES) if (path := shutil.which(name))), None)
+
+
+class Chromium:
+    """One browser that runs. `devtools`: the way to it."""
+
+    def __init__(self, executable: str, proxy: str) -> None:
+        """Start a browser whose proxy is `proxy`, host:port. OSError if it cannot be started."""
+        self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY))
+        lock = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        browser_reads, we_write = os.pipe()
+        we_read, browser_writes = os.pipe()
+        life, self._life = os.pipe()
+        theirs = (browser_reads, browser_writes, life, lock)
+        given = [*map(str, theirs[:3]), str(self._directory)]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - what the settings name
+                [sys.executable, "-I", "-S", reaper.__file__, *given, executable, *self._arguments(proxy)],
+                pass_fds=theirs,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=self._directory,
+                env=self._environment(),
+                start_new_session=True,
+            )
+        finally:
+            for each in theirs:
+                os.close(each)
+        self.devtools = DevTools(we_read, we_write)
+
+    def _arguments(self, proxy: str) -> list[str]:
+        own = [f"--user-data-dir={self._directory}/profile", f"--proxy-server=http://{proxy}"]
+        return [*_ARGUMENTS, *own, *(["--no-sandbox"] if os.geteuid() == 0 else []), "about:blank"]
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        here = str(self._directory)
+        return {**kept, "HOME": here, "TMPDIR": here}
+
+    def end(self) -> None:
+        """End the browser, and wait until its processes and its directory are gone."""
+        self.devtools.close()
+        with contextlib.suppress(OSError):
+            os.close(self._life)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS_S)
+
+    def end_largest_page(self) -> None:
+        """End the process of the page that takes the most memory."""
+        sizes = {pid: size for pid, size in self.sizes().items() if _is_of_a_page(pid)}
+        if sizes:
+            with contextlib.suppress(OSError):
+                os.kill(max(sizes, key=sizes.__getitem__), signal.SIGKILL)
+
+    def sizes(self) -> dict[int, int]:
+        """Give the bytes of memory that each process of the browser has for itself (Linux), by its id.
+
+        They are in the session of the first one, the reaper's child, which is left out: without it none of them lives.
+        """
+        sessions = _children(self._process.pid)
+        return {pid: _own_bytes(pid) for pid in _all_pids() if pid not in sessions and _session(pid) in sessions}
+
+
+def _is_of_a_page(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
+
+
+def _session(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        return os.getsid(pid)
+    return 0
+
+
+def _children(pid: int) -> set[int]:
+    with contextlib.suppress(OSError):
+        return {int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    return set()
+
+
+def _own_bytes(pid: int) -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def remove_left_directories() -> None:
+    """Remove the directories of browsers that are no more, and whose reaper was killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_DIRECTORY}*"):
+        with contextlib.suppress(OSError):
+            if path.stat(follow_symlinks=False).st_uid != os.geteuid():
+                continue
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)

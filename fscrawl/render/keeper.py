@@ -1,0 +1,197 @@
+"""A process that renders pages in one browser, and renews it.
+
+The keepers of a machine share one listening socket: a keeper takes a page when it has room for one, so the pages that
+wait do so in the kernel, and no keeper waits while another one has too many.
+
+Vocabulary:
+  room      how many pages a browser renders at a time (`render.pages`)
+  retired   a browser that has rendered `_PAGES_A_BROWSER` pages, or takes three quarters of `render.memory`: it
+            gets no more pages, and ends when its last one is done
+
+Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has. A page whose worker is
+gone is given up. If the processes of a browser have more than `render.memory`, that of its largest page is ended.
+Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pickle
+import signal
+import socket
+from typing import Any, NamedTuple
+
+from fscrawl.render import page
+from fscrawl.render.chromium import Chromium, remove_left_directories
+from fscrawl.render.devtools import DevToolsError
+from fscrawl.render.messages import LENGTH, Answer, Ask, Begun, Job, Rendered, Trouble, is_ours, packed
+from fscrawl.render.no_network import NoNetwork
+from fscrawl.util.children import SIGNALS
+from fscrawl.util.parent import end_with_parent
+
+_PAGES_A_BROWSER = 100
+_STARTS_S = 30.0
+_LOOK_S = 0.5
+_LARGE = 0.75  # of its limit: it gets no more pages
+
+
+class KeeperSetup(NamedTuple):
+    """`executable`: path of the browser; `pages`, `memory_bytes`: settings."""
+
+    executable: str
+    pages: int
+    memory_bytes: int
+
+
+def serve(listening: socket.socket, setup: KeeperSetup) -> None:
+    """Render pages until the machine is gone. This is the whole life of a keeper's process."""
+    for number in SIGNALS:  # they reach the whole process group; the machine decides
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
+    end_with_parent(0)
+    remove_left_directories()
+    asyncio.run(_Keeper(listening, setup).run())
+
+
+class _Browser:
+    """`pages`: how many it renders now; `begun`: how many it has begun."""
+
+    def __init__(self, chromium: Chromium) -> None:
+        self.chromium = chromium
+        self.pages = 0
+        self.begun = 0
+        self.is_retired = False
+
+
+class _Keeper:
+    def __init__(self, listening: socket.socket, setup: KeeperSetup) -> None:
+        self._listening = listening
+        self._setup = setup
+        self._browser: _Browser | None = None  # for the next page
+        self._browsers: list[_Browser] = []  # all that run
+        self._starting = asyncio.Lock()
+        self._no_network = NoNetwork()
+
+    async def run(self) -> None:
+        await self._no_network.start()
+        self._listening.setblocking(False)
+        room = asyncio.Semaphore(self._setup.pages)
+        loop = asyncio.get_running_loop()
+        pages: set[asyncio.Task[None]] = {loop.create_task(self._watch())}
+        while True:
+            await room.acquire()
+            connection = await loop.sock_accept(self._listening)
+            task = loop.create_task(self._attend(connection[0], room))
+            pages.add(task)
+            task.add_done_callback(pages.discard)
+
+    async def _attend(self, connection: socket.socket, room: asyncio.Semaphore) -> None:
+        try:
+            if is_ours(connection):
+                reader, writer = await asyncio.open_connection(sock=connection)
+                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                    await self._page(reader, writer)
+                writer.close()
+        finally:
+            connection.close()
+            room.release()
+
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        job: Job = await _receive(reader)
+        writer.write(packed(Begun()))
+        line = _Line(reader, writer)
+        listening = asyncio.create_task(line.listen())
+        rendering = asyncio.create_task(self._render(job, line))
+        await asyncio.wait([listening, rendering], return_when=asyncio.FIRST_COMPLETED)
+        if rendering.done():
+            writer.write(packed(rendering.result()))
+            await writer.drain()
+            listening.cancel()
+        else:  # the worker is gone
+            rendering.cancel()
+            await asyncio.gather(rendering, return_exceptions=True)
+
+    async def _render(self, job: Job, line: _Line) -> Rendered | Trouble:
+        try:
+            browser = await self._one()
+        except (DevToolsError, OSError, TimeoutError) as error:
+            return Trouble(
+                f"the browser {self._setup.executable} does not start: {error or 'it says nothing'}", retry=True
+            )
+        browser.pages += 1
+        browser.begun += 1
+        try:
+            return await page.run(browser.chromium.devtools, job, line.ask)
+        finally:
+            browser.pages -= 1
+            await self._look_at(browser)
+
+    async def _watch(self) -> None:
+        """End the process of a page that fills the memory: the others go on."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            for browser in [each for each in self._browsers if each.pages]:
+                if sum(browser.chromium.sizes().values()) > self._setup.memory_bytes:
+                    browser.chromium.end_largest_page()
+
+    async def _one(self) -> _Browser:
+        """Give the browser for the next page."""
+        async with self._starting:
+            now = self._browser
+            if now is None or now.is_retired or now.chromium.devtools.gone.is_set():
+                self._browser = None
+                self._browser = now = await self._started()
+            return now
+
+    async def _started(self) -> _Browser:
+        chromium = Chromium(self._setup.executable, self._no_network.address)
+        try:
+            await chromium.devtools.start()
+            async with asyncio.timeout(_STARTS_S):
+                await chromium.devtools.send("Browser.getVersion")
+        except BaseException:
+            await asyncio.to_thread(chromium.end)
+            raise
+        browser = _Browser(chromium)
+        self._browsers.append(browser)
+        return browser
+
+    async def _look_at(self, browser: _Browser) -> None:
+        """Retire a browser that has done enough, and end it when it has no page any more."""
+        if not browser.is_retired:
+            is_old = browser.begun >= _PAGES_A_BROWSER
+            is_large = is_old or sum(browser.chromium.sizes().values()) > self._setup.memory_bytes * _LARGE
+            browser.is_retired = is_large or browser.chromium.devtools.gone.is_set()
+        if browser.is_retired and not browser.pages and browser in self._browsers:
+            self._browsers.remove(browser)
+            await asyncio.to_thread(browser.chromium.end)
+
+
+class _Line:
+    """The connection to the worker of one page."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+
+    async def listen(self) -> None:
+        """Take in answers until the worker is gone."""
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                answer = await _receive(self._reader)
+                waiting = self._waiting.pop(answer.number, None)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(answer)
+
+    async def ask(self, ask: Ask) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[ask.number] = future
+        self._writer.write(packed(ask))
+        return await future
+
+
+async def _receive(reader: asyncio.StreamReader) -> Any:
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+    return pickle.loads(await reader.readexactly(length))  # noqa: S301 - the other end has our user, see `is_ours`

@@ -1,0 +1,149 @@
+"""What a worker and a keeper send each other, and how it goes over a socket. Both ends are processes of one machine.
+
+A message is a pickled value behind its length. Promise: `receive` raises EOFError when the other end is gone, and
+TimeoutError at the deadline; a message is received whole, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+LENGTH = struct.Struct("!Q")
+_CRED = struct.Struct("3i")  # pid, uid, gid
+Pairs = tuple[tuple[str, str], ...]
+Listening = socket.socket
+
+
+class Cookie(NamedTuple):
+    """A cookie that the browser gets for a page. `domain`: begins with a dot if hosts below it get it, too."""
+
+    name: str
+    value: str
+    domain: str
+    path: str
+    secure: bool
+
+
+class Options(NamedTuple):
+    """What the settings say of one page; see `RenderSettings`. `user_agent`: as it is sent to servers."""
+
+    wait: str
+    timeout_s: float
+    block: frozenset[str]
+    scroll: int
+    screenshot: bool
+    user_agent: str
+
+
+class Job(NamedTuple):
+    """A page that was fetched, and is to be rendered. `url`: with a fragment if it has one for scripts."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    cookies: tuple[Cookie, ...]
+    options: Options
+
+
+class Begun(NamedTuple):
+    """A keeper has taken the page."""
+
+
+class Ask(NamedTuple):
+    """The browser wants to load something. `kind`: as DevTools calls it, such as "Script" or "XHR"."""
+
+    number: int
+    url: str
+    method: str
+    headers: Mapping[str, str]
+    body: bytes
+    kind: str
+
+
+class Answer(NamedTuple):
+    """What the browser gets for an `Ask`. `status` 0: it was refused, or failed. Set-Cookie headers: one by one."""
+
+    number: int
+    status: int = 0
+    headers: Pairs = ()
+    body: bytes = b""
+
+
+class Rendered(NamedTuple):
+    """A page whose scripts have run.
+
+    dom         HTML in UTF-8, shadow roots included (see `shadow`)
+    ended       "done", or "timeout": it was still busy, and is as it was then
+    seconds     that it took, without waiting for a free browser
+    blocked     how many requests were not even asked for, by kind
+    went_to     URLs that the page wanted to go to by itself
+    errors      what its scripts complained of
+    screenshot  PNG; b"" without one
+    """
+
+    dom: bytes
+    ended: str
+    seconds: float
+    blocked: Mapping[str, int]
+    went_to: tuple[str, ...]
+    errors: tuple[str, ...]
+    screenshot: bytes = b""
+
+
+class Trouble(NamedTuple):
+    """The page cannot be rendered. `retry`: another try may help."""
+
+    message: str
+    retry: bool
+
+
+def new_address() -> str:
+    """Give the address of a socket that does not exist yet: an abstract one, which nobody can guess (Linux)."""
+    return f"\0fscrawl-{os.urandom(16).hex()}"
+
+
+def listen(address: str, waiting: int) -> Listening:
+    """Listen at an address. `waiting`: how many may wait there."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.bind(address)
+    sock.listen(waiting)
+    return sock
+
+
+def packed(message: Any) -> bytes:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return LENGTH.pack(len(data)) + data
+
+
+def receive(sock: socket.socket, until: float) -> Any:
+    """Wait for a message until a time (monotonic)."""
+    (length,) = LENGTH.unpack(_exactly(sock, LENGTH.size, until))
+    return pickle.loads(_exactly(sock, length, until))  # noqa: S301 - the other end is a process of ours
+
+
+def _exactly(sock: socket.socket, count: int, until: float) -> bytes:
+    data = bytearray(count)
+    view, have = memoryview(data), 0
+    while have < count:
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        sock.settimeout(left_s)
+        received = sock.recv_into(view[have:])
+        if not received:
+            raise EOFError
+        have += received
+    return bytes(data)
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Tell whether the other end of a socket is a process of the same user (Linux)."""
+    _, uid, _ = _CRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CRED.size))
+    return bool(uid == os.geteuid())

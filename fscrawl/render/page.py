@@ -1,0 +1,298 @@
+"""One page in one browser: it is opened with the answer that was fetched, its scripts run, and its DOM is read.
+
+Vocabulary:
+  virtual time   the clock that the page's scripts see. It stands still while something is loaded, and otherwise jumps
+                 from timer to timer. So a page that does something after three seconds is not waited for that long
+  slice          a piece of virtual time
+
+The page has a context of its own, with no cookies but those that it is given, and every request it makes is paused
+(`page_requests`).
+
+Promise: `run` returns within the page's timeout and `_GRACE_S`, whatever the page does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import re
+import time
+from typing import Any
+
+from fscrawl.render.devtools import DevTools, DevToolsError
+from fscrawl.render.messages import Cookie, Job, Rendered, Trouble
+from fscrawl.render.page_requests import Answers, PageRequests
+
+_GRACE_S = 3.0  # for the DOM of a page that was still busy, and for its end
+_IDLE_S = 5.0  # virtual: what a page does later is not waited for
+_SLICE_S = 0.25
+_SCROLL_S = 1.0
+_MOST_TURNS = 3
+_FRAMES_S = 1.0
+_TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_MOST_VIRTUAL_S = 60.0  # until a selector finds something
+_MOST_ERRORS, _ERROR_CHARS = 20, 300
+_MOST_TARGETS = 20
+_MOST_FRAMES = 200
+_WITHOUT_WAYS_OUT = """
+for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport", "SharedWorker"])
+    delete globalThis[name];
+"""
+_DIED = "its process has died: it took too much memory (render.memory), or the browser has a defect"
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s\Z")
+
+
+async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trouble:
+    """Render a page. `answers`: gives what the browser asks for."""
+    page = _Page(devtools, job, answers)
+    try:
+        async with asyncio.timeout(job.options.timeout_s + _GRACE_S):
+            return await page.run()
+    except TimeoutError:
+        return Trouble(f"its scripts were busy for more than {job.options.timeout_s:g} s", retry=False)
+    except DevToolsError as error:
+        return Trouble(page.trouble or f"the browser: {error}", retry=True)
+    finally:
+        await page.close()
+
+
+class _Page:
+    def __init__(self, devtools: DevTools, job: Job, answers: Answers) -> None:
+        self._devtools = devtools
+        self._job = job
+        self._requests = PageRequests(devtools, job, answers)
+        self._context = ""
+        self._target = ""
+        self._session = ""
+        self._sessions: set[str] = set()
+        self._loaded = asyncio.Event()
+        self._slice_over = asyncio.Event()
+        self._errors: list[str] = []
+        self._frames_made = 0
+        self._time = asyncio.timeout(None)
+        self.trouble = ""
+
+    async def run(self) -> Rendered:
+        began = time.monotonic()
+        await self._open()
+        ended = "done"
+        try:
+            async with asyncio.timeout(self._job.options.timeout_s) as self._time:
+                await self._devtools.send("Page.navigate", self._session, url=self._job.url)
+                await self._wait()
+                for _ in range(self._job.options.scroll):
+                    await self._scroll()
+        except TimeoutError:
+            ended = "timeout"
+            self._stop_clock()
+        dom = await self._dom()
+        picture = await self._picture() if self._job.options.screenshot else b""
+        return Rendered(
+            dom,
+            ended,
+            round(time.monotonic() - began, 3),
+            dict(self._requests.blocked),
+            tuple(self._requests.went_to),
+            tuple(self._errors),
+            picture,
+        )
+
+    # -- the page is opened
+
+    async def _open(self) -> None:
+        send = self._devtools.send
+        made = await send("Target.createBrowserContext", disposeOnDetach=True)
+        self._context = made["browserContextId"]
+        self._devtools.post("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context)
+        if self._job.cookies:
+            self._devtools.post("Storage.setCookies", browserContextId=self._context, cookies=self._cookies())
+        made = await send("Target.createTarget", url="about:blank", browserContextId=self._context)
+        self._target = made["targetId"]
+        attached = await send("Target.attachToTarget", targetId=self._target, flatten=True)
+        self._session = attached["sessionId"]
+        self._attend(self._session)
+        await asyncio.gather(*self._set_up())
+
+    def _set_up(self) -> list[asyncio.Future[dict[str, Any]]]:
+        post, session = self._devtools.post, self._session
+        agent = self._job.options.user_agent
+        return [
+            post("Page.enable", session),
+            post("Runtime.enable", session),
+            post("Inspector.enable", session),
+            post("Log.enable", session),
+            post("Emulation.setUserAgentOverride", session, userAgent=agent),
+            post("Page.addScriptToEvaluateOnNewDocument", session, source=_WITHOUT_WAYS_OUT),
+            post("Fetch.enable", session, patterns=[{"urlPattern": "*"}]),
+            post("Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True),
+        ]
+
+    def _cookies(self) -> list[dict[str, Any]]:
+        return [_cookie(each) for each in self._job.cookies]
+
+    def _attend(self, session: str) -> None:
+        self._sessions.add(session)
+        self._devtools.listen(session, lambda name, said: self._happened(session, name, said))
+
+    # -- waiting
+
+    async def _wait(self) -> None:
+        wait = self._job.options.wait
+        if wait == "load":
+            await self._loaded.wait()
+        elif wait == "idle":
+            await self._settle(_IDLE_S)
+        elif seconds := _SECONDS.match(wait):
+            await self._settle(float(seconds[1]))
+        else:
+            await self._until(wait.removeprefix("css:"))
+
+    async def _settle(self, seconds: float) -> None:
+        """Let virtual time pass until nothing is loaded any more; what is seen then may load more."""
+        await self._frames()
+        await self._pass(seconds)
+        for _ in range(_MOST_TURNS):
+            asked = self._requests.asked
+            await self._frames()
+            await self._pass(_SLICE_S)
+            if self._requests.asked == asked:
+                return
+
+    async def _frames(self) -> None:
+        """Let the page be drawn, which takes real time: what is drawn may wait for being seen."""
+        with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
+            async with asyncio.timeout(_FRAMES_S):
+                await self._devtools.send("Runtime.evaluate", self._session, expression=_TWO_FRAMES, awaitPromise=True)
+
+    async def _pass(self, seconds: float) -> None:
+        """Let virtual time pass; behind it, the clock stands still."""
+        if self.trouble:
+            raise DevToolsError(self.trouble)
+        self._slice_over.clear()
+        policy = "pauseIfNetworkFetchesPending"
+        await self._devtools.send(
+            "Emulation.setVirtualTimePolicy", self._session, policy=policy, budget=round(seconds * 1000)
+        )
+        await self._slice_over.wait()
+
+    def _stop_clock(self) -> None:
+        """Let no timer of the page fire any more: a page that has always something to do would not let itself be read."""
+        self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="pause")
+
+    async def _until(self, selector: str) -> None:
+        """Let time pass until a selector finds something; the errors say if it does not."""
+        for _ in range(round(_MOST_VIRTUAL_S / _SLICE_S)):
+            await self._frames()
+            await self._pass(_SLICE_S)
+            document = await self._devtools.send("DOM.getDocument", self._session, depth=0)
+            node = document["root"]["nodeId"]
+            found = await self._devtools.send("DOM.querySelector", self._session, nodeId=node, selector=selector)
+            if found["nodeId"]:
+                return
+        self._note(f"render.wait: nothing matches {selector}")
+
+    async def _scroll(self) -> None:
+        to_the_end = "scrollTo(0, document.documentElement.scrollHeight)"
+        await self._devtools.send("Runtime.evaluate", self._session, expression=to_the_end)
+        await self._settle(_SCROLL_S)
+
+    # -- what comes of it
+
+    async def _dom(self) -> bytes:
+        document = await self._devtools.send("DOM.getDocument", self._session, depth=0)
+        node = document["root"]["nodeId"]
+        html = await self._devtools.send("DOM.getOuterHTML", self._session, nodeId=node, includeShadowDOM=True)
+        return str(html["outerHTML"]).encode("utf-8", "replace")
+
+    async def _picture(self) -> bytes:
+        with contextlib.suppress(DevToolsError, TimeoutError):
+            async with asyncio.timeout(_GRACE_S / 2):
+                await self._frames()
+                taken = await self._devtools.send(
+                    "Page.captureScreenshot", self._session, format="png", captureBeyondViewport=False
+                )
+                return base64.b64decode(taken["data"])
+        return b""
+
+    # -- what happens meanwhile
+
+    def _happened(self, session: str, name: str, said: dict[str, Any]) -> None:
+        match name:
+            case "Fetch.requestPaused":
+                self._requests.paused(session, self._target, said)
+            case "Page.loadEventFired":
+                self._loaded.set()
+            case "Emulation.virtualTimeBudgetExpired":
+                self._slice_over.set()
+            case "Page.javascriptDialogOpening":
+                self._devtools.post("Page.handleJavaScriptDialog", session, accept=False)
+            case "Page.frameAttached":
+                self._frame_made()
+            case "Target.attachedToTarget":
+                self._attached(session, said)
+            case "Target.detachedFromTarget":
+                self._devtools.forget(said["sessionId"])
+            case "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded":
+                self._complained(name, said)
+            case "Inspector.targetCrashed":
+                self.trouble = _DIED
+                self._devtools.forget(self._session)
+
+    def _complained(self, name: str, said: dict[str, Any]) -> None:
+        """Take in what the page's scripts complain of, or the browser, such as a WebSocket that was refused."""
+        if name == "Runtime.exceptionThrown":
+            details = said["exceptionDetails"]
+            self._note(details.get("exception", {}).get("description") or details.get("text", ""))
+        elif name == "Runtime.consoleAPICalled":
+            if said["type"] in ("error", "assert"):
+                self._note(" ".join(str(each.get("value", each.get("description", ""))) for each in said["args"]))
+        elif said["entry"]["text"].startswith("WebSocket connection to"):
+            self._requests.blocked["WebSocket"] += 1
+        elif said["entry"]["level"] == "error" and said["entry"]["source"] != "network":
+            self._note(said["entry"]["text"])
+
+    def _attached(self, session: str, said: dict[str, Any]) -> None:
+        """A page has made a worker, or a frame in another process: what they load is paused, too."""
+        child, kind = said["sessionId"], said["targetInfo"]["type"]
+        if kind not in ("worker", "iframe") or len(self._sessions) > _MOST_TARGETS:
+            self._requests.blocked[kind] += 1
+            self._devtools.post("Target.detachFromTarget", session, sessionId=child)
+            return
+        self._attend(child)
+        if kind == "iframe":
+            self._devtools.post("Fetch.enable", child, patterns=[{"urlPattern": "*"}])
+        self._devtools.post("Target.setAutoAttach", child, autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
+        self._devtools.post("Runtime.runIfWaitingForDebugger", child)
+
+    def _frame_made(self) -> None:
+        """Take the page as it is if it makes frames without end: each of them costs the browser and us."""
+        self._frames_made += 1
+        if self._frames_made == _MOST_FRAMES:
+            self._note(f"render: it made {_MOST_FRAMES} frames, and was taken as it was then")
+            with contextlib.suppress(RuntimeError):  # its time is over already
+                self._time.reschedule(asyncio.get_running_loop().time())
+
+    def _note(self, text: str) -> None:
+        if len(self._errors) < _MOST_ERRORS:
+            self._errors.append(" ".join(text.split())[:_ERROR_CHARS])
+
+    # -- the end
+
+    async def close(self) -> None:
+        """End the page, and all that it has started."""
+        self._requests.close()
+        with contextlib.suppress(DevToolsError, TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                if self._context:
+                    await self._devtools.send("Target.disposeBrowserContext", browserContextId=self._context)
+        for session in self._sessions:
+            self._devtools.forget(session)
+
+
+def _cookie(cookie: Cookie) -> dict[str, Any]:
+    """Give a cookie as DevTools takes it: one for a single host has a URL in place of a domain."""
+    common = {"name": cookie.name, "value": cookie.value, "path": cookie.path, "secure": cookie.secure}
+    if cookie.domain.startswith("."):
+        return {**common, "domain": cookie.domain}
+    return {**common, "url": f"{'https' if cookie.secure else 'http'}://{cookie.domain}{cookie.path}"}
