@@ -25,10 +25,11 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
+from fscrawl.parse.shadow_roots import opened
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
 from fscrawl.storage.creation import create, state_of, strangers, wait_for_deletion
 from fscrawl.storage.files import TreeFiles
@@ -42,10 +43,12 @@ from fscrawl.storage.layout import (
     MACHINERY_ROOMS,
     PAGE_ROOMS,
     PAUSE,
+    PICTURE,
     SEEDS,
     STOP,
     TREE_RECORD,
     body_path,
+    dom_path,
     is_fan_out,
     is_host,
     page_directory,
@@ -75,6 +78,8 @@ __all__ = [
     "upgrade_record",
     "wait_for_deletion",
 ]
+
+Beside = Mapping[str, bytes] | None
 
 
 class Tree:
@@ -137,8 +142,17 @@ class Tree:
         """Give the path of a page's body, relative to the root. `file`: of its record."""
         return body_path(host, key, file or "", self.record.fanout)
 
-    def put_page(self, host: str, record: PageRecord, body: bytes | None) -> None:
-        """Store a page: the body first (None: it has none), then the record, which makes it done."""
+    def dom_path(self, host: str, key: str) -> str:
+        """Give the path of a rendered page, relative to the root."""
+        return dom_path(host, key, self.record.fanout)
+
+    def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
+        """Store a page: the body first (None: it has none), then the record, which makes it done.
+
+        `beside`: path → bytes of what stands beside the body; it is stored before it.
+        """
+        for path, data in (beside or {}).items():
+            self._put(path, data)
         if body is not None:
             self._put(self.body_path(host, record.key, record.file), body)
         self.put_record(host, record)
@@ -151,12 +165,35 @@ class Tree:
         """Store the failure of a URL; an earlier one is replaced."""
         self._put(self.tree_path(ERRS, host, record.key), record.to_json())
 
-    def drop_body(self, host: str, key: str, file: str | None = None) -> None:
-        """Remove the body that a page had; it may be missing. The record must say first that it has another, or none.
+    def drop_bodies(self, host: str, before: PageRecord, now: PageRecord) -> None:
+        """Remove the bodies that a page had and has no more; they may be missing. The new record must be there."""
+        for path in self.bodies_of(host, before).keys() - self.bodies_of(host, now).keys():
+            self._drop(path)
 
-        `file`: of the record before.
+    def dom(self, host: str, key: str, size: int | None = None) -> bytes:
+        """Read a rendered page; TreeError if it is not there. `size`: as for `body`."""
+        return self.files.get(self.dom_path(host, key), size)
+
+    def seen(self, host: str, record: PageRecord) -> bytes:
+        """Read what a page looks like: its DOM if it was rendered (see `parse.shadow_roots`), else its body.
+
+        TreeError if it is not there.
         """
-        self._drop(self.body_path(host, key, file))
+        rendered = record.rendered
+        if rendered is not None and rendered.sha256:
+            return opened(self.dom(host, record.key, rendered.bytes))
+        return self.body(host, record.key, record.bytes, record.file)
+
+    def bodies_of(self, host: str, record: PageRecord) -> dict[str, tuple[int, str]]:
+        """Give the files that a page has by its record: path → bytes and SHA-256 ("": it is not known)."""
+        found = {}
+        if record.sha256:
+            found[self.body_path(host, record.key, record.file)] = (record.bytes, record.sha256)
+        if record.rendered is not None and record.rendered.sha256:
+            found[self.dom_path(host, record.key)] = (record.rendered.bytes, record.rendered.sha256)
+        if record.rendered is not None and record.rendered.screenshot:
+            found[self.body_path(host, record.key, PICTURE)] = (record.rendered.screenshot, "")
+        return found
 
     def drop_error(self, host: str, key: str) -> None:
         """Remove the failure of a URL; it may be missing."""
@@ -220,7 +257,7 @@ class Tree:
         """List the paths of all bodies that a page has, whatever its record says. A directory is listed for that."""
         html = self.body_path(host, key, None)
         directory = page_directory(FILES, host, key, self.record.fanout)
-        found = [html] if self.files.exists(html) else []
+        found = [path for path in (html, self.dom_path(host, key)) if self.files.exists(path)]
         for name in self.files.names(directory):
             file = page_file_of(FILES, name)
             if file is not None and file[0] == key:

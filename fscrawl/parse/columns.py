@@ -27,7 +27,18 @@ OF_PAGES = frozenset(
             "content_charset",
         ),
         *("content_languages", "content_digest", "sha256", "bytes", "elapsed", "machine", "check_time", "check_status"),
-        *("label", "title", "canonical", "robots", "noindex", "outlinks", "duplicate_of", "near_duplicate_of"),
+        *(
+            "rendered",
+            "rendered_html",
+            "label",
+            "title",
+            "canonical",
+            "robots",
+            "noindex",
+            "outlinks",
+            "duplicate_of",
+            "near_duplicate_of",
+        ),
         *("headers", "text", "html", "file", "body"),
     }
 )

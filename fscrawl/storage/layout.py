@@ -78,7 +78,9 @@ _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
 _A_HOST = re.compile(rf"{_HOST}\Z")
 _KEY = re.compile(rf"{KEY_PATTERN}\Z")
-_PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.([a-z0-9]{{1,8}})\Z")
+PICTURE = "png"  # the extension of a screenshot, in files
+DOM = "dom.html"  # the suffix of a rendered page, beside its body
+_PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(dom\.html|[a-z0-9]{{1,8}})\Z")
 _EXTENSION = re.compile(r"[a-z0-9]{1,8}\Z")
 _FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
 
@@ -165,6 +167,15 @@ def body_path(host: str, key: str, file: str, fanout: int) -> str:
     return f"{page_directory(FILES, host, key, fanout)}/{key}.{file}"
 
 
+def dom_path(host: str, key: str, fanout: int) -> str:
+    """Give the path of what a page looks like when its scripts have run.
+
+    >>> dom_path("a.example", "599370d5687c3fd078c314ad", 0)
+    'htmls/a.example/599370d5687c3fd078c314ad.dom.html'
+    """
+    return f"{page_directory(HTMLS, host, key, fanout)}/{key}.{DOM}"
+
+
 def page_file_of(room: str, name: str) -> tuple[str, str] | None:
     """Give the key and the extension of a page's file in `room`; None if it is another file.
 
@@ -173,6 +184,8 @@ def page_file_of(room: str, name: str) -> tuple[str, str] | None:
     """
     match = _PAGE_FILE.match(name)
     if match is None or (suffix_of(room) and not name.endswith(suffix_of(room))):
+        return None
+    if match[2] == DOM and room != HTMLS:
         return None
     return match[1], match[2]
 

@@ -18,12 +18,13 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import is_extension
+from fscrawl.storage.render_record import RenderRecord
 
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
@@ -66,7 +67,7 @@ class _Record:
         for field in _fields(type(self)):
             value = getattr(self, field.name)
             if value is not None:
-                values[field.json] = value
+                values[field.json] = value.values() if isinstance(value, RenderRecord) else value
         return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
 
     @classmethod
@@ -126,6 +127,7 @@ class PageRecord(_Record):
     checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
     file              the extension of the body's file, which is in files; absent if it is HTML, or there is no body
     label             of the seed that led here (`fscrawl.labels`); absent if it has none
+    rendered          how its scripts were run (`RenderRecord`); absent if they were not
     """
 
     url: str
@@ -156,6 +158,7 @@ class PageRecord(_Record):
     rules: str | None = None
     file: str | None = None
     label: str | None = None
+    rendered: RenderRecord | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
@@ -191,6 +194,18 @@ class PageRecord(_Record):
         if url in self.links or url in (self.sitemaps or ()):
             return "sitemap" if self.skipped == SITEMAP else "link"
         return "nofollow" if url in (self.nofollow or ()) else None
+
+    @property
+    def is_rendered(self) -> bool:
+        """The tree has a DOM of the page."""
+        return self.rendered is not None and bool(self.rendered.sha256)
+
+    @property
+    def as_seen(self) -> Self:
+        """The record that fits what the page looks like (`Tree.seen`): a DOM is in UTF-8, whatever the body was."""
+        if not self.is_rendered:
+            return self
+        return replace(self, encoding="utf-8", headers={**self.headers, "content-type": "text/html; charset=utf-8"})
 
     @property
     def looked_at(self) -> str:
@@ -347,6 +362,13 @@ def _strings(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _rendering(value: Any) -> RenderRecord:
+    found = RenderRecord.read(value)
+    if found is None:
+        raise _WrongTypeError
+    return found
+
+
 def _string_map(value: Any) -> dict[str, str]:
     if type(value) is not dict or not all(type(item) is str for item in value.values()):
         raise _WrongTypeError
@@ -364,4 +386,5 @@ _CONVERT: dict[Any, Callable[[Any], Any]] = {
     tuple[str, ...] | None: _strings,
     dict[str, str]: _string_map,
     dict[str, str] | None: _string_map,
+    RenderRecord | None: _rendering,
 }

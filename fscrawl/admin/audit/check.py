@@ -59,32 +59,37 @@ class Checker:
         if record.key != key or not belongs(record.url, host, key):
             again = (host, key, *_to_fetch(record))
             return record, Finding("misplaced_records", path, _whose(record.url), *again)
-        body = self._tree.body_path(host, key, record.file) if record.sha256 else ""
-        finding = self._body(record, body, host, key) if body else None
+        expected = self._tree.bodies_of(host, record)
+        found = (self._body(record, path, expected[path], host, key) for path in expected)
+        finding = next(filter(None, found), None)
         if finding is None:  # else all bodies go with the page
             there = self._tree.bodies(host, key) if bodies is None else bodies
-            others = sorted(path for path in there if path != body)
+            others = sorted(path for path in there if path not in expected)
             finding = Finding("unexpected_bodies", others[0], "", host, key) if others else None
         return record, finding
 
-    def _body(self, record: PageRecord, path: str, host: str, key: str) -> Finding | None:
-        """Compare a body with its record. Of one that is longer nothing is read: it may be as long as a disk."""
+    def _body(self, record: PageRecord, path: str, said: tuple[int, str], host: str, key: str) -> Finding | None:
+        """Compare a body with what its record says: bytes and SHA-256.
+
+        Of one that is longer nothing is read: it may be as long as a disk.
+        """
+        size, sha256 = said
         again = (host, key, *_to_fetch(record))
         try:
-            body = self._read(path, max(record.bytes, 0))
+            body = self._read(path, max(size, 0))
         except PlantedError as error:
             if error.denied:
                 return _planted(path, error)
-            size = self._tree.files.size_if_there(path)
-            how = error.what if size is None else f"{number_of(size, 'byte')}, but the record says {record.bytes}"
+            there = self._tree.files.size_if_there(path)
+            how = error.what if there is None else f"{number_of(there, 'byte')}, but the record says {size}"
             return Finding("damaged_bodies", path, how, *again)
         if body is None:
             return Finding("missing_bodies", self._tree.tree_path(LINKS, host, key), shown(record.url), *again)
-        if len(body) != record.bytes:
+        if len(body) != size:
             return Finding(
-                "damaged_bodies", path, f"{number_of(len(body), 'byte')}, but the record says {record.bytes}", *again
+                "damaged_bodies", path, f"{number_of(len(body), 'byte')}, but the record says {size}", *again
             )
-        if hashlib.sha256(body).hexdigest() != record.sha256:
+        if sha256 and hashlib.sha256(body).hexdigest() != sha256:
             return Finding("damaged_bodies", path, "its SHA-256 differs from the record", *again)
         return None
 

@@ -262,9 +262,9 @@ class Repair:
             files.remove(self._tree.tree_path(LINKS, finding.host, finding.key))
         elif finding.kind == "unexpected_bodies":
             record = self._scanner.check.record(finding.host, finding.key)
-            body = self._tree.body_path(finding.host, finding.key, record.file) if record and record.sha256 else ""
+            expected = {} if record is None else self._tree.bodies_of(finding.host, record)
             for path in self._tree.bodies(finding.host, finding.key):
-                if path != body and record is not None:
+                if path not in expected and record is not None:
                     files.remove(path)
         elif finding.kind == "damaged_generations":  # it must stay: the newest number counts
             files.publish(finding.path, json.dumps(_REASON).encode() + b"\n")

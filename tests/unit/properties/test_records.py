@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.render_record import RenderRecord
 from tests.support.effort import tries
 
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
@@ -23,6 +24,19 @@ VALUES = {
     float: floats,
     tuple[str, ...]: st.lists(strings, max_size=4).map(tuple),
     dict[str, str]: st.dictionaries(strings, strings, max_size=4),
+    RenderRecord: st.builds(
+        RenderRecord,
+        why=strings,
+        ended=strings,
+        seconds=st.floats(0, 1e9),
+        bytes=st.integers(0, 10**9),
+        sha256=strings,
+        loaded=st.integers(0, 10**9),
+        requests=st.none() | st.dictionaries(strings, st.integers(0, 999), min_size=1, max_size=3),
+        blocked=st.none() | st.dictionaries(strings, st.integers(0, 999), min_size=1, max_size=3),
+        errors=st.none() | st.lists(strings, min_size=1, max_size=3).map(tuple),
+        screenshot=st.integers(0, 10**9),
+    ),
 }
 VALUES |= {kind | None: st.none() | values for kind, values in VALUES.items()}
 json_values = st.recursive(

@@ -1,0 +1,25 @@
+"""Shadow roots in a stored DOM."""
+
+from __future__ import annotations
+
+import pytest
+
+from fscrawl.parse.shadow_roots import opened
+
+OPEN = '<template shadowrootmode="open">'
+
+
+@pytest.mark.parametrize(
+    ("dom", "seen"),
+    [
+        ("<p>a<template>b</template>", "<p>a<template>b</template>"),
+        (f"<x>{OPEN}a</template></x>", "<x><shadow-root>a</shadow-root></x>"),
+        (f"{OPEN}a{OPEN}b</template></template>", "<shadow-root>a<shadow-root>b</shadow-root></shadow-root>"),
+        (f"<script>'{OPEN}'</script>{OPEN}a</template>", f"<script>'{OPEN}'</script><shadow-root>a</shadow-root>"),
+        (f"<!-- {OPEN} -->", f"<!-- {OPEN} -->"),
+        (f"</template>{OPEN}a", "</template><shadow-root>a"),
+    ],
+)
+def test_opened(dom: str, seen: str) -> None:
+    """Only shadow roots are opened: no templates, no texts that look like one; a stray end changes nothing."""
+    assert opened(dom.encode()) == seen.encode()
