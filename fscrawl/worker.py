@@ -22,6 +22,7 @@ from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
+from fscrawl.handlers.rendering import Render
 from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
@@ -60,14 +61,16 @@ class Worker:
         on_answer: Callable[[], None] = lambda: None,
         allow_env: Collection[str] = (),
         read: Reader = read_here,
+        render: Render | None = None,
     ) -> None:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
         `allow_env`: as for `credentials.Variables`. `read`: gives the links of a page.
+        `render`: runs the scripts of a page; None: there is no browser.
         """
         self._context = Context(
-            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env, read
+            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env, read, render
         )
         self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)

@@ -31,6 +31,7 @@ MARKERS = {
     "component": ("component",),
     "system": ("system",),
     "system/browser": ("browser",),
+    "component/rendering": ("render",),
     "system/corpus": ("corpus",),
     "system/packaging": ("dist",),
     "system/mounts": ("mounts",),
@@ -39,7 +40,7 @@ MARKERS = {
     "faults/power": ("power",),
     "harness": ("harness",),
 }
-NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "mounts", "faults", "power")
+NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "render", "mounts", "faults", "power")
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from fscrawl.config import settings as all_settings
 from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, SettingsError, UsageError
 from fscrawl.request import shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
@@ -24,9 +24,11 @@ from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from fscrawl.handlers.reading import Reader
+    from fscrawl.handlers.rendering import Render
     from fscrawl.monitor.attempt import Attempt
     from fscrawl.parse.fields import Extracted
     from fscrawl.parse.items import Found
+    from fscrawl.storage.records import PageRecord
     from fscrawl.store import Tree
 
 _EXAMPLES = """\
@@ -79,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
             found = attempt_stored(settings, seeds, url, tree, options.allow_env, read)
         else:
             line.begin("asking the host", unit="")
-            found = attempt(settings, seeds, url, tree, options.allow_env, read)
+            with _browser(settings, line.print_line) as render:
+                found = attempt(settings, seeds, url, tree, options.allow_env, read, render)
     say_json(_as_json(found)) if options.json else say(*_lines(found))
     return EXIT_OK if found.record is not None and found.record.kind == "page" else EXIT_UNUSABLE_RESULT
 
@@ -98,6 +101,20 @@ def _limited() -> Iterator[Reader]:
     finally:
         parsing.close()
         server.close()
+
+
+@contextlib.contextmanager
+def _browser(settings: Settings, warn: Callable[[str], None]) -> Iterator[Render | None]:
+    """Give what runs the scripts of a page, if the settings want that."""
+    if not settings.render.is_on:
+        yield None
+        return
+    from fscrawl.engine.browsers import executable, no_browser, one_browser  # noqa: PLC0415 - a crawl need not load it
+
+    if executable(settings.render) is None:
+        raise SettingsError(no_browser(settings.render))
+    with one_browser(settings.render, warn) as render:
+        yield render
 
 
 def _crawl_of(
@@ -126,18 +143,7 @@ def _lines(found: Attempt) -> Iterator[str]:
     if record is None:
         yield "failed    no answer came in time"
         return
-    kind = record.headers.get("content-type", "no type")
-    yield f"answer    {record.status}, {kind}, {number_of(record.bytes, 'byte')}, {record.elapsed:.2f} s"
-    if record.redirect is not None:
-        yield f"redirect  to {record.redirect}"
-    if record.skipped is not None:
-        yield f"no body   {record.skipped}"
-    if record.encoding is not None:
-        yield f"encoding  {record.encoding}"
-    if record.title:
-        yield f"title     {record.title}"
-    if record.robots:
-        yield f"robots    {', '.join(record.robots)}"
+    yield from _record_lines(record)
     what = "link" if record.requests is None else "request"
     yield f"{what + 's':<10}{number_of(len(found.followed), what)} to follow, {len(found.cut)} not"
     yield from (f"  follow  {shown(url)}" for url in found.followed[:_MAX_LINES])
@@ -146,6 +152,23 @@ def _lines(found: Attempt) -> Iterator[str]:
     yield from _more(len(found.cut), "link")
     yield from _field_lines(found.fields)
     yield from _item_lines(found.items)
+
+
+def _record_lines(record: PageRecord) -> Iterator[str]:
+    kind = record.headers.get("content-type", "no type")
+    yield f"answer    {record.status}, {kind}, {number_of(record.bytes, 'byte')}, {record.elapsed:.2f} s"
+    if record.redirect is not None:
+        yield f"redirect  to {record.redirect}"
+    if record.skipped is not None:
+        yield f"no body   {record.skipped}"
+    if record.rendered is not None:
+        yield f"rendered  {record.rendered.shown()}"
+    if record.encoding is not None:
+        yield f"encoding  {record.encoding}"
+    if record.title:
+        yield f"title     {record.title}"
+    if record.robots:
+        yield f"robots    {', '.join(record.robots)}"
 
 
 def _more(count: int, what: str) -> Iterator[str]:
@@ -191,6 +214,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "title": None if record is None else record.title,
         "redirect": None if record is None else record.redirect,
         "skipped": None if record is None else record.skipped,
+        "rendered": None if record is None or record.rendered is None else record.rendered.values(),
         "follow": list(found.followed),
         "cut": [{"url": url, "rule": rule} for url, rule in found.cut],
         "rules": found.site or None,

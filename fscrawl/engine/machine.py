@@ -21,6 +21,7 @@ from functools import partial
 from fscrawl import interrupts
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
+from fscrawl.engine.browsers import Browsers
 from fscrawl.engine.idleness import Idleness, Load, why_paced
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool
@@ -94,6 +95,7 @@ class Machine:
             refresh_before=options.refresh_before,
             of_code=Seeds,
         )
+        self._browsers = Browsers(progress.warn)
         self._outage = Outage()
         rng = rng or random.Random()
         self._bookkeeper = Bookkeeper(
@@ -132,11 +134,13 @@ class Machine:
                 self._crawl()
             except BaseException as error:
                 self._pool.kill()
+                self._browsers.close()
                 self._membership.abandon()
                 if not isinstance(error, FscrawlError):
                     raise
                 self._tree_error = error
             self._pool.close()
+            self._browsers.close()
         self._frontier.close()
         self.counts.cut += self._frontier.cut
         cause = self._membership.cause_of(self._tree_error) if self._tree_error else None
@@ -153,17 +157,10 @@ class Machine:
     def _new_pool(self) -> Pool:
         settings = self._settings
         tree, options = self._tree, self._options
-        setup = WorkerSetup(
-            tree.root,
-            tree.record,
-            tree.machine,
-            tree.files.fsync,
-            options.threads,
-            self._membership.permit,
-            tree.files.umask,
-            options.allow_env,
-        )
-        hung_after_s = 60 + 4 * (settings.fetch.timeout + settings.fetch.connect_timeout) + settings.store.patience
+        permit, browsers = self._membership.permit, self._browsers.address
+        setup = WorkerSetup.of(tree, options.threads, permit, options.allow_env, browsers)
+        fetch, render = settings.fetch, settings.render
+        hung_after_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout + render.timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
         self._frontier.scheduler.places.limit_slow(self._options.workers * most_stalled(self._options.threads))
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
@@ -264,6 +261,7 @@ class Machine:
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
+        self._browsers.keep(self._settings.render)
         self._bookkeeper.labels.tell(time.monotonic())
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()

@@ -254,9 +254,12 @@ class Pool:
             yield KilledWorker(guilty)
 
     def _kill_hung(self) -> None:
+        now = time.monotonic()
         for slot in self._slots:
-            if slot.in_flight and time.monotonic() - slot.last_answer_at > self._hung_after_s:
-                slot.last_answer_at = time.monotonic()
+            if slot.in_flight.keys() <= slot.parked:  # whoever reads or renders these pages has limits of its own
+                slot.last_answer_at = now
+            elif now - slot.last_answer_at > self._hung_after_s:
+                slot.last_answer_at = now
                 slot.was_hung = True
                 _kill(slot)
 

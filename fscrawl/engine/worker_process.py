@@ -3,8 +3,8 @@
 Vocabulary:
   inbox      the tasks that wait here for a thread
   outbox     the answers that wait here to be sent
-  parked     a task whose page waits for long to be read (see `parsing`): the machine is told, and a thread comes in
-             place of the one that waits
+  parked     a task whose page waits for long to be read (see `parsing`) or rendered: the machine is told, and a
+             thread comes in place of the one that waits
   stalled    a thread whose task has taken long: it waits for a slow host, so another thread may work beside it
 
 The machine sends a `Message`; this process sends lists of `Sent`. Promise: each task that is received is answered
@@ -21,10 +21,11 @@ import signal
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fscrawl.engine import parse_process
 from fscrawl.engine.parse_server import ParseServer
@@ -35,6 +36,8 @@ from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.http.fetch import Failed
+from fscrawl.render.messages import Answer as Answered
+from fscrawl.render.messages import Ask, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
@@ -49,6 +52,8 @@ _PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others co
 _FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
 _STALL_CHECK_S = 0.25
 _MOST_PARKED = 32  # each holds a page in memory
+_MOST_WITHOUT_BROWSER = 256  # parked, too: they wait for hosts that others do not wait for
+_BYTES_WITHOUT_BROWSER = 32 << 20
 _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
 
 
@@ -63,6 +68,10 @@ class Drain:
 @dataclass(frozen=True, slots=True)
 class Stop:
     """End, when the threads have done what is in the inbox."""
+
+
+class _ReturnedError(Exception):
+    """The task is given back: its page would wait for a browser, and the machine wants to end, or is held."""
 
 
 class TreeUnusable(NamedTuple):
@@ -85,7 +94,10 @@ Sent = Answer | Parked
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it."""
+    """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it.
+
+    `browsers`: the address of the machine's keepers, "" if it has none.
+    """
 
     root: Path
     record: TreeRecord
@@ -95,6 +107,13 @@ class WorkerSetup:
     permit: Permit | None = None
     umask: int | None = None
     allow_env: tuple[str, ...] = ()
+    browsers: str = ""
+
+    @classmethod
+    def of(cls, tree: Tree, threads: int, permit: Permit, allow_env: tuple[str, ...], browsers: str) -> Self:
+        """Give the setup of a machine's workers on its open tree."""
+        files = tree.files
+        return cls(tree.root, tree.record, tree.machine, files.fsync, threads, permit, files.umask, allow_env, browsers)
 
     def tree(self, wait_s: float) -> Tree:
         """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
@@ -173,6 +192,9 @@ class _WorkerProcess:
         self._threads: list[threading.Thread] = []
         self._tasks: dict[int, Task] = {}  # by thread
         self._parked: set[int] = set()  # threads
+        self._is_held = False  # what no browser has begun is given back, too
+        self._counting = threading.Lock()
+        self._waiting_bytes = 0  # of pages that are rendered, or wait for it
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
@@ -181,13 +203,16 @@ class _WorkerProcess:
         while not isinstance(message := self._receive(), Stop):
             match message:
                 case Drain():
+                    self._is_held = True
                     self._return_waiting()
                 case CrawlConfig():
                     self._worker = self._new_worker(message)
                 case _:
+                    self._is_held = False
                     for task in message:
                         self._inbox.put(task)
                     self._replace_stalled_threads()
+        self._is_held = True
         for _ in self._threads:
             self._inbox.put(None)
         for thread in self._threads:
@@ -197,17 +222,35 @@ class _WorkerProcess:
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
-        setup, on_answer = self._setup, self._host_has_answered
-        return Worker(self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, self._parsing.read)
+        setup, on_answer, read = self._setup, self._host_has_answered, self._parsing.read
+        render = self._render if setup.browsers and config.settings.render.is_on else None
+        return Worker(self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, read, render)
+
+    def _render(self, job: Job, fetch: Callable[[Ask], Answered]) -> Rendered | Trouble:
+        """Let a keeper render a page: this thread waits for long, so another one works in its place."""
+        from fscrawl.render.client import GivenUpError, render  # noqa: PLC0415 - most crawls render nothing
+
+        with self._counting:
+            self._waiting_bytes += len(job.body)
+        if self._waiting_bytes <= _BYTES_WITHOUT_BROWSER:
+            self._park(_MOST_WITHOUT_BROWSER)
+        try:
+            return render(self._setup.browsers, job, fetch, lambda: self._is_held)
+        except GivenUpError:
+            raise _ReturnedError from None
+        finally:
+            self._unpark()
+            with self._counting:
+                self._waiting_bytes -= len(job.body)
 
     def _host_has_answered(self) -> None:
         """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""
         self._stalled_from.pop(threading.get_ident(), None)
 
-    def _park(self) -> None:
+    def _park(self, most: int = _MOST_PARKED) -> None:
         """From now on this thread waits for its page to be read: another thread works in its place."""
         me = threading.get_ident()
-        if me not in self._parked and len(self._parked) < _MOST_PARKED:
+        if me not in self._parked and len(self._parked) < most:
             self._parked.add(me)
             self._send(Parked(self._tasks[me]))
             if len(self._threads) < self._most_threads():
@@ -257,6 +300,8 @@ class _WorkerProcess:
             return Returned(task)
         try:
             return self._worker.do(task)
+        except _ReturnedError:
+            return Returned(task)
         except PlantedError as error:
             return self._failed(task, "planted", error)
         except TreeError as error:

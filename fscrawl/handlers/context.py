@@ -13,8 +13,11 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.fresh_links import FreshLinks
+from fscrawl.handlers.page_network import Network, Rules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
-from fscrawl.handlers.sessions import Sessions, asking
+from fscrawl.handlers.rendering import Render, Rendering
+from fscrawl.handlers.sessions import Asking, Sessions, asking
+from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Failed, Fetched, Fetcher
 from fscrawl.parse import media_types, pdf
 from fscrawl.parse.documents import page_of
@@ -49,8 +52,9 @@ class Context:
         on_answer: Callable[[], None],
         allow_env: Collection[str],
         read: Reader,
+        render: Render | None = None,
     ) -> None:
-        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`, `read`: as for `Worker`."""
+        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`, `read`, `render`: as for `Worker`."""
         self.term = term
         self.tree = tree
         self.settings = settings
@@ -62,7 +66,9 @@ class Context:
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
-        self.sessions = Sessions(asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots))
+        by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
+        self.sessions = Sessions(by_itself)
+        self.rendering = Rendering(settings, Network(_rules(self.fetcher, by_itself, scope, settings)), render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)
         self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
@@ -100,6 +106,10 @@ class Context:
         rules = self.sites.of(url)
         return rules if isinstance(rules, CodeSite) else None
 
+    def jar_of(self, asked: str) -> Jar | None:
+        """Give the cookies with which this thread has just asked for a page."""
+        return self.sessions.given if "#" in asked and read(asked).session else self.fetcher.jar
+
     def spoil_session(self, asked: str) -> None:
         """Let the session that this thread has just used for a request be opened anew."""
         self.sessions.spoil(read(asked))
@@ -110,15 +120,23 @@ class Context:
         return "" if rules is None else rules.digest
 
     def understand(
-        self, asked: str, body: bytes, status: int, headers: Mapping[str, str], type_: str | None = None
+        self,
+        asked: str,
+        body: bytes,
+        status: int,
+        headers: Mapping[str, str],
+        type_: str | None = None,
+        *,
+        by_rules: bool = True,
     ) -> ParsedPage:
         """Read a page, and what the rules of its site say of it. UnreadableError if it takes too long.
 
         `asked`: the URL of its task, so the spelling of a request. `type_`: what it was taken for, if that is known.
+        `by_rules`: False leaves out the rules of its site.
         A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
         """
         type_ = type_ or media_types.type_of(body, named_type(headers))
-        rules = self.sites.reader_of(asked) if self.sites else None
+        rules = self.sites.reader_of(asked) if self.sites and by_rules else None
         reader = self._reader_of(type_)
         reading = Reading(
             body,
@@ -154,6 +172,14 @@ class Context:
         """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
         named = named_type(headers)
         return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
+
+
+def _rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> Rules:
+    """Give what holds for all that rendered pages load."""
+    delay_s, most = settings.politeness.address_delay, settings.render.max_bytes
+    return Rules(
+        fetcher, by_itself, lambda url: scope.refuses(url) == "deny", min(delay_s, settings.politeness.delay), most
+    )
 
 
 def _always() -> bool:

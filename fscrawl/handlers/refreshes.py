@@ -22,12 +22,14 @@ from fscrawl.handlers.outcome import (
 )
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.rendering import Rendering
 from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.labels import sound
+from fscrawl.request import url_of
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
 
@@ -71,7 +73,7 @@ class RefreshHandler:
             if refusal.retry:
                 return self._keep(task, old, refusal, time.monotonic(), begun_at)
             return self._pages.report(task, old)
-        answer, asked_at = self._context.ask(task.url, _conditions(old))
+        answer, asked_at = self._context.ask(task.url, _conditions(old, self._context.rendering))
         if not self._context.permitted():
             return Returned(task, asked_at)
         if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
@@ -127,8 +129,12 @@ class RefreshHandler:
         return Unchanged(task, exchange, status, failure.class_, failure.message, fresh, cut, self._context.term)
 
 
-def _conditions(record: PageRecord) -> dict[str, str]:
-    """RFC 9110 13.1: what makes an answer say "not modified"."""
+def _conditions(record: PageRecord, rendering: Rendering) -> dict[str, str]:
+    """RFC 9110 13.1: what makes an answer say "not modified"; nothing for a page that is rendered, or shall be now.
+
+    Such a page may stay, and what it loads may change.
+    """
+    if not record.sha256 or record.rendered is not None or rendering.why(url_of(record.url)):
+        return {}
     conditions = {"If-None-Match": record.headers.get("etag"), "If-Modified-Since": record.headers.get("last-modified")}
-    usable = {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}
-    return usable if record.sha256 else {}
+    return {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}

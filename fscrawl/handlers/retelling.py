@@ -21,7 +21,7 @@ def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
     if told is not None:
         return told
     try:
-        body = context.tree.body(host, record.key, record.bytes, record.file)
+        body = context.tree.seen(host, record)
     except TreeError as error:
         if error.is_missing:  # the audit names it; until then its links count
             return replace(record, requests=None, rules=None)
@@ -35,7 +35,7 @@ def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
 def _found(context: Context, record: PageRecord, body: bytes) -> tuple[str, ...] | None:
     """Give what the rules find. In a page that they do not expect, or that takes too long, they find nothing."""
     try:
-        page = context.understand(record.url, body, record.status, record.headers)
+        page = context.understand(record.url, body, record.status, record.as_seen.headers)
     except UnreadableError:
         return ()
     return () if page.unexpected or page.fault else page.requests

@@ -121,6 +121,11 @@ class Sessions:
             self._given.jar = session.jar
             return session.jar
 
+    @property
+    def given(self) -> Jar | None:
+        """The cookies that this thread was given last."""
+        return self._given.jar
+
     def spoil(self, request: Request) -> None:
         """Let a session be opened anew before its next request.
 

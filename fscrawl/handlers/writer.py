@@ -6,6 +6,7 @@ Promise: when `Stored` or `FailedForGood` is returned for a page, its record is 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from hashlib import sha256
 
 from fscrawl.errors import RecordError, TreeError
@@ -16,12 +17,18 @@ from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Repl
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
+from fscrawl.handlers.rendering import Shown, of_both
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
 from fscrawl.parse.links import ParsedPage
 from fscrawl.request import url_of
+from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
+from fscrawl.storage.render_record import RenderRecord
+from fscrawl.store import Beside
+
+_OF_DOM = {"content-type": "text/html; charset=utf-8"}
 
 
 class Writer:
@@ -72,9 +79,13 @@ class Writer:
         if limits and len(body) > limits.of(type_):  # the server has named another type
             message = f"the body of type {type_} is larger than {limits.of(type_)} bytes (fetch.max_bytes_by_type)"
             return Failed("too-large", message, False, answer.status, answer.headers)
-        page = self._context.understand(task.url, body, answer.status, answer.headers, type_)
+        page, shown = self._read(task, answer, body, type_)
+        if isinstance(shown, Failed):
+            return shown
         if page.unexpected or page.fault:
             return self._not_right(task, page, answer)
+        if shown is not None and shown.asked_at is not None:
+            answer = replace(answer, began=shown.asked_at)  # the host's delay counts from then
         record = page_record(
             task,
             answer,
@@ -92,8 +103,46 @@ class Writer:
             requests=page.requests,
             rules=self._context.rules_of(task.url) or None,
             file=None if type_ in media_types.HTML else extension(type_),
+            rendered=None if shown is None else shown.record,
         )
-        return self.put(task, answer, record, body, page.too_long, old)
+        return self.put(task, answer, record, body, page.too_long, old, self._beside(task, shown))
+
+    def _read(
+        self, task: PageTask, answer: Fetched, body: bytes, type_: str
+    ) -> tuple[ParsedPage, Shown | Failed | None]:
+        """Read a page, and render it first if that is wanted; the failure if it could not be, and had to be."""
+        context, rendering = self._context, self._context.rendering
+        headers = answer.headers
+        why = rendering.why(url_of(task.url)) if type_ in media_types.HTML else ""
+        page = context.understand(task.url, body, answer.status, headers, type_, by_rules=not why)
+        if type_ in media_types.HTML and not why:
+            why = rendering.why_empty(url_of(task.url), body, page.encoding)
+        if not why:
+            return page, None
+        shown = rendering.run(task.url, answer, body, context.jar_of(task.url), why)
+        if isinstance(shown, Failed):
+            return page, self._without(task, shown, why)
+        seen = context.understand(task.url, shown.seen, answer.status, {**headers, **_OF_DOM}, type_)
+        if why == "empty":
+            rendering.learn(url_of(task.url), page, seen, shown.dom)
+        return of_both(page, seen, shown.links, task.url), shown
+
+    def _without(self, task: PageTask, failure: Failed, why: str) -> Shown | Failed:
+        """Let a page that was only rendered because it seemed empty be stored as it is, when all tries have failed."""
+        if why != "empty" or self.may_try_again(task, failure):
+            return failure
+        return Shown(b"", b"", b"", (), RenderRecord(why, "failed", errors=(failure.message,)), None)
+
+    def _beside(self, task: PageTask, shown: Shown | None) -> Beside:
+        """Give what is stored beside the body of a page: path → bytes."""
+        if shown is None:
+            return {}
+        found = {}
+        if shown.dom:
+            found[self._tree.dom_path(task.host, task.key)] = shown.dom
+        if shown.picture:
+            found[self._tree.body_path(task.host, task.key, PICTURE)] = shown.picture
+        return found
 
     def _not_right(self, task: PageTask, page: ParsedPage, answer: Fetched) -> Failed:
         """Give the failure of a page that its site's rules do not expect. The host works, and may send another one."""
@@ -129,16 +178,17 @@ class Writer:
         body: bytes | None,
         too_long: int = 0,
         old: PageRecord | None = None,
+        beside: Beside = None,
     ) -> Stored:
         """Store a page's record and body; an error record of an earlier attempt is removed.
 
         `too_long`: how many references of the page were too long to be kept. `old`: the record that the page had; its
-        body is removed if the page has none any more, or one of another type.
+        bodies are removed if the page has them no more, or others. `beside`: as for `Tree.put_page`.
         """
         replaced = self._failure_before(task)
-        self._tree.put_page(task.host, record, body)
-        if old is not None and old.sha256 and (body is None or old.file != record.file):
-            self._tree.drop_body(task.host, task.key, old.file)
+        self._tree.put_page(task.host, record, body, beside)
+        if old is not None:
+            self._tree.drop_bodies(task.host, old, record)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
         fresh, cut = self._context.fresh_links.of(record, task.depth)

@@ -77,6 +77,12 @@ class Jar:
         fitting.sort(key=lambda cookie: -len(cookie.path))  # stable: among equals the oldest comes first (RFC 6265 5.4)
         return "; ".join([f"{each.name}={each.value}" if each.name else each.value for each in fitting]) or None
 
+    def of_site(self, url: str, now: float) -> list[Cookie]:
+        """List the cookies of a URL's site that have not expired, in no order."""
+        with self._lock:
+            held = self._sites.get(urls.site(urls.hostname(url)), {})
+            return [each for each in held.values() if each.expires is None or each.expires > now]
+
     def learn(self, url: str, lines: Iterable[str], now: float) -> None:
         """Take in the Set-Cookie lines of an answer to `url`. Cookies that it may not set are ignored."""
         host = urls.hostname(url)

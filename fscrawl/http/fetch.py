@@ -4,6 +4,7 @@ Vocabulary:
   Fetched     an answer, whatever its status. Its body is decoded; redirects are returned, not followed
   Failed      no usable answer: its class (see `answers`), one line of text, and whether another try may help
   wants body  decides by status and headers whether the body is read
+  bounds      limits of one exchange below those of the settings
   jar         where the cookies of an exchange come from and go to: that of all requests without a session, or another
 
 Promise: `Fetcher.send` returns within `fetch.timeout`, unless the system's resolver takes longer. It holds at most
@@ -14,6 +15,7 @@ gets a request once: if a kept connection turns out to be closed, that is a fail
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,9 +37,17 @@ from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
 
-__all__ = ["Failed", "Fetched", "Fetcher", "WantsBody"]
+__all__ = ["Bounds", "Failed", "Fetched", "Fetcher", "WantsBody"]
 
 WantsBody = Callable[[int, dict[str, str]], bool]  # of status and headers, names in lower case
+
+
+class Bounds(NamedTuple):
+    """`seconds` that an exchange may take, and `max_bytes` that its body may have, if the settings allow more."""
+
+    seconds: float
+    max_bytes: int
+
 
 _NO_PROXY = "all proxies rest after failures, or have reached fetch.proxy_uses or fetch.proxy_failures"
 _CHUNK_LINES_BYTES = 1048576  # what the lines of chunks may cost, beside an eighth of the body
@@ -103,41 +113,49 @@ class Fetcher:
         jar: Jar | None = _OWN_JAR,
         wants_body: WantsBody = lambda status, headers: True,  # noqa: ARG005
         max_prefix_bytes: int | None = None,
+        bounds: Bounds | None = None,
+        logs_in: bool = True,
     ) -> Fetched | Failed:
         """Send a request to the URL in it, a normal form.
 
         `conditions`: headers such as If-None-Match. `jar`: that of a session, or None for no cookies; by default, the
         one of all requests without a session. `wants_body`: called with the status and the headers of the answer; if it
         returns False, or for a 304, the body is None. `max_prefix_bytes`: read no more of a body than this, however
-        long it is; None reads all of it.
+        long it is; None reads all of it. `logs_in`: send what the settings have for this host alone: a log-in, headers.
         """
         url = asked.url
         if (port := urls.bad_port(url)) is not None:
             return Failed(
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
             )
-        exchange.deadline = time.monotonic() + self._fetch.timeout
+        exchange.deadline = time.monotonic() + min(self._fetch.timeout, bounds.seconds if bounds else math.inf)
         exchange.address = ""
         jar = self._jar if jar is _OWN_JAR else jar
-        sending = _Sending(self._prepared(asked, conditions, jar), url, jar, wants_body, max_prefix_bytes)
+        prepared = self._prepared(asked, conditions, jar, logs_in=logs_in)
+        sending = _Sending(prepared, url, jar, wants_body, max_prefix_bytes, bounds)
         return self._by_proxies(sending) if self._fetch.proxies else self._try_once(self._adapters[0], sending)
+
+    @property
+    def jar(self) -> Jar | None:
+        """The cookies of all requests without a session; None if none are kept."""
+        return self._jar
 
     @property
     def address(self) -> str:
         """The IP address that was connected to in the last exchange of this thread; "" if there was none."""
         return exchange.address
 
-    def _prepared(self, asked: Request, conditions: Mapping[str, str] | None, jar: Jar | None) -> Any:
+    def _prepared(self, asked: Request, conditions: Mapping[str, str] | None, jar: Jar | None, *, logs_in: bool) -> Any:
         url = asked.url
         request: Any = self._template.copy()
         request.url = url  # the normal form as it is: `prepare` would quote it again
         if self._user_agents:
             request.headers["User-Agent"] = self._user_agents[urls.shard(urls.host(url), len(self._user_agents))]
-        if self._authorizations and (login := self._authorizations.get(urls.origin(url))):
+        if logs_in and self._authorizations and (login := self._authorizations.get(urls.origin(url))):
             request.headers["Authorization"] = login
         if jar is not None and (cookie := jar.header(url, time.time())):
             request.headers["Cookie"] = cookie
-        if self._of_sites:
+        if logs_in and self._of_sites:
             conditions = {**self._of_sites.of(url), **(conditions or {})}
         for name, text in (conditions or {}).items():
             request.headers[name] = _sendable(text)
@@ -177,7 +195,7 @@ class Fetcher:
             return failure(error)
 
     def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
-        request, url, jar, wants_body, max_prefix_bytes = sending
+        request, url, jar, wants_body, max_prefix_bytes, bounds = sending
         began = time.monotonic()
         answer = adapter.send(request, stream=True, timeout=self._timeouts)
         raw, status = answer.raw, answer.status_code
@@ -187,6 +205,8 @@ class Fetcher:
             if jar is not None and "set-cookie" in headers:
                 jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
             limit, setting = self._limit(headers) if self._limits else (self._fetch.max_bytes, "fetch.max_bytes")
+            if bounds is not None and bounds.max_bytes < limit:
+                limit, setting = bounds.max_bytes, "render.max_bytes"
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
             if status == 304 or not wants_body(status, headers):
@@ -222,6 +242,7 @@ class _Sending(NamedTuple):
     jar: Jar | None
     wants_body: WantsBody
     max_prefix_bytes: int | None
+    bounds: Bounds | None
 
 
 def _add(request: Any, asked: Request) -> None:

@@ -23,14 +23,17 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import Returned
 from fscrawl.handlers.reading import Reader, read_here
+from fscrawl.handlers.rendering import Render
 from fscrawl.http.fetch import Fetched
 from fscrawl.parse.fields import Extracted
 from fscrawl.parse.items import Found
+from fscrawl.parse.shadow_roots import opened
+from fscrawl.render.messages import Rendered
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
 from fscrawl.sites.rules import Site, Sites, near_to
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.store import Tree
+from fscrawl.store import Beside, Tree
 from fscrawl.util.installed import command
 from fscrawl.util.time_limit import time_limit
 from fscrawl.worker import CrawlConfig, Worker
@@ -46,7 +49,7 @@ class Attempt:
 
     url       the spelling of the request
     refused   the rule by which a crawl would not ask for it at all, although it was asked for here; None: it would
-    record, body      what would be stored; None if it failed
+    record, body      what would be stored; None if it failed. What scripts make of a page is not kept
     error     the failure that would be written down
     followed  the requests that a crawl would follow
     cut       the links that it would not follow, with the rule that forbids it
@@ -74,15 +77,16 @@ def attempt(
     tree: Tree | None = None,
     allow_env: Collection[str] = (),
     read: Reader = read_here,
+    render: Render | None = None,
 ) -> Attempt:
     """Fetch a request as a crawl would. `url`: its spelling; `seeds`: of the crawl; `tree`: has the rules of hosts.
 
-    `read`: as for `Worker`.
+    `read`, `render`: as for `Worker`.
 
     SettingsError if a setting cannot be used on this machine.
     """
     nowhere = _Nowhere(tree)
-    worker = _worker(nowhere, settings, seeds, allow_env, read)
+    worker = _worker(nowhere, settings, seeds, allow_env, read, render)
     task = _task(url, settings)
     if isinstance(worker.do(task), Returned):  # robots.txt was asked for a moment ago
         time.sleep(min(settings.politeness.delay, _LONGEST_WAIT_S))
@@ -98,7 +102,10 @@ def attempt_stored(
     allow_env: Collection[str] = (),
     read: Reader = read_here,
 ) -> Attempt:
-    """Read the page that the tree has, as a crawl with these settings would; NotATreeError if it has none."""
+    """Read the page that the tree has, as a crawl with these settings would; NotATreeError if it has none.
+
+    No scripts are run. What they have made of it is taken from the tree, if these settings want that.
+    """
     host, key = urls.host(url), urls.key(url)
     if not tree.is_done(host, key):
         raise NotATreeError(f"{url}: the tree has no page of it; to see why:  {command('show', tree.root)} {url}")
@@ -106,17 +113,32 @@ def attempt_stored(
     if record.sha256:
         body = tree.body(host, key, record.bytes, record.file)
         answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed)
-        _worker(nowhere, settings, seeds, allow_env, read).store(_task(url, settings), answer)
+        stored = _stored_dom(tree, host, record)
+        _worker(nowhere, settings, seeds, allow_env, read, stored).store(_task(url, settings), answer)
     else:
         nowhere.record_put = record
     return _what_came(url, nowhere, settings, seeds)
 
 
+def _stored_dom(tree: Tree, host: str, record: PageRecord) -> Render | None:
+    """Give what takes the DOM from the tree in place of a browser; None if there is none."""
+    rendered = record.rendered
+    if rendered is None or not record.is_rendered:
+        return None
+    dom = tree.dom(host, record.key, rendered.bytes)
+    return lambda _job, _fetch: Rendered(dom, rendered.ended, rendered.seconds, {}, (), ())
+
+
 def _worker(
-    nowhere: _Nowhere, settings: Settings, seeds: frozenset[str], allow_env: Collection[str], read: Reader
+    nowhere: _Nowhere,
+    settings: Settings,
+    seeds: frozenset[str],
+    allow_env: Collection[str],
+    read: Reader,
+    render: Render | None,
 ) -> Worker:
-    near = near_to(seeds, settings.sites, settings.code)
-    return Worker(nowhere, CrawlConfig(settings, near, term=""), threads=1, allow_env=allow_env, read=read)
+    config = CrawlConfig(settings, near_to(seeds, settings.sites, settings.code), term="")
+    return Worker(nowhere, config, threads=1, allow_env=allow_env, read=read, render=render)
 
 
 def _task(url: str, settings: Settings) -> PageTask:
@@ -127,9 +149,12 @@ def _task(url: str, settings: Settings) -> PageTask:
 def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset[str]) -> Attempt:
     scope = Scope(settings.crawl, near_to(seeds, settings.sites, settings.code))
     record, body = nowhere.record_put, nowhere.body_put
+    seen, seen_body = record, body
+    if record is not None and nowhere.dom_put is not None:
+        seen, seen_body = record.as_seen, opened(nowhere.dom_put)
     try:
         with time_limit(_MOST_FIELDS_S):
-            site, fields, items = _of_site(url, record, body, settings)
+            site, fields, items = _of_site(url, seen, seen_body, settings)
     except TimeoutError as error:
         raise UsageError(f"{url}: the fields and items of this page: {error}") from error
     return Attempt(
@@ -187,10 +212,12 @@ class _Nowhere(Tree):
         self._robots: dict[str, RobotsRecord] = {}
         self.record_put: PageRecord | None = None
         self.body_put: bytes | None = None
+        self.dom_put: bytes | None = None
         self.error_put: ErrorRecord | None = None
 
-    def put_page(self, host: str, record: PageRecord, body: bytes | None) -> None:  # noqa: ARG002 - as `Tree`
+    def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
         self.record_put, self.body_put = record, body
+        self.dom_put = (beside or {}).get(self.dom_path(host, record.key))
 
     def put_error(self, host: str, record: ErrorRecord) -> None:  # noqa: ARG002
         self.error_put = record

@@ -15,6 +15,7 @@ HOST = "127.0.7.21"
 
 USERS = """
 import os, sys
+from dataclasses import replace
 from pathlib import Path
 from tests.support.first_page import PAGE, fill
 
@@ -46,7 +47,7 @@ def second():
     assert tree.page("a.example", PAGE.key) == PAGE
     ((path, owner),) = tree.temporaries("links", "a.example")
     tree.files.remove(path)
-    tree.drop_body("a.example", PAGE.key)
+    tree.drop_bodies("a.example", PAGE, replace(PAGE, sha256=""))
 
 root = Path(sys.argv[1])
 codes = [as_user(5001, int(sys.argv[2], 8), first), as_user(5002, int(sys.argv[3], 8), second)]

@@ -239,6 +239,10 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
             data = (root / name).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (record.bytes, record.sha256), record.url
             bodies.remove(name)
+            if record.rendered is not None and record.rendered.sha256:
+                dom = (root / name).with_suffix(".dom.html")
+                assert hashlib.sha256(dom.read_bytes()).hexdigest() == record.rendered.sha256, record.url
+                bodies -= {dom.relative_to(root), _file(path.relative_to(root / "links"), "png")}
         else:
             assert record.bytes == 0, record.url
             assert record.redirect or record.skipped, record.url

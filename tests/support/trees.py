@@ -32,7 +32,9 @@ from fscrawl import merge, store, urls
 from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
 from fscrawl.parse import links
+from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
+from fscrawl.storage.render_record import RenderRecord
 from fscrawl.store import Tree
 from fscrawl.util.progress import ProgressLine
 
@@ -72,6 +74,16 @@ class Grown:
             "sha256": hashlib.sha256(body).hexdigest(),
         }
         return self._put(url, body, {**said, **fields})
+
+    def rendered(self, url: str, body: bytes, dom: bytes, picture: bytes = b"", **fields: Any) -> PageRecord:
+        """Store a page whose scripts were run."""
+        how = RenderRecord("host", "done", 0.5, len(dom), hashlib.sha256(dom).hexdigest(), screenshot=len(picture))
+        record, host = self.page(url, body, rendered=how, **fields), urls.host(url)
+        beside = {self.tree.dom_path(host, record.key): dom}
+        if picture:
+            beside[self.tree.body_path(host, record.key, PICTURE)] = picture
+        self.tree.put_page(host, record, body, beside)
+        return record
 
     def redirect(self, url: str, target: str, status: int = 301, **fields: Any) -> PageRecord:
         return self._put(url, None, {"status": status, "redirect": target, "links": (target,), **fields})

@@ -21,7 +21,7 @@ class Desk:
             paused=False,
             stopped=False,
             paused_hosts=frozenset(),
-            settings=SimpleNamespace(crawl=SimpleNamespace(max_pages=None)),
+            settings=SimpleNamespace(crawl=SimpleNamespace(max_pages=None), render=None),
         )
         pool = SimpleNamespace(
             drain=lambda: self.done.append("drain"),
@@ -42,6 +42,7 @@ class Desk:
             "_edits": self.edits,
             "_pool": pool,
             "_frontier": frontier,
+            "_browsers": SimpleNamespace(keep=lambda settings: None),
             "_bookkeeper": SimpleNamespace(labels=SimpleNamespace(tell=lambda now: None)),
             "_dispatch": lambda: self.done.append("dispatch"),
             "_show": lambda: None,

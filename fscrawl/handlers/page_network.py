@@ -1,0 +1,217 @@
+"""What a page in the browser may load, and how it is fetched: the network of one page that is rendered.
+
+    own host      the page's: its requests go by robots.txt and the scope, one after the other, each after the delay.
+                  They are part of the page, for which this machine has the host
+    other hosts   such as those of scripts and JSON: only what `crawl.deny` names is refused. A worker asks each of them
+                  once at a time, and no more often than an address (`politeness.address_delay`)
+
+A log-in, headers of a [[site]] and the crawl's cookies go along only to the page's own origin, cookies to its site.
+Promise: after `close` no request of the page is under way or begins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from fscrawl import urls
+from fscrawl.handlers.resource_cache import KINDS, ResourceCache
+from fscrawl.handlers.sessions import Asking
+from fscrawl.http.cookies import Jar
+from fscrawl.http.fetch import Bounds, Failed, Fetched, Fetcher
+from fscrawl.render.messages import Answer, Ask, Pairs
+from fscrawl.request import Request
+from fscrawl.util.lru import Lru
+
+_MOST_HOSTS = 1000  # whose last request is remembered
+# Ours, or of the connection; the cookies go by the jar.
+_NOT_SENT = frozenset(
+    {"host", "connection", "content-length", "accept-encoding", "cookie", "user-agent", "expect", "te"}
+)
+_NOT_SENT_BEGINNINGS = ("sec-ch-", "proxy-", ":")
+
+
+class Rules(NamedTuple):
+    """What holds for all pages of a worker.
+
+    asking         how a worker asks by itself; of the page's own host
+    denies         tells whether `crawl.deny` names a URL
+    address_delay_s, max_bytes   settings
+    """
+
+    fetcher: Fetcher
+    asking: Asking
+    denies: Callable[[str], bool]
+    address_delay_s: float
+    max_bytes: int
+
+
+class _Turn:
+    """Whose turn it is to ask a host. `last_at`: monotonic time of the last request's end."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.last_at = 0.0
+
+
+class Network:
+    """What all pages of a worker share."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.cache = ResourceCache()
+        self._turns: Lru[str, _Turn] = Lru(_MOST_HOSTS)
+        self._lock = threading.Lock()
+
+    def turn(self, host: str) -> _Turn:
+        """Give the turn of a host that is not the page's."""
+        with self._lock:
+            found = self._turns.get(host)
+            if found is None:
+                found = _Turn()
+                self._turns.put(host, found)
+            return found
+
+
+class PageNetwork:
+    """The requests of one page.
+
+    requests    how many were made, by host
+    refused     how many were not, by what refused them
+    loaded      bytes of all answers
+    asked_at    monotonic time of the last answer of the page's own host; None if it was not asked
+    """
+
+    def __init__(self, network: Network, url: str, jar: Jar | None, timeout_s: float) -> None:
+        self._network = network
+        self._rules = network.rules
+        self._url = url
+        self._jar = jar
+        self._timeout_s = timeout_s
+        self._until = 0.0
+        self._own = _Turn()
+        self._counting = threading.Lock()
+        self._is_over = False
+        self.requests: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.loaded = 0
+        self.asked_at: float | None = None
+
+    def answer(self, ask: Ask) -> Answer:
+        """Answer a request of the page: called in several threads."""
+        with self._counting:
+            self._until = self._until or time.monotonic() + self._timeout_s
+        url = urls.normalise(ask.url)
+        if url is None:
+            return self._refuse(ask, "url")
+        kept = self._network.cache.get(url, time.time()) if _may_be_kept(ask) else None
+        if kept is not None:
+            return _answer(ask, kept)
+        is_own = urls.host(url) == urls.host(self._url)
+        turn = self._own if is_own else self._network.turn(urls.host(url))
+        with turn.lock:
+            if why := self._refusal(url, is_own=is_own):
+                return self._refuse(ask, why)
+            if not self._wait(url, turn, is_own=is_own):
+                return self._refuse(ask, "over")
+            jar = self._shared(ask, url)
+            answer = self._fetch(ask, url, jar)
+            turn.last_at = time.monotonic()
+            if is_own:
+                self.asked_at = turn.last_at
+        if isinstance(answer, Failed):
+            return self._refuse(ask, answer.class_)
+        if _may_be_kept(ask):
+            self._network.cache.put(url, answer, time.time())
+        return _answer(ask, answer, jar.lines)
+
+    def close(self) -> None:
+        """Let no request begin any more, and wait for the one at the page's own host."""
+        self._is_over = True
+        with self._own.lock:
+            pass
+
+    def _refuse(self, ask: Ask, why: str) -> Answer:
+        with self._counting:
+            self.refused[why] += 1
+        return Answer(ask.number)
+
+    def _refusal(self, url: str, *, is_own: bool) -> str:
+        """Say why a URL is not asked for; "" if it is."""
+        if self._is_over:
+            return "over"
+        if self.loaded >= self._rules.max_bytes:
+            return "max_bytes"
+        if not is_own:
+            return "deny" if self._rules.denies(url) else ""
+        refusal = self._rules.asking.refuses(url)
+        return "" if refusal is None else "robots" if refusal.class_ == "robots" else "scope"
+
+    def _wait(self, url: str, turn: _Turn, *, is_own: bool) -> bool:
+        """Wait until a host may be asked; tell whether the page and this machine may still ask."""
+        if is_own:
+            may_ask = self._rules.asking.wait(url)
+        else:
+            time.sleep(max(0.0, turn.last_at + self._rules.address_delay_s - time.monotonic()))
+            may_ask = True
+        return may_ask and not self._is_over and time.monotonic() < self._until
+
+    def _fetch(self, ask: Ask, url: str, jar: _Shared) -> Fetched | Failed:
+        bounds = Bounds(max(0.1, self._until - time.monotonic()), max(1, self._rules.max_bytes - self.loaded))
+        type_, headers = _sent(ask.headers)
+        is_own = urls.origin(url) == urls.origin(self._url)
+        asked = Request(url, ask.method, type_, ask.body)
+        answer = self._rules.fetcher.send(asked, headers, jar=jar, bounds=bounds, logs_in=is_own)
+        with self._counting:
+            self.requests[urls.shown_host(urls.host(url))] += 1
+            if isinstance(answer, Fetched):
+                self.loaded += len(answer.body or b"")
+        return answer
+
+    def _shared(self, ask: Ask, url: str) -> _Shared:
+        is_of_site = urls.site(urls.hostname(url)) == urls.site(urls.hostname(self._url))
+        return _Shared(ask.headers, self._jar if is_of_site else None)
+
+
+class _Shared(Jar):
+    """The cookies of one request: those that the browser sends; new ones go to the crawl's jar, too.
+
+    `lines`: the Set-Cookie lines of the answer.
+    """
+
+    def __init__(self, headers: Mapping[str, str], of_crawl: Jar | None) -> None:
+        super().__init__()
+        self._given = next((value for name, value in headers.items() if name.lower() == "cookie"), None)
+        self._of_crawl = of_crawl
+        self.lines: tuple[str, ...] = ()
+
+    def header(self, url: str, now: float) -> str | None:  # noqa: ARG002 - the signature of a jar
+        return self._given
+
+    def learn(self, url: str, lines: Iterable[str], now: float) -> None:
+        self.lines = tuple(lines)
+        if self._of_crawl is not None:
+            self._of_crawl.learn(url, self.lines, now)
+
+
+def _may_be_kept(ask: Ask) -> bool:
+    return ask.kind in KINDS and ask.method == "GET"
+
+
+def _sent(headers: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Give the type of a request's body, and the other headers of the browser that are sent."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    type_ = lower.pop("content-type", "")
+    return type_, {
+        name: value
+        for name, value in lower.items()
+        if name not in _NOT_SENT and not name.startswith(_NOT_SENT_BEGINNINGS)
+    }
+
+
+def _answer(ask: Ask, answer: Fetched, cookies: Iterable[str] = ()) -> Answer:
+    pairs: Pairs = tuple(pair for pair in answer.headers.items() if pair[0] != "set-cookie")
+    return Answer(ask.number, answer.status, (*pairs, *(("set-cookie", line) for line in cookies)), answer.body or b"")

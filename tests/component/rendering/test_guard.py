@@ -1,0 +1,211 @@
+"""What a page in the browser can reach: nothing that the guard refuses, by any way, and no log-in of another origin."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.crawling import crawl, pages
+from tests.support.web import HTML, Request, Response, Web
+
+HOST, OTHER = "127.0.63.1", "127.0.63.2"
+REFUSED = "127.0.64.1"
+WAYS_OUT = """
+<script>
+const trap = "%(trap)s", host = "%(host)s", port = "%(port)s", tried = [];
+const attempt = async (name, way) => { try { await way(); } catch (error) {}
+  tried.push(name); document.title = tried.length + " ways, at last " + name; };
+const element = (tag, more) => { document.body.append(Object.assign(document.createElement(tag), more)); };
+const wait = seconds => new Promise(done => setTimeout(done, seconds * 1000));
+async function all() {
+  await attempt("fetch", () => fetch(trap + "fetch"));
+  await attempt("no-cors", () => fetch(trap + "opaque", {mode: "no-cors", credentials: "include"}));
+  await attempt("keepalive", () => fetch(trap + "keepalive", {keepalive: true, mode: "no-cors"}));
+  await attempt("xhr", () => { const x = new XMLHttpRequest(); x.open("GET", trap + "xhr", false); x.send(); });
+  await attempt("redirect", () => fetch("/redirect"));
+  await attempt("image", () => new Promise((a, b) => element("img", {src: trap + "image", onload: a, onerror: b})));
+  await attempt("script", () => new Promise((a, b) =>
+    element("script", {src: trap + "script", onload: a, onerror: b})));
+  await attempt("style", () => element("link", {rel: "stylesheet", href: trap + "style"}));
+  const hints = ["prefetch", "preload", "prerender", "preconnect", "dns-prefetch", "modulepreload", "icon", "manifest"];
+  for (const rel of hints)
+    await attempt(rel, () => element("link", {rel, href: trap + rel, as: "script"}));
+  await attempt("frame", () => element("iframe", {src: trap + "frame"}));
+  await attempt("object", () => element("object", {data: trap + "object"}));
+  await attempt("embed", () => element("embed", {src: trap + "embed"}));
+  await attempt("video", () => element("video", {src: trap + "video", autoplay: true}));
+  await attempt("font", () => new FontFace("f", `url(${trap}font)`).load());
+  await attempt("websocket", () => new Promise((a, b) => {
+    const each = new WebSocket(trap.replace("http", "ws") + "socket"); each.onopen = a; each.onerror = b; }));
+  await attempt("eventsource", () => { new EventSource(trap + "events"); });
+  await attempt("beacon", () => { navigator.sendBeacon(trap + "beacon", "x"); });
+  await attempt("ping", () => { const a = document.createElement("a"); a.href = "#x"; a.ping = trap + "ping";
+    document.body.append(a); a.click(); });
+  await attempt("webrtc", async () => {
+    const servers = [{urls: `stun:${host}:${port}`}];
+    servers.push({urls: `turn:${host}:${port}?transport=tcp`, username: "u", credential: "c"});
+    const peer = new RTCPeerConnection({iceServers: servers});
+    peer.createDataChannel("x"); await peer.setLocalDescription(await peer.createOffer()); await wait(0.5); });
+  await attempt("webtransport", async () => { await new WebTransport(trap.replace("http:", "https:")).ready; });
+  const work = code => new Promise((a, b) => {
+    const each = new Worker(URL.createObjectURL(new Blob([code])));
+    each.onmessage = a; each.onerror = b; });
+  await attempt("worker", () => work(`fetch("${trap}worker").finally(() => postMessage(1))`));
+  await attempt("importScripts", () => work(`importScripts("${trap}import"); postMessage(1)`));
+  await attempt("shared worker", () => { new SharedWorker(trap + "shared"); });
+  await attempt("service worker", () => navigator.serviceWorker.register("/service.js"));
+  await attempt("import", () => import(trap + "module.js"));
+  await attempt("popup", () => { open(trap + "popup"); });
+  await attempt("form", () => { const form = document.createElement("form"); form.action = trap + "form";
+    form.target = "_blank"; document.body.append(form); form.submit(); });
+  await attempt("file", () => fetch("file:///etc/passwd"));
+  await attempt("frame of a file", () => element("iframe", {src: "file:///etc/passwd"}));
+  await attempt("chrome", () => { location = "chrome://settings"; });
+  await attempt("download", () => { const a = document.createElement("a"); a.href = trap + "download"; a.download = "x";
+    document.body.append(a); a.click(); });
+  await attempt("navigation", () => { location = trap + "navigation"; });
+}
+all();
+</script>
+"""
+
+
+class Trap:
+    """Counts what reaches an address that the guard refuses, by TCP and by UDP."""
+
+    def __init__(self) -> None:
+        self.reached = 0
+        self._tcp = socket.create_server((REFUSED, 0))
+        self.port = self._tcp.getsockname()[1]
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._udp.bind((REFUSED, self.port))
+        for sock, step in ((self._tcp, self._accept), (self._udp, self._receive)):
+            sock.settimeout(60.0)
+            threading.Thread(target=self._listen, args=(step,), daemon=True).start()
+
+    def _listen(self, step: object) -> None:
+        try:
+            while True:
+                step()  # type: ignore[operator]
+                self.reached += 1
+        except OSError:  # closed
+            pass
+
+    def _accept(self) -> None:
+        self._tcp.accept()[0].close()
+
+    def _receive(self) -> None:
+        self._udp.recvfrom(2048)
+
+    def close(self) -> None:
+        for sock in (self._tcp, self._udp):
+            sock.shutdown(socket.SHUT_RDWR) if sock is self._tcp else None
+            sock.close()
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    trap = Trap()
+    yield trap
+    trap.close()
+
+
+@pytest.mark.parametrize("block", ['["image", "font", "media", "frame"]', "[]"])
+def test_no_way_out(root: Path, trap: Trap, block: str) -> None:
+    """A page tries some forty ways to an address that is refused: no connection, and no packet, gets there."""
+    to = {"trap": f"http://{REFUSED}:{trap.port}/", "host": REFUSED, "port": str(trap.port)}
+
+    def answer(request: Request) -> Response:
+        if request.path == "/redirect":
+            return Response(302, {"Location": to["trap"] + "redirected"})
+        if request.path == "/service.js":
+            return Response(200, {"Content-Type": "text/javascript"}, f'fetch("{to["trap"]}service")'.encode())
+        return Response(200, HTML, (WAYS_OUT % to).encode())
+
+    with Web(answer, [HOST]) as web:
+        settings = {
+            "render.hosts": json.dumps([f"{HOST}:{web.port}"]),
+            "render.block": block,
+            "fetch.allow_private_addresses": "false",
+            "fetch.allow_addresses": '["127.0.63.0/24"]',
+            "crawl.max_depth": "0",
+        }
+        done = crawl(root, seeds=[web.url(HOST)], settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    record = pages(root)[web.url(HOST)]
+    assert trap.reached == 0
+    assert record.rendered is not None
+    assert record.rendered.ended == "done", record.rendered
+    assert record.title == "39 ways, at last navigation"
+    assert record.rendered.blocked is not None
+    assert record.rendered.blocked["blocked-address"] >= 10
+    assert record.rendered.requests is not None
+    assert f"{to['trap']}navigation" in record.links
+
+
+def test_log_ins_stay_at_their_origin(root: Path) -> None:
+    """A page of another origin gets no log-in and no header for what it loads, not even by asking for it."""
+    page = (
+        f'<script>fetch("http://{OTHER}:PORT/api", {{mode: "no-cors", credentials: "include"}});fetch("/own")</script>'
+    )
+
+    def answer(request: Request) -> Response:
+        return Response(200, HTML, page.replace("PORT", request.headers["host"].partition(":")[2]).encode())
+
+    with Web(answer, [HOST, OTHER]) as web:
+        origins = [f"http://{host}:{web.port}" for host in (HOST, OTHER)]
+        settings = {
+            "render.when": "always",
+            "crawl.max_depth": "0",
+            "fetch.auth": "{" + ", ".join(f'"{each}" = "user:word"' for each in origins) + "}",
+        }
+        done = crawl(root, seeds=[web.url(HOST)], settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    assert [e.headers.get("authorization") for e in web.requests(OTHER, "/api")] == [None]
+    assert [bool(e.headers.get("authorization")) for e in web.requests(HOST, "/own")] == [True]
+
+
+def test_robots_and_pace_hold_for_what_a_page_loads(root: Path) -> None:
+    """What robots.txt forbids is not loaded from the page's own host, and its requests keep the delay."""
+    page = "<script>for (const n of [1, 2, 3]) fetch('/api/' + n); fetch('/private/x')</script>"
+
+    def answer(request: Request) -> Response:
+        if request.path == "/robots.txt":
+            return Response(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n")
+        return Response(200, HTML, page.encode())
+
+    with Web(answer, [HOST]) as web:
+        settings = {"render.when": "always", "politeness.delay": "0.4", "politeness.adaptive": "false"}
+        done = crawl(root, seeds=[web.url(HOST), web.url(HOST, "/2")], settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    assert web.count(path="/private/x") == 0
+    assert web.count(path="/api/1") == 2
+    assert web.smallest_gap_s(HOST) > 0.35
+    assert web.most_in_flight(HOST) == 1
+    rendered = pages(root)[web.url(HOST)].rendered
+    assert rendered is not None
+    assert rendered.blocked == {"robots": 1}
+
+
+def test_cookies_of_the_crawl(root: Path) -> None:
+    """The browser has the crawl's cookies for the site, HttpOnly or not; those that scripts set go along as well."""
+    page = (
+        "<script>document.cookie = 'mine=1'; fetch('/api').then(r => r.text()).then(t => document.title = t)</script>"
+    )
+
+    def answer(request: Request) -> Response:
+        if request.path == "/api":
+            cookies = sorted(request.headers.get("cookie", "").split("; "))
+            return Response(200, {"Content-Type": "text/plain"}, ",".join(cookies).encode())
+        return Response(200, {**HTML, "Set-Cookie": "given=2; HttpOnly; Path=/"}, page.encode())
+
+    with Web(answer, [HOST]) as web:
+        settings = {"render.when": "always", "crawl.max_depth": "0"}
+        done = crawl(root, seeds=[web.url(HOST)], settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    assert pages(root)[web.url(HOST)].title == "given=2,mine=1"

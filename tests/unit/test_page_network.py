@@ -1,0 +1,115 @@
+"""What a page in the browser gets, asked without a browser: the rules of `handlers.page_network`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fscrawl.handlers.page_network import Network, PageNetwork, Rules
+from fscrawl.handlers.sessions import Asking
+from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.cookies import Jar
+from fscrawl.render.messages import Ask
+
+URL = "http://a.example/page"
+CACHEABLE = {"cache-control": "max-age=60"}
+
+
+class Web:
+    """A fetcher that answers at once. `asked`: what came."""
+
+    def __init__(self, answer: Fetched | Failed | None = None) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self._answer = answer or Fetched(200, {"content-type": "text/plain"}, b"four", 0.0, 0.0)
+
+    def send(self, request: Any, headers: Any, **how: Any) -> Fetched | Failed:
+        self.asked.append((request.url, {"headers": headers, "type": request.type_, **how}))
+        how["jar"].learn(request.url, ["n=1"], 0.0)
+        return self._answer
+
+
+def network(web: Web, *, refuses: Callable[[str], Failed | None] = lambda url: None, waits: bool = True) -> Network:
+    asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
+    return Network(Rules(web, asking, lambda url: "denied" in url, 0.0, 10))  # type: ignore[arg-type]
+
+
+def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:
+    return Ask(1, url, "GET", headers, b"", kind)
+
+
+def test_own_host_and_others() -> None:
+    """Log-ins go to the page's own origin only, new cookies into the crawl's jar only from its site."""
+    web, jar = Web(), Jar()
+    page = PageNetwork(network(web), URL, jar, 10.0)
+    for url in ("http://a.example/x", "http://b.example/x"):
+        answer = page.answer(ask(url, Cookie="c=1", Host="x", **{"Sec-CH-UA": "x", "Content-Type": "a/b", "X-Y": "z"}))
+        assert (answer.status, answer.body) == (200, b"four")
+        assert ("set-cookie", "n=1") in answer.headers
+    assert [how["logs_in"] for _, how in web.asked] == [True, False]
+    first = web.asked[0][1]
+    assert (first["headers"], first["type"], first["jar"].header("", 0.0)) == ({"x-y": "z"}, "a/b", "c=1")
+    assert [each.domain for each in jar.of_site(URL, 0.0)] == ["a.example"]
+    assert jar.of_site("http://b.example/", 0.0) == []
+    assert page.requests == {"a.example": 1, "b.example": 1}
+    assert page.asked_at is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("ftp://a.example/", "url"), ("http://b.example/denied", "deny"), ("http://a.example/robots", "robots")],
+)
+def test_what_is_refused(url: str, why: str) -> None:
+    """It is not asked for, and counted by what refused it."""
+    web = Web()
+    failure = Failed("robots", "", retry=False)
+    page = PageNetwork(network(web, refuses=lambda each: failure if "robots" in each else None), URL, None, 10.0)
+    assert page.answer(ask(url)).status == 0
+    assert (page.refused, web.asked) == ({why: 1}, [])
+
+
+def test_scope_of_the_own_host() -> None:
+    """What is outside the scope there is not loaded either."""
+    refused = Failed("site", "", retry=False)
+    page = PageNetwork(network(Web(), refuses=lambda url: refused), URL, None, 10.0)
+    assert page.answer(ask("http://a.example/x")).status == 0
+    assert page.refused == {"scope": 1}
+
+
+def test_bytes_are_bounded() -> None:
+    """Each request may take what is left, and when nothing is left, none is made."""
+    web = Web()
+    page = PageNetwork(network(web), URL, None, 10.0)
+    assert [page.answer(ask(f"http://b.example/{n}")).status for n in range(4)] == [200, 200, 200, 0]
+    assert [how["bounds"].max_bytes for _, how in web.asked] == [10, 6, 2]
+    assert (page.loaded, page.refused) == (12, {"max_bytes": 1})
+
+
+def test_failures() -> None:
+    """A failure is an answer that the browser takes for a network error; its class is counted."""
+    page = PageNetwork(network(Web(Failed("timeout", "", retry=True))), URL, None, 10.0)
+    assert page.answer(ask("http://b.example/")).status == 0
+    assert page.refused == {"timeout": 1}
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_after_the_end(waits: bool) -> None:
+    """When the page is over, or another machine may have the host, nothing is asked for."""
+    web = Web()
+    page = PageNetwork(network(web, waits=waits), URL, None, 10.0)
+    if waits:
+        page.close()
+    assert page.answer(ask("http://a.example/x")).status == 0
+    assert (page.refused, web.asked) == ({"over": 1}, [])
+
+
+def test_scripts_are_kept_for_all_pages() -> None:
+    """A script that may be kept is fetched once, and then costs no request and no delay; JSON is fetched each time."""
+    web = Web(Fetched(200, CACHEABLE, b"x", 0.0, 0.0))
+    shared = network(web)
+    for _ in range(2):
+        page = PageNetwork(shared, URL, None, 10.0)
+        assert page.answer(ask("http://a.example/a.js", "Script")).body == b"x"
+        assert page.answer(ask("http://a.example/a.json")).body == b"x"
+    assert [url for url, _ in web.asked] == ["http://a.example/a.js", *["http://a.example/a.json"] * 2]
