@@ -3,7 +3,8 @@
     .merge/run-<run>/verdicts.arrow   VERDICTS, one record batch for each batch of rows
     .merge/seen-<run>.parquet         SEEN: what later runs must know about every page of the plan that was not broken
 
-An exact duplicate has the same body as an earlier page; a near-duplicate has nearly the same text (`similar`). Earlier
+An exact duplicate has the same body as an earlier page, and if scripts were run on it the same DOM, since all pages of
+an application may have one body; a near-duplicate has nearly the same text (`similar`). Earlier
 means: in an earlier run, or before it in the plan. A duplicate always points to an original, never to a duplicate.
 """
 
@@ -125,8 +126,8 @@ class _KnownRows:
             read(rows.num_rows)
         self.begin = sum(len(keys) for keys, _, _, _ in parts)
         for index in range(count):
-            for rows in rows_of(job, index, ["key", "sha256", "signature"]):
-                parts.append(_columns(rows, rows["sha256"]))
+            for rows in rows_of(job, index, ["key", "identity", "signature"]):
+                parts.append(_columns(rows, rows["identity"]))
                 read(rows.num_rows)
         empty = _columns(SEEN.empty_table(), SEEN.empty_table()["digest"])
         self.keys, digests, signatures, stored = (np.concatenate(each) for each in zip(empty, *parts, strict=True))
@@ -239,12 +240,12 @@ def _write_seen(job: Job, results: Sequence[BatchResult], written: Callable[[int
 def _seen_batch(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.RecordBatch:
     """Return what later runs must know about a batch. Broken pages are not in it: the next run tries them again."""
     rows = {}
-    for part in rows_of(job, batch.index, ["key", "sha256", "signature", "url", "fetched_at"]):
+    for part in rows_of(job, batch.index, ["key", "identity", "signature", "url", "fetched_at"]):
         for row in part.to_pylist():
             rows[row["key"]] = row
-    no_row = dict.fromkeys(("sha256", "signature", "url", "fetched_at"))
+    no_row = dict.fromkeys(("identity", "signature", "url", "fetched_at"))
     remembered = [
-        {**(row := rows.get(key, no_row)), "host": host, "key": key, "digest": row["sha256"]}
+        {**(row := rows.get(key, no_row)), "host": host, "key": key, "digest": row["identity"]}
         for host, key in batch.names()
         if (host, key) not in broken
     ]

@@ -36,6 +36,7 @@ from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.items import Found
+from fscrawl.parse.shadow_roots import opened
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -59,6 +60,7 @@ class BatchResult:
     )  # field → number of pages it was found on, missing on, bad on
     cut_items: int = 0  # pages with more items than are taken
     unread: Counter[str] = field(default_factory=Counter)  # documents whose text is missing or not whole, by the reason
+    columns: list[str] = field(default_factory=list)  # of its rows
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
@@ -66,7 +68,8 @@ class BatchResult:
         broken = [tuple(each) for each in values["broken"]]
         unread = Counter(values.get("unread", {}))  # an older version did not count them
         cut_items = values.get("cut_items", 0)
-        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], cut_items, unread)
+        columns = values.get("columns", [])  # an older version had others
+        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], cut_items, unread, columns)
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -81,12 +84,12 @@ def result_name(index: int) -> str:
 
 
 def extract_batch(job: Job, batch: Batch) -> BatchResult:
-    """Do a batch, unless it was done before the run was interrupted."""
+    """Do a batch, unless it was done before the run was interrupted, by a version whose rows have the same columns."""
     done = job.directory.read_json(job.scratch(result_name(batch.index)))
-    if done is not None:
+    if done is not None and done.get("columns") == job.rows.names:
         pages_done(len(batch))
         return BatchResult.from_json(done)
-    result = BatchResult()
+    result = BatchResult(columns=job.rows.names)
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
@@ -128,12 +131,15 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
             result.broken.append((*page.name, page.broken))
         return
     result.rows += 1
-    result.raw_bytes += len(page.body or b"")
+    result.raw_bytes += len(page.body or b"") + len(page.dom or b"")
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
-    found = parse(job, page.record, page.body, result)
-    if page.body is not None and (job.site is not None or job.item_columns):
-        found.update(_of_site(job, page.record, page.body, result))
-    rows.add(page.name[0], page.record, page.body, found)
+    record, seen = page.record, page.body
+    if page.dom is not None:  # what the scripts have made is what the page says
+        record, seen = record.as_seen, opened(page.dom)
+    found = parse(job, record, seen, result)
+    if seen is not None and (job.site is not None or job.item_columns):
+        found.update(_of_site(job, record, seen, result))
+    rows.add(page, page.record, found)
 
 
 def _of_site(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
@@ -234,7 +240,8 @@ class _Rows:
     def __len__(self) -> int:
         return len(self._columns["key"])
 
-    def add(self, host: str, record: PageRecord, body: bytes | None, found: dict[str, Any]) -> None:
+    def add(self, page: ReadPage, record: PageRecord, found: dict[str, Any]) -> None:
+        (host, _), body = page.name, page.body
         values = {
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
@@ -244,6 +251,10 @@ class _Rows:
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
             "html": body,
+            "identity": _identity(record, page.dom),
+            "rendered": record.rendered.ended if record.rendered is not None else None,
+            "dom": page.dom,
+            "picture": page.picture,
             "file": None if record.file is None else self._path(host, record.key, record.file),
             "mime": record.headers.get("content-type", "").partition(";")[0].strip().lower() or None,
             "noindex": is_noindex(record),
@@ -252,7 +263,11 @@ class _Rows:
         }
         for name, column in self._columns.items():
             column.append(values[name] if name in values else getattr(record, name, None))
-        self.held_bytes += len(body or b"") + len(values.get("text") or "") + 200 * len(record.links)
+        self.held_bytes += (
+            sum(len(each or b"") for each in (body, page.dom, page.picture))
+            + len(values.get("text") or "")
+            + 200 * len(record.links)
+        )
         self.held_bytes += sum(map(len, record.requests or ()))
         self.held_bytes += 200 * len(values.get("items") or ())
 
@@ -261,6 +276,13 @@ class _Rows:
         self._columns = {name: [] for name in self._schema.names}
         self.held_bytes = 0
         return pa.record_batch(arrays, schema=self._schema)
+
+
+def _identity(record: PageRecord, dom: bytes | None) -> str | None:
+    """Give what two pages have in common if they are duplicates. All pages of an application may have one body."""
+    if dom is None:
+        return record.sha256 or None
+    return hashlib.sha256(record.sha256.encode() + dom).hexdigest()
 
 
 def base32_sha1(data: bytes) -> str:

@@ -22,8 +22,8 @@ _ROW_GROUP_BYTES = 16 << 20
 # Columns whose values repeat within a part. For the others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
-    url_host_name url_host_registered_domain depth referrer fetch_status skipped content_mime_type content_charset
-    content_languages machine noindex source source_key target target_key class message
+    url_host_name url_host_registered_domain depth referrer fetch_status skipped rendered content_mime_type
+    content_charset content_languages machine noindex source source_key target target_key class message
     """.split()  # noqa: SIM905 - a list would fill the screen
 )
 
@@ -46,7 +46,9 @@ class Parquet:
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
             use_dictionary=[name for name in schema.names if name in _REPEATED],
-            write_statistics=[name for name in schema.names if name not in {"html", "text", "headers"}],
+            write_statistics=[
+                name for name in schema.names if name not in {"html", "rendered_html", "text", "headers"}
+            ],
         )
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -67,7 +69,7 @@ class Parquet:
 
 
 class JsonLines:
-    """One JSON object per line. A column without a value is left out; `html` is text, and `body` is base64."""
+    """One JSON object per line, without empty columns. `html` and `rendered_html` are text, and `body` is base64."""
 
     def __init__(self, path: Path, compression: str) -> None:
         self.rows = 0
@@ -85,7 +87,10 @@ class JsonLines:
 def _json_row(row: dict[str, Any]) -> dict[str, Any]:
     charset = row.get("content_charset")
     body = row.pop("body", None)
+    dom = row.pop("rendered_html", None)
     made = {name: _json_value(value, charset) for name, value in row.items() if value is not None}
+    if dom is not None:
+        made["rendered_html"] = decode(dom, "utf-8")
     return made if body is None else {**made, "body": base64.b64encode(body).decode()}
 
 
@@ -102,11 +107,11 @@ def rfc3339(moment: datetime) -> str:
 
 
 class Csv:
-    """RFC 4180 with a header line, in UTF-8, without `html` and `body`: for spreadsheets."""
+    """RFC 4180 with a header line, in UTF-8, without `html`, `rendered_html` and `body`: for spreadsheets."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.rows = 0
-        self._names = [name for name in schema.names if name not in ("html", "body")]
+        self._names = [name for name in schema.names if name not in ("html", "rendered_html", "body")]
         self._file = path.open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file)
         self._writer.writerow(self._names)

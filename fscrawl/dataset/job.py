@@ -56,6 +56,10 @@ ROWS = pa.schema(
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
         ("html", pa.binary()),  # the body, of whatever type
         ("file", pa.string()),
+        ("identity", pa.string()),  # SHA-256 of what makes two pages duplicates: the body, and the DOM if there is one
+        ("rendered", pa.string()),
+        ("dom", pa.binary()),
+        ("picture", pa.binary()),  # only for archives
     ]
 )
 _FIELD_TYPES = {

@@ -6,6 +6,7 @@ reported and left out. Passing faults are waited out; only a fault of the whole 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections import deque
@@ -22,7 +23,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError, TreeBusyError
 from fscrawl.request import is_normal
-from fscrawl.storage.layout import LINKS
+from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
@@ -35,11 +36,16 @@ _BUSY_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page as read. `record` is None if the page is left out of the dataset; `why` is then the reason."""
+    """A page as read. `record` is None if the page is left out of the dataset; `why` is then the reason.
+
+    `dom`: of a page that was rendered, in UTF-8; else None. `picture`: of such a page, if an archive wants it.
+    """
 
     name: Name
     record: PageRecord | None = None
     body: bytes | None = None
+    dom: bytes | None = None
+    picture: bytes | None = None
     why: str = ""
     broken: str = ""
 
@@ -67,12 +73,17 @@ def _chunks(pages: Iterable[ReadPage]) -> Iterator[tuple[list[ReadPage], int]]:
     size = 0
     for page in pages:
         chunk.append(page)
-        size += page.record.bytes if page.record is not None else 0
+        size += _size(page.record) if page.record is not None else 0
         if len(chunk) == _CHUNK_PAGES or size >= _CHUNK_BYTES:
             yield chunk, size
             chunk, size = [], 0
     if chunk:
         yield chunk, size
+
+
+def _size(record: PageRecord) -> int:
+    rendered = record.rendered
+    return record.bytes + (rendered.bytes + rendered.screenshot if rendered is not None else 0)
 
 
 def _read_records(job: Job, names: list[Name]) -> list[ReadPage]:
@@ -105,14 +116,36 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
         return ReadPage(name, record)
     try:
-        body = _read_path(job, job.tree.body_path(*name, record.file), most=record.bytes)
+        body = _sound(job, job.tree.body_path(*name, record.file), record.bytes, record.sha256, "body")
+        rendered = record.rendered
+        if rendered is None or not rendered.sha256:
+            return ReadPage(name, record, body)
+        dom = _sound(job, job.tree.dom_path(*name), rendered.bytes, rendered.sha256, "rendered page")
     except RecordError as error:
-        return ReadPage(name, why="broken", broken=f"its body cannot be read: {error}")
-    if body is None:
-        return ReadPage(name, why="broken", broken="its body is missing")
-    if len(body) != record.bytes or hashlib.sha256(body).hexdigest() != record.sha256:
-        return ReadPage(name, why="broken", broken="its body differs from its record")
-    return ReadPage(name, record, body)
+        return ReadPage(name, why="broken", broken=str(error))
+    return ReadPage(name, record, body, dom, _picture(job, name, rendered.screenshot))
+
+
+def _picture(job: Job, name: Name, size: int) -> bytes | None:
+    """Read the picture of a page. What is wrong with it is the audit's to say: the page is whole without it."""
+    if not size or "warc" not in job.options.formats:
+        return None
+    with contextlib.suppress(RecordError):
+        return _read_path(job, job.tree.body_path(*name, PICTURE), most=size)
+    return None
+
+
+def _sound(job: Job, path: str, size: int, sha256: str, what: str) -> bytes:
+    """Read a file of which a record says how it must be; RecordError if it is not so."""
+    try:
+        data = _read_path(job, path, most=size)
+    except RecordError as error:
+        raise RecordError(f"its {what} cannot be read: {error}") from error
+    if data is None:
+        raise RecordError(f"its {what} is missing")
+    if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
+        raise RecordError(f"its {what} differs from its record")
+    return data
 
 
 def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:

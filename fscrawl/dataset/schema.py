@@ -16,7 +16,7 @@ def _column(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
 
 PAGES = pa.schema(
     [
-        _column("url", pa.string(), "normal form (WHATWG) without fragment"),
+        _column("url", pa.string(), "normal form (WHATWG), without fragment unless the page is a hash route"),
         _column("url_surtkey", pa.string(), "SURT: host reversed, then the path; sorts a site's pages together"),
         _column("url_host_name", pa.string(), "host without port"),
         _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
@@ -29,6 +29,7 @@ PAGES = pa.schema(
         _column("fetch_status", pa.int32(), "HTTP status"),
         _column("fetch_redirect", pa.string(), "normal form of a redirect's target; such a page has no body"),
         _column("skipped", pa.string(), "why there is no body, e.g. type application/pdf"),
+        _column("rendered", pa.string(), "how running its scripts ended: done, timeout, failed; null if none were run"),
         _column("content_mime_type", pa.string(), "of Content-Type, in lower case, without parameters"),
         _column("content_charset", pa.string(), "WHATWG name of the encoding the page was read with"),
         _column("content_languages", pa.string(), "as the page says: <html lang>, else Content-Language"),
@@ -49,11 +50,12 @@ PAGES = pa.schema(
         _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),
         _column("noindex", pa.bool_(), "the page asks not to be indexed"),
         _column("outlinks", pa.int32(), "links on the page, nofollow ones among them"),
-        _column("duplicate_of", pa.string(), "key of the first page with the same body"),
+        _column("duplicate_of", pa.string(), "key of the first page with the same body, and the same rendered_html"),
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
         _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
         _column("text", pa.string(), "visible text, or the main content (--text main); a line for each block"),
         _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
+        _column("rendered_html", pa.binary(), "the page as its scripts have made it, in UTF-8; null if none were run"),
         _column("file", pa.string(), "path of a body that is not HTML, in the tree: files/<host>/<key>.<ext>"),
         _column("body", pa.binary(), "its bytes; only with --files"),
     ]
@@ -121,6 +123,7 @@ def items(columns: list[pa.Field]) -> pa.Schema:
 
 
 def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool) -> pa.Schema:
-    """Return the schema of a dataset's pages: PAGES, without text, html or body if it has none, and its fields."""
-    left_out = {name for name, there in (("text", text), ("html", html), ("body", files)) if not there}
+    """Return the schema of a dataset's pages: PAGES, without what it leaves out, and its fields."""
+    shown = (("text", text), ("html", html), ("rendered_html", html), ("body", files))
+    left_out = {name for name, there in shown if not there}
     return pa.schema([*(each for each in PAGES if each.name not in left_out), *fields])

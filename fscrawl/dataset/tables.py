@@ -57,6 +57,7 @@ _RENAMED = {
     "content_charset": "encoding",
     "content_languages": "language",
     "content_digest": "sha1",
+    "rendered_html": "dom",
 }
 
 
@@ -72,7 +73,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         "method": of_requests.methods,
         "request_body": of_requests.bodies,
         "fetch_redirect": _urls_of(rows["redirect"]),
-        "url_surtkey": pa.array(map(surt, addresses), pa.string(), size=len(addresses)),
+        "url_surtkey": pa.array(map(surt, map(url_of, spellings)), pa.string(), size=len(spellings)),
         "url_host_name": pa.array(names, pa.string()),
         "url_host_registered_domain": pa.array(map(urls.site, names), pa.string(), size=len(names)),
         "outlinks": _count(rows["links"], rows["nofollow"]),
@@ -88,8 +89,8 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
 
 
 def _urls_of(spellings: pa.Array) -> pa.Array:
-    """Give the URLs of requests; most are their spellings."""
-    found = [text and url_of(text) for text in spellings.to_pylist()]
+    """Give the addresses of requests; most are their spellings."""
+    found = [text and (asked.parts_of(text)[0] if "#" in text else text) for text in spellings.to_pylist()]
     return pa.array(found, pa.string())
 
 
@@ -177,9 +178,9 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:
     name = urls.hostname(record.url)
-    method, body = asked.method_and_body(record.url)
+    address, method, body = asked.parts_of(record.url)
     return {
-        "url": url_of(record.url),
+        "url": address,
         "url_host_name": name,
         "url_host_registered_domain": urls.site(name),
         "key": record.key,

@@ -6,11 +6,12 @@
     warc/<part>.cdxj                      the index for web archives, sorted
     warc-index/<part>.parquet             the same index as a table
 
-A page is a response record and a metadata record with its outlinks. If it was not asked for by a plain GET, a request
-record stands between them: it has what decides about the answer, and not every header that was sent. For an exact
-duplicate, a revisit record takes the place of the response. Bodies are stored without content encoding. So the headers
-that are no longer true are named `X-Crawl-…`, as in Common Crawl's files. Record ids are made of crawl, key and time:
-the same page gives the same bytes.
+A page is a response record and a metadata record with its outlinks. What its scripts have made of it, and the picture
+of that, are records of their own between them: a conversion of the response, and a resource `urn:view:<URL>`. If it was
+not asked for by a plain GET, a request record stands behind the response: it has what decides about the answer, and not
+every header that was sent. For an exact duplicate, a revisit record takes the place of the response. Bodies are stored
+without content encoding. So the headers that are no longer true are named `X-Crawl-…`, as in Common Crawl's files.
+Record ids are made of crawl, key and time: the same page gives the same bytes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ PART_BYTES = 1_000_000_000
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _LINES = 1000
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
-COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html"]
+COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -92,6 +93,10 @@ class SegmentWriter:
         beside = "revisit" if duplicate else "response"
         if not request.is_plain:
             self._append(_request(self._crawl, row, request, beside))
+        if row["dom"] is not None:
+            self._append(_conversion(self._crawl, row, request.address, beside))
+        if row["picture"] is not None:
+            self._append(_view(self._crawl, row, request.address, beside))
         self._append(_metadata(self._crawl, row, beside))
 
     def _append(self, record: bytes) -> None:
@@ -153,6 +158,28 @@ def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> 
     }
     head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
     return _record("request", request.url, request.body, headers, head)
+
+
+def _conversion(crawl: str, row: dict[str, Any], address: str, beside: str) -> bytes:
+    """Make the record of the page as its scripts have made it."""
+    headers = {
+        "WARC-Record-ID": _id(crawl, row, "conversion"),
+        "WARC-Refers-To": _id(crawl, row, beside),
+        "WARC-Date": rfc3339(row["fetched_at"]),
+        "Content-Type": "text/html; charset=utf-8",
+    }
+    return _record("conversion", address, row["dom"], headers)
+
+
+def _view(crawl: str, row: dict[str, Any], address: str, beside: str) -> bytes:
+    """Make the record of the picture, named as Browsertrix has it. https://crawler.docs.browsertrix.com/"""
+    headers = {
+        "WARC-Record-ID": _id(crawl, row, "view"),
+        "WARC-Concurrent-To": _id(crawl, row, beside),
+        "WARC-Date": rfc3339(row["fetched_at"]),
+        "Content-Type": "image/png",
+    }
+    return _record("resource", f"urn:view:{address}", row["picture"], headers)
 
 
 def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:

@@ -24,7 +24,7 @@ from fscrawl.storage.layout import is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
-WAYS = ("page", "text", "source")
+WAYS = ("page", "text", "source", "answer")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
 # `attributeName` in SVG can make any attribute a `href`.
 _HREF = re.compile(r"(hr|attributen)(ef|ame)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
@@ -49,6 +49,8 @@ def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
     if record is None:
         return None
     found = {field.name.rstrip("_"): getattr(record, field.name) for field in fields(record)}
+    if isinstance(record, PageRecord) and record.rendered is not None:
+        found["rendered"] = record.rendered.shown()
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -77,6 +79,7 @@ def detail(tree: Tree, host: str, key: str) -> dict[str, Any] | None:
         "record": whole(record),
         "error": whole(error),
         "damages": damages,
+        "has_dom": record is not None and record.is_rendered,
         "has_body": record is not None and bool(record.sha256) and (record.file is None or record.file in TEXTS),
         "file": tree.body_path(host, key, record.file) if record is not None and record.sha256 else None,
         "referrer": _referrer(tree, host, known.referrer) if known and is_key(known.referrer) else None,
@@ -108,19 +111,22 @@ def _read(read: Callable[[], T], damages: list[str]) -> T | None:
 def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     """Give a page's body as (media type, UTF-8) in one of WAYS: as it is, its visible text, or its source as text.
 
-    None if there is none, or if it is neither HTML nor text. TreeError if the tree cannot be read.
+    If its scripts were run, that is what they have made; the last of WAYS is the source as the server sent it. None if
+    there is none, or if it is neither HTML nor text. TreeError if the tree cannot be read.
     """
     record = _read(lambda: tree.page(host, key), [])
     size, file = (max(record.bytes, 0), record.file) if record is not None else (None, None)
     if file is not None and file not in TEXTS:
         return None
-    data = _read(lambda: tree.body(host, key, size, file), [])
+    rendered = record if record is not None and record.is_rendered and way != "answer" else None
+    data = _read(lambda: tree.seen(host, rendered) if rendered else tree.body(host, key, size, file), [])
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
         said = record.headers.get("content-type") if record is not None else None
         return "text/plain", decode(data, sniff_encoding(data, said)).encode("utf-8", "replace")
-    encoding = (record and record.encoding) or sniff_encoding(data)
+    said_encoding = rendered.as_seen.encoding if rendered else record and record.encoding
+    encoding = said_encoding or sniff_encoding(data)
     if way == "text":
         return "text/plain", text.visible(links.readable(data, encoding)).encode("utf-8", "replace")
     source = decode(data, encoding)

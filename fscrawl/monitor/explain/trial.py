@@ -29,12 +29,12 @@ def tried(tree: Tree, host: str, page: PageRecord, rules: Rules) -> dict[str, Tr
     if not page.sha256 or page.file not in (None, *TEXTS):
         return None
     try:
-        body = tree.body(host, page.key, page.bytes, page.file)
+        body = tree.seen(host, page)
     except TreeError as error:
         if error.is_missing:
             return None
         raise
-    encoding = page.encoding if page.file is None else sniff_encoding(body, page.headers.get("content-type"))
+    encoding = page.as_seen.encoding if page.file is None else sniff_encoding(body, page.headers.get("content-type"))
     found = rules.extract(url_of(page.url), links.readable(body, encoding or "utf-8"))
     names = [column.name for column in rules.columns if column.name in {*found.values, *found.missing}]
     return {name: Tried(found.values.get(name), found.bad.get(name, "")) for name in names}

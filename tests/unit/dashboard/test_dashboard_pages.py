@@ -96,6 +96,19 @@ def test_bodies(ask: Ask, grown: Grown) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_rendered_page(ask: Ask, grown: Grown) -> None:
+    """What scripts have made is shown; what the server sent, too; and how the scripts were run, in a line."""
+    url, dom = "http://a.example/app", "<p>größer<a href=/x>x</a>".encode()
+    grown.rendered(url, "<p>gro\xdf".encode("latin1"), dom, encoding="windows-1252")
+    facts = ask(f"/api/page?url={url}").json()
+    assert (facts["has_dom"], facts["record"]["rendered"]) == (True, "done, in 0.5 s")
+    place = f"/body/a.example/{key(grown, url)}"
+    assert ask(f"{place}?as=source").body.decode() == dom.decode()
+    assert ask(f"{place}?as=text").body.decode() == "größerx"
+    assert ask(f"{place}?as=answer").body.decode() == "<p>groß"
+    assert not ask(f"/api/page?url={A}b").json()["has_dom"]
+
+
 def test_body_without_encoding(ask: Ask, grown: Grown) -> None:
     """A body whose record is gone is read as its own declaration has it."""
     grown.file("links", A + "b").unlink()

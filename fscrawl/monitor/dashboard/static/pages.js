@@ -134,7 +134,8 @@ function linksOf(facts) {
 
 function bodyOf(facts) {
   const frame = el("iframe", { sandbox: "", referrerpolicy: "no-referrer", title: "The stored page" });
-  const buttons = [["page", "As a page"], ["text", "As text"], ["source", "Source"]].map(([way, text]) =>
+  const ways = [["page", "As a page"], ["text", "As text"], ["source", "Source"], ...(facts.has_dom ? [["answer", "Source before scripts"]] : [])];
+  const buttons = ways.map(([way, text]) =>
     el("button", { type: "button", "aria-pressed": "false", onclick: (event) => show(way, event.target) }, text));
   const show = (way, pressed) => {
     frame.src = address(`/body/${facts.host}/${facts.key}`, { as: way });
