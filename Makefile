@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-corpus bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-render bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -178,6 +178,12 @@ bench-parts: .venv/.dev  ## the cost of each step of a page
 
 bench-scale: .venv/.dev  ## fleets of 1 to 1,000 machines in one process: calls, bytes and CPU of a page, joins
 	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+bench-empty: .venv/.dev  ## which real pages the rule of render.when = "empty" takes for empty
+	$(BIN)/python -m benchmarks.emptiness
+
+bench-render: .venv/.dev  ## pages per second and CPU of rendered pages, beside Playwright and scrapy-playwright; memory
+	$(BIN)/python -m benchmarks.render $(ARGS)
 
 bench-sick: .venv/.dev  ## the speed of healthy hosts among sick ones, and beside hosts that mean harm
 	$(BIN)/python -m benchmarks.sick

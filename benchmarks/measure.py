@@ -125,7 +125,7 @@ class _Sampler:
 
     def _look(self) -> None:
         while not self._over.wait(self._every_s):
-            self.peak_bytes = max(self.peak_bytes, sum(map(_pss_bytes, _descendants(os.getpid()))))
+            self.peak_bytes = max(self.peak_bytes, sum(map(pss_bytes, descendants(os.getpid()))))
 
     def stop(self) -> None:
         self._over.set()
@@ -133,16 +133,16 @@ class _Sampler:
             self._thread.join()
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     found: list[int] = []
     with contextlib.suppress(OSError):  # it has just ended
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             for child in map(int, path.read_text(encoding="ascii").split()):
-                found += [child, *_descendants(child)]
+                found += [child, *descendants(child)]
     return found
 
 
-def _pss_bytes(pid: int) -> int:
+def pss_bytes(pid: int) -> int:
     """Return the proportional set size of a process (proc(5)); 0 if it has just ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():

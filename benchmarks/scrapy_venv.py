@@ -11,8 +11,12 @@ from pathlib import Path
 
 VENV = Path.home() / ".cache" / "fscrawl-bench" / "venv"
 PYTHON = VENV / "bin" / "python"
-_REQUIREMENTS = ("scrapy", "uvloop")  # uvloop: what a Scrapy user who wants speed installs beside it
-_VERSIONS = "import scrapy, twisted, uvloop; print(scrapy.__version__, twisted.__version__, uvloop.__version__)"
+# uvloop: what a Scrapy user who wants speed installs beside it; scrapy-playwright: for `benchmarks.render`
+_REQUIREMENTS = ("scrapy", "uvloop", "scrapy-playwright")
+_VERSIONS = (
+    "import scrapy, scrapy_playwright, twisted, uvloop;"
+    " print(scrapy.__version__, twisted.__version__, uvloop.__version__)"
+)
 
 
 def python() -> Path:
