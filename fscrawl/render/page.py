@@ -177,7 +177,7 @@ class _Page:
         await self._slice_over.wait()
 
     def _stop_clock(self) -> None:
-        """Let no timer of the page fire any more: a page that has always something to do would not let itself be read."""
+        """Let no timer of the page fire any more: one that always has something to do would not let itself be read."""
         self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="pause")
 
     async def _until(self, selector: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import crawl, pages
+from tests.support.neighbours import customised
 from tests.support.web import HTML, Request, Response, Web
 
 HOST, OTHER = "127.0.63.1", "127.0.63.2"
@@ -78,9 +79,9 @@ all();
 class Trap:
     """Counts what reaches an address that the guard refuses, by TCP and by UDP."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.reached = 0
-        self._tcp = socket.create_server((REFUSED, 0))
+        self._tcp = socket.create_server((REFUSED, port))
         self.port = self._tcp.getsockname()[1]
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind((REFUSED, self.port))
@@ -146,6 +147,49 @@ def test_no_way_out(root: Path, trap: Trap, block: str) -> None:
     assert record.rendered.blocked["blocked-address"] >= 10
     assert record.rendered.requests is not None
     assert f"{to['trap']}navigation" in record.links
+
+
+# The name is that of an address that is allowed, when it is asked for first; then of one that is not.
+REBINDING = f"""\
+import socket
+_asked, _answers = socket.getaddrinfo, ["{OTHER}"]
+def _answer(host, *args, **more):
+    if host in ("turns.test", b"turns.test"):
+        host = _answers.pop() if _answers else "{REFUSED}"
+    return _asked(host, *args, **more)
+socket.getaddrinfo = _answer
+"""
+TURNS = """<script>
+const ask = n => fetch("http://turns.test:PORT/" + n, {mode: "no-cors"}).then(() => "got", () => "refused");
+(async () => { document.title = [await ask(1), await ask(2), await ask(3)].join(); })();
+</script>"""
+
+
+def test_rebinding(root: Path, tmp_path: Path) -> None:
+    """A name that leads elsewhere when it is asked for again gains a page nothing: the address counts, each time."""
+
+    def answer(request: Request) -> Response:
+        port = request.headers["host"].partition(":")[2]
+        return Response(200, {**HTML, "Connection": "close"}, TURNS.replace("PORT", port).encode())
+
+    with Web(answer, [HOST, OTHER]) as web:
+        trap = Trap(web.port)
+        settings = {
+            "render.when": "always",
+            "fetch.allow_private_addresses": "false",
+            "fetch.allow_addresses": '["127.0.63.0/24"]',
+            "crawl.max_depth": "0",
+        }
+        env = customised(tmp_path, REBINDING)
+        done = crawl(root, seeds=[web.url(HOST)], settings=settings, workers=1, timeout_s=60, env=env)
+        trap.close()
+    assert done.code == 0, done
+    record = pages(root)[web.url(HOST)]
+    assert record.title == "got,refused,refused"
+    assert web.count(OTHER) == 1
+    assert trap.reached == 0
+    assert record.rendered is not None
+    assert record.rendered.blocked == {"blocked-address": 2}
 
 
 def test_log_ins_stay_at_their_origin(root: Path) -> None:
