@@ -62,6 +62,7 @@ class Browsers:
         self._warn = warn
         self._listening: Listening | None = None
         self._setup: KeeperSetup | None = None
+        self._by: tuple[object, ...] = ()  # the settings that the keepers were started by
         self._keepers: list[BaseProcess] = []
         self._started_at = float("-inf")
 
@@ -71,12 +72,7 @@ class Browsers:
             if self._keepers:
                 self.close()
             return
-        setup = self._setup
-        if setup is None or (setup.pages, setup.memory_bytes, len(self._keepers)) != (
-            settings.pages,
-            settings.memory,
-            settings.browsers,
-        ):
+        if self._by != _of_keepers(settings):
             self._begin(settings)
         elif not all(keeper.is_alive() for keeper in self._keepers):
             self._replace()
@@ -88,6 +84,7 @@ class Browsers:
         found = executable(settings) or ""  # without one, each page says so
         self._setup = KeeperSetup(found, settings.pages, settings.memory)
         self._keepers = [self._started() for _ in range(settings.browsers)]
+        self._by = _of_keepers(settings)
         self._started_at = time.monotonic()
 
     def _replace(self) -> None:
@@ -110,7 +107,7 @@ class Browsers:
         for keeper in self._keepers:
             keeper.kill()  # its browser's reaper does the rest
             keeper.join()
-        self._keepers, self._setup = [], None
+        self._keepers, self._by = [], ()
 
     def close(self) -> None:
         """End the keepers, and give up their socket."""
@@ -118,3 +115,8 @@ class Browsers:
         if self._listening is not None:
             self._listening.close()
             self._listening = None
+
+
+def _of_keepers(settings: RenderSettings) -> tuple[object, ...]:
+    """Give the settings that keepers are started by: another one needs new keepers."""
+    return settings.executable, settings.browsers, settings.pages, settings.memory

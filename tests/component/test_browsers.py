@@ -1,0 +1,69 @@
+"""The keepers of a machine: as many as the settings say, and by what they say. None of them starts a browser here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from fscrawl.config.render_settings import RenderSettings
+from fscrawl.engine import browsers as module
+from fscrawl.engine.browsers import Browsers
+
+ON = RenderSettings(when="always")
+
+
+@pytest.fixture
+def warnings() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def browsers(warnings: list[str]) -> Iterator[Browsers]:
+    made = Browsers(warnings.append)
+    yield made
+    made.close()
+
+
+def _pids(browsers: Browsers) -> list[int | None]:
+    return [keeper.pid for keeper in browsers._keepers]
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        replace(ON, executable="google-chrome"),
+        replace(ON, browsers=2),
+        replace(ON, pages=2),
+        replace(ON, memory=200_000_000),
+    ],
+)
+def test_an_edit(browsers: Browsers, edited: RenderSettings) -> None:
+    """Settings of the browser count at once: new keepers take the place of the old ones. Others change nothing."""
+    browsers.keep(ON)
+    before = _pids(browsers)
+    browsers.keep(replace(ON, scroll=3, when="empty"))
+    assert _pids(browsers) == before
+    browsers.keep(edited)
+    assert len(_pids(browsers)) == edited.browsers
+    assert not set(before) & set(_pids(browsers))
+    browsers.keep(RenderSettings())
+    assert _pids(browsers) == []
+
+
+def test_a_keeper_that_dies(browsers: Browsers, warnings: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one takes its place, and it is said once."""
+    monkeypatch.setattr(module, "_AGAIN_S", 0.0)
+    browsers.keep(replace(ON, browsers=2))
+    dies, lives = browsers._keepers
+    assert dies.pid is not None
+    os.kill(dies.pid, signal.SIGKILL)
+    dies.join()
+    browsers.keep(replace(ON, browsers=2))
+    assert lives.pid in _pids(browsers)
+    assert dies.pid not in _pids(browsers)
+    (line,) = warnings
+    assert line.startswith("a process that renders pages has died (exit code -9)")
