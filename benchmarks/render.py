@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks import scrapy_venv
 from benchmarks.measure import PROJECT, Cost, descendants, pss_bytes, run
-from fscrawl.render.chromium import find
+from fscrawl.render.executable import find
 from tests.support.crawling import pages as stored_pages
 
 HOST, PORT = "127.0.66.1", 8466

@@ -17,10 +17,8 @@ from multiprocessing.process import BaseProcess
 
 from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
-from fscrawl.render.chromium import find
-from fscrawl.render.client import render
-from fscrawl.render.keeper import KeeperSetup, serve
-from fscrawl.render.messages import Answer, Ask, Job, Listening, Rendered, Trouble, listen, new_address
+from fscrawl.render.executable import find
+from fscrawl.render.messages import Answer, Ask, Job, KeeperSetup, Listening, Rendered, Trouble, listen, new_address
 
 VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
@@ -48,6 +46,8 @@ def one_browser(
     settings: RenderSettings, warn: Callable[[str], None]
 ) -> Iterator[Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]]:
     """Let one browser run, and give what renders a page in it."""
+    from fscrawl.render.client import render  # noqa: PLC0415 - as for `_serve`
+
     browsers = Browsers(warn)
     browsers.keep(replace(settings, browsers=1))
     try:
@@ -98,7 +98,7 @@ class Browsers:
 
     def _started(self) -> BaseProcess:
         context = multiprocessing.get_context("forkserver")
-        keeper = context.Process(target=serve, args=(self._listening, self._setup), daemon=True)
+        keeper = context.Process(target=_serve, args=(self._listening, self._setup), daemon=True)
         with interrupts.later():  # one that is half started could not be ended
             keeper.start()
         return keeper
@@ -115,6 +115,13 @@ class Browsers:
         if self._listening is not None:
             self._listening.close()
             self._listening = None
+
+
+def _serve(listening: Listening, setup: KeeperSetup) -> None:
+    """Be a keeper. What it needs takes a twentieth of a second to load."""
+    from fscrawl.render.keeper import serve  # noqa: PLC0415 - a crawl without [render] needs none of it
+
+    serve(listening, setup)
 
 
 def _of_keepers(settings: RenderSettings) -> tuple[object, ...]:

@@ -19,7 +19,6 @@ from fscrawl.hostnames import pattern_covers, url_pattern
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Failed, Fetched
-from fscrawl.parse.emptiness import is_empty
 from fscrawl.parse.hash_routes import hash_routes
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.shadow_roots import opened
@@ -109,7 +108,7 @@ class Rendering:
 
     def why_empty(self, url: str, html: bytes, encoding: str) -> str:
         """Say why a page of any other host is rendered. `html`: as it was fetched."""
-        if not self.is_on or self._settings.when != "empty" or not is_empty(html, encoding):
+        if not self.is_on or self._settings.when != "empty" or not _is_empty(html, encoding):
             return ""
         return "empty" if self._is_worth_it(urls.host(url)) else ""
 
@@ -124,7 +123,7 @@ class Rendering:
     def learn(self, url: str, before: ParsedPage, after: ParsedPage, dom: bytes) -> None:
         """Learn from an empty page that was rendered. `before`, `after`: what was read of it, and of its DOM."""
         learned = self._learned.get(urls.host(url)) or _Learned()
-        has_gained = not is_empty(dom, "utf-8") or len(after.links) > len(before.links)
+        has_gained = not _is_empty(dom, "utf-8") or len(after.links) > len(before.links)
         learned.in_vain = 0 if has_gained else learned.in_vain + 1
         self._learned.put(urls.host(url), learned)
 
@@ -156,6 +155,12 @@ class Rendering:
     def _links(self, went_to: Iterable[str], dom: bytes, url: str) -> tuple[str, ...]:
         places = filter(None, (urls.normalise(each) for each in went_to))
         return (*places, *(hash_routes(dom, url) if self._settings.hash_routes else ()))
+
+
+def _is_empty(html: bytes, encoding: str) -> bool:
+    from fscrawl.parse.emptiness import is_empty  # noqa: PLC0415 - most crawls need not load it
+
+    return is_empty(html, encoding)
 
 
 def _cookie(cookie: CookieOfSite) -> Cookie:

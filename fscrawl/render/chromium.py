@@ -22,7 +22,6 @@ from pathlib import Path
 from fscrawl.render import reaper
 from fscrawl.render.devtools import DevTools
 
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _DIRECTORY = "fscrawl-browser-"
 _ENDS_S = 10.0
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")
@@ -58,11 +57,6 @@ _ARGUMENTS = (
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-bypass-list=<-loopback>", "--window-size=1280,2000"),
     *("--hide-scrollbars", "--disable-site-isolation-trials", f"--disable-features={','.join(_FEATURES_OFF)}"),
 )
-
-
-def find(executable: str | None) -> str | None:
-    """Give the path of a browser: `executable` (a path, or a name in PATH), else the first of `NAMES` that is there."""
-    return next((path for name in ([executable] if executable else NAMES) if (path := shutil.which(name))), None)
 
 
 class Chromium:

@@ -20,12 +20,12 @@ import contextlib
 import pickle
 import signal
 import socket
-from typing import Any, NamedTuple
+from typing import Any
 
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.messages import LENGTH, Answer, Ask, Begun, Job, Rendered, Trouble, is_ours, packed
+from fscrawl.render.messages import LENGTH, Answer, Ask, Begun, Job, KeeperSetup, Rendered, Trouble, is_ours, packed
 from fscrawl.render.no_network import NoNetwork
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
@@ -34,14 +34,6 @@ _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
 _LOOK_S = 0.5
 _LARGE = 0.75  # of its limit: it gets no more pages
-
-
-class KeeperSetup(NamedTuple):
-    """`executable`: path of the browser; `pages`, `memory_bytes`: settings."""
-
-    executable: str
-    pages: int
-    memory_bytes: int
 
 
 def serve(listening: socket.socket, setup: KeeperSetup) -> None:

@@ -20,6 +20,14 @@ Pairs = tuple[tuple[str, str], ...]
 Listening = socket.socket
 
 
+class KeeperSetup(NamedTuple):
+    """What a keeper is started with. `executable`: path of the browser; `pages`, `memory_bytes`: settings."""
+
+    executable: str
+    pages: int
+    memory_bytes: int
+
+
 class Cookie(NamedTuple):
     """A cookie that the browser gets for a page. `domain`: begins with a dot if hosts below it get it, too."""
 
