@@ -135,7 +135,7 @@ def _worker(tasks: list[PageTask], site: corpus.Site, root: Path) -> float:
     whole = worker.Worker(_tree(root), config, THREADS)
     whole.do(RobotsTask(tasks[0].url, site.host, 1))
     seconds, outcomes = _timed(whole.do, tasks)
-    assert all(isinstance(outcome, Stored) and outcome.kind == "stored" for outcome in outcomes)
+    assert all(isinstance(outcome, Stored) and outcome.kind == "page" for outcome in outcomes)
     return seconds
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from fscrawl import __version__, interrupts
-from fscrawl.commands import ALL
+from fscrawl.commands import modules
 from fscrawl.commands.parser import Program
 from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
 from fscrawl.util.safe_path import protect_children
@@ -40,7 +40,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         protect_children()
         if not os.access(_OPEN_FILES, os.X_OK):
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
-        options = parser().parse_args(arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        options = parser(words).parse_args(words)
         return int(options.run(options))
     except FscrawlError as error:
         say_error(f"fscrawl: {error}")
@@ -60,8 +61,8 @@ def _discard_output() -> None:
             os.close(null)
 
 
-def parser() -> Program:
-    """Return the parser of all commands."""
+def parser(words: Sequence[str] = ()) -> Program:
+    """Return the parser of the command that `words` begin with; of all commands if they begin with none."""
     whole = Program(
         prog="fscrawl",
         description="A web crawler for a few machines that share a directory.",
@@ -70,6 +71,6 @@ def parser() -> Program:
     )
     whole.add_argument("--version", action="version", version=f"fscrawl {__version__}")
     commands = whole.add_commands()
-    for command in ALL:
+    for command in modules(words):
         command.add(commands)
     return whole

@@ -17,7 +17,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.outcome import Outcome, Returned
+from fscrawl.handlers.outcome import Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
@@ -84,6 +84,8 @@ class Worker:
         begun_at = time.monotonic()
         try:
             return self._handle(task, begun_at) if self._context.permitted() else Returned(task)
+        except ReturnedError as error:
+            return Returned(task, error.asked_at)
         except TreeBusyError:
             if self._context.permitted():
                 raise

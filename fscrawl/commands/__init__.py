@@ -1,21 +1,36 @@
-"""The commands, one module each: `add` declares the command's options, `run` does it and returns the exit code.
+"""The commands. A module declares its options in `add`, and does it in `run`, which returns the exit code.
 
-Modules that only one command needs are imported when it runs. So a crawl starts without delay.
+Only the module of the command that is asked for is loaded, and what only one command needs is imported when it runs. So
+each of them starts without delay.
 """
 
-from fscrawl.commands import (
-    audit,
-    completion,
-    crawl,
-    dashboard,
-    doctor,
-    merge,
-    report,
-    retry,
-    show,
-    status,
-    steer,
-    try_url,
-)
+from __future__ import annotations
 
-ALL = (crawl, status, steer, retry, merge, report, dashboard, audit, show, try_url, doctor, completion)
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+# command → module, in the order of --help
+MODULES = {
+    "crawl": "crawl",
+    "status": "status",
+    "pause": "steer",
+    "resume": "steer",
+    "stop": "steer",
+    "retry": "retry",
+    "merge": "merge",
+    "report": "report",
+    "dashboard": "dashboard",
+    "audit": "audit",
+    "show": "show",
+    "try": "try_url",
+    "doctor": "doctor",
+    "completion": "completion",
+}
+
+
+def modules(words: Sequence[str] = ()) -> list[Any]:
+    """Load the module of the command that `words` begin with; of all commands if they begin with none."""
+    named = MODULES.get(words[0]) if words else None
+    names = [named] if named is not None else list(dict.fromkeys(MODULES.values()))
+    return [import_module(f"fscrawl.commands.{name}") for name in names]

@@ -7,13 +7,15 @@ import shlex
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
-from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.request import METHODS
-from fscrawl.store import Tree
+
+if TYPE_CHECKING:
+    from fscrawl.store import Tree
 
 __all__ = ["Commands", "Parser", "add_allow_env", "add_command", "add_root", "add_workers", "open_tree", "positive"]
 
@@ -96,6 +98,9 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 
     `writing`: the command makes files there. Then this process makes files that are as open as the tree's root.
     """
+    from fscrawl.fleet.heartbeat import new_machine_id  # noqa: PLC0415 - --help need not load it
+    from fscrawl.store import Tree  # noqa: PLC0415
+
     tree = Tree(root, new_machine_id())
     if writing:
         tree.files.take_umask()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from fscrawl.commands import modules
 from fscrawl.commands.common import Commands, add_command
 from fscrawl.commands.parser import Parser, Program
 from fscrawl.errors import EXIT_OK
@@ -40,12 +41,10 @@ def _parser() -> Program:
     """Return the parser of all commands, as `cli` has it, with a completion for options that take a path."""
     import shtab  # noqa: PLC0415
 
-    from fscrawl import commands  # noqa: PLC0415 - that package imports this module
-
     whole = Program(prog="fscrawl", allow_abbrev=False)
     whole.add_argument("--version", action="store_true", help="print the version")
     all_ = whole.add_commands()
-    for command in commands.ALL:
+    for command in modules():
         command.add(all_)
     for parser in all_.choices.values():
         for action in parser._actions:  # noqa: SLF001 - it has no public name

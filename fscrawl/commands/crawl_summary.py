@@ -10,7 +10,7 @@ from pathlib import Path
 from fscrawl.config.settings import FILE
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
-from fscrawl.http.answers import HELP
+from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.store import STOP
 from fscrawl.util.humanize import number_of, size

@@ -82,7 +82,7 @@ class Browsers:
         if self._listening is None:
             self._listening = listen(self.address, _WAITING_PAGES)
         found = executable(settings) or ""  # without one, each page says so
-        self._setup = KeeperSetup(found, settings.pages, settings.memory)
+        self._setup = KeeperSetup(found, settings.pages, settings.memory, settings.max_bytes)
         self._keepers = [self._started() for _ in range(settings.browsers)]
         self._by = _of_keepers(settings)
         self._started_at = time.monotonic()
@@ -126,4 +126,4 @@ def _serve(listening: Listening, setup: KeeperSetup) -> None:
 
 def _of_keepers(settings: RenderSettings) -> tuple[object, ...]:
     """Give the settings that keepers are started by: another one needs new keepers."""
-    return settings.executable, settings.browsers, settings.pages, settings.memory
+    return settings.executable, settings.browsers, settings.pages, settings.memory, settings.max_bytes

@@ -32,6 +32,7 @@ from fscrawl.engine.worker_process import (
     Parked,
     Sent,
     Stop,
+    Unparked,
     WorkerSetup,
     most_stalled,
     serve,
@@ -205,6 +206,8 @@ class Pool:
                     slot.parked.add(name)
                     continue
                 slot.parked.discard(name)
+                if isinstance(answer, Unparked):
+                    continue
                 slot.in_flight.pop(name, None)
                 slot.stalled_from.pop(name, None)
                 slot.alone = None

@@ -70,10 +70,6 @@ class Stop:
     """End, when the threads have done what is in the inbox."""
 
 
-class _ReturnedError(Exception):
-    """The task is given back: its page would wait for a browser, and the machine wants to end, or is held."""
-
-
 class TreeUnusable(NamedTuple):
     """The tree could not be used for `task`."""
 
@@ -87,9 +83,15 @@ class Parked(NamedTuple):
     task: Task
 
 
+class Unparked(NamedTuple):
+    """The page of `task` was read, or rendered: its thread is at work again."""
+
+    task: Task
+
+
 Message = list[Task] | CrawlConfig | Drain | Stop
 Answer = Outcome | TreeUnusable
-Sent = Answer | Parked
+Sent = Answer | Parked | Unparked
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class _WorkerProcess:
 
     def _render(self, job: Job, fetch: Callable[[Ask], Answered]) -> Rendered | Trouble:
         """Let a keeper render a page: this thread waits for long, so another one works in its place."""
-        from fscrawl.render.client import GivenUpError, render  # noqa: PLC0415 - most crawls render nothing
+        from fscrawl.render.client import render  # noqa: PLC0415 - most crawls render nothing
 
         with self._counting:
             self._waiting_bytes += len(job.body)
@@ -236,8 +238,6 @@ class _WorkerProcess:
             self._park(_MOST_WITHOUT_BROWSER)
         try:
             return render(self._setup.browsers, job, fetch, lambda: self._is_held)
-        except GivenUpError:
-            raise _ReturnedError from None
         finally:
             self._unpark()
             with self._counting:
@@ -257,7 +257,10 @@ class _WorkerProcess:
                 self._add_thread()
 
     def _unpark(self) -> None:
-        self._parked.discard(threading.get_ident())
+        me = threading.get_ident()
+        if me in self._parked:
+            self._parked.discard(me)
+            self._send(Unparked(self._tasks[me]))
 
     def _receive(self) -> Message:
         """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""
@@ -300,8 +303,6 @@ class _WorkerProcess:
             return Returned(task)
         try:
             return self._worker.do(task)
-        except _ReturnedError:
-            return Returned(task)
         except PlantedError as error:
             return self._failed(task, "planted", error)
         except TreeError as error:

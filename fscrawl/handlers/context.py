@@ -128,11 +128,12 @@ class Context:
         type_: str | None = None,
         *,
         by_rules: bool = True,
+        with_routes: bool = False,
     ) -> ParsedPage:
         """Read a page, and what the rules of its site say of it. UnreadableError if it takes too long.
 
         `asked`: the URL of its task, so the spelling of a request. `type_`: what it was taken for, if that is known.
-        `by_rules`: False leaves out the rules of its site.
+        `by_rules`: False leaves out the rules of its site. `with_routes`: links to states of an application count.
         A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
         """
         type_ = type_ or media_types.type_of(body, named_type(headers))
@@ -148,6 +149,7 @@ class Context:
             "#" not in asked,
             None if rules is None else OfSite(rules, asked, status, headers),
             self._follow,
+            with_routes,
         )
         if type_ in media_types.HTML:
             page = self.read(reading, self.joiner)

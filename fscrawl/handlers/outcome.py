@@ -115,7 +115,7 @@ class FailedForGood(NamedTuple):
     """It failed and is not tried again; for a page, the error record is in the tree.
 
     exchange   None if the host was not asked
-    class_     the error class (see `http.answers.CLASSES`)
+    class_     the error class (see `http.error_classes`)
     failed_at  of a page: the time in its error record
     replaced   the failure that this one replaces; None: there was none
     """
@@ -167,6 +167,14 @@ class Returned(NamedTuple):
 
     task: Task
     asked_at: float | None = None
+
+
+class ReturnedError(Exception):
+    """The page cannot be finished now, and nothing was written: its task is handed back. `asked_at`: as there."""
+
+    def __init__(self, asked_at: float) -> None:
+        super().__init__()
+        self.asked_at = asked_at
 
 
 Outcome = Stored | Unchanged | Known | FailedForGood | FailedForNow | RobotsKnown | Probed | Returned

@@ -5,7 +5,11 @@
     other hosts   such as those of scripts and JSON: only what `crawl.deny` names is refused. A worker asks each of them
                   once at a time, and no more often than an address (`politeness.address_delay`)
 
-A log-in, headers of a [[site]] and the crawl's cookies go along only to the page's own origin, cookies to its site.
+A host that says "not now" (429, 503) is not asked any more: the page's own host by this page, which is then tried again
+as its Retry-After says; another one by all pages, for a while.
+
+A log-in, headers of a [[site]] and the crawl's cookies go along only to the page's own origin, cookies to its site. An
+answer is only used again for pages of this origin and session: it may be what those who log in get.
 Promise: after `close` no request of the page is under way or begins.
 """
 
@@ -18,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl import urls
+from fscrawl.handlers.exchange import rest_s
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.cookies import Jar
@@ -27,6 +32,8 @@ from fscrawl.request import Request
 from fscrawl.util.lru import Lru
 
 _MOST_HOSTS = 1000  # whose last request is remembered
+_NOT_NOW = (429, 503)
+_RESTS_S = 10.0  # without Retry-After
 # Ours, or of the connection; the cookies go by the jar.
 _NOT_SENT = frozenset(
     {"host", "connection", "content-length", "accept-encoding", "cookie", "user-agent", "expect", "te"}
@@ -50,11 +57,15 @@ class Rules(NamedTuple):
 
 
 class _Turn:
-    """Whose turn it is to ask a host. `last_at`: monotonic time of the last request's end."""
+    """Whose turn it is to ask a host. `last_at`: monotonic time of the last request's end.
+
+    `rests_until`: monotonic time before which the host does not want to be asked.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.last_at = 0.0
+        self.rests_until = 0.0
 
 
 class Network:
@@ -83,12 +94,14 @@ class PageNetwork:
     refused     how many were not, by what refused them
     loaded      bytes of all answers
     asked_at    monotonic time of the last answer of the page's own host; None if it was not asked
+    not_now     the answer by which the page's own host has said that it does not want to be asked now
     """
 
-    def __init__(self, network: Network, url: str, jar: Jar | None, timeout_s: float) -> None:
+    def __init__(self, network: Network, page: Request, jar: Jar | None, timeout_s: float) -> None:
         self._network = network
         self._rules = network.rules
-        self._url = url
+        self._url = url = page.url
+        self._keeps_for = f"{urls.origin(url)} {page.session} "
         self._jar = jar
         self._timeout_s = timeout_s
         self._until = 0.0
@@ -99,6 +112,7 @@ class PageNetwork:
         self.refused: Counter[str] = Counter()
         self.loaded = 0
         self.asked_at: float | None = None
+        self.not_now: Fetched | None = None
 
     def answer(self, ask: Ask) -> Answer:
         """Answer a request of the page: called in several threads."""
@@ -107,13 +121,13 @@ class PageNetwork:
         url = urls.normalise(ask.url)
         if url is None:
             return self._refuse(ask, "url")
-        kept = self._network.cache.get(url, time.time()) if _may_be_kept(ask) else None
+        kept = self._network.cache.get(self._keeps_for + url, time.time()) if _may_be_kept(ask) else None
         if kept is not None:
             return _answer(ask, kept)
         is_own = urls.host(url) == urls.host(self._url)
         turn = self._own if is_own else self._network.turn(urls.host(url))
         with turn.lock:
-            if why := self._refusal(url, is_own=is_own):
+            if why := self._refusal(url, turn, is_own=is_own):
                 return self._refuse(ask, why)
             if not self._wait(url, turn, is_own=is_own):
                 return self._refuse(ask, "over")
@@ -122,10 +136,13 @@ class PageNetwork:
             turn.last_at = time.monotonic()
             if is_own:
                 self.asked_at = turn.last_at
+            if isinstance(answer, Fetched) and answer.status in _NOT_NOW:
+                turn.rests_until = turn.last_at + (rest_s(answer.headers) or _RESTS_S)
+                self.not_now = answer if is_own else self.not_now
         if isinstance(answer, Failed):
             return self._refuse(ask, answer.class_)
         if _may_be_kept(ask):
-            self._network.cache.put(url, answer, time.time())
+            self._network.cache.put(self._keeps_for + url, answer, time.time())
         return _answer(ask, answer, jar.lines)
 
     def close(self) -> None:
@@ -139,10 +156,12 @@ class PageNetwork:
             self.refused[why] += 1
         return Answer(ask.number)
 
-    def _refusal(self, url: str, *, is_own: bool) -> str:
+    def _refusal(self, url: str, turn: _Turn, *, is_own: bool) -> str:
         """Say why a URL is not asked for; "" if it is."""
         if self._is_over:
             return "over"
+        if time.monotonic() < turn.rests_until:
+            return "rest"
         if self.loaded >= self._rules.max_bytes:
             return "max_bytes"
         if not is_own:

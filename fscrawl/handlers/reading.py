@@ -32,6 +32,7 @@ class Reading(NamedTuple):
     is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
     site       None if the page's site has no rules that say something of pages
     follow     the elements whose references are links; None: the usual ones
+    with_routes    links to states of an application are links of their own, too
     """
 
     body: bytes
@@ -43,6 +44,7 @@ class Reading(NamedTuple):
     is_plain: bool = True
     site: OfSite | None = None
     follow: frozenset[str] | None = None
+    with_routes: bool = False
 
 
 class UnreadableError(Exception):
@@ -75,6 +77,7 @@ def _read(reading: Reading, joiner: Joiner) -> ParsedPage:
         parser=reading.parser,
         follow=reading.follow,
         is_plain=reading.is_plain,
+        with_routes=reading.with_routes,
     )
 
 

@@ -18,11 +18,19 @@ MAX_HEADERS_CHARS = 16_384  # of all names and values
 
 
 def page_record(
-    task: PageTask, answer: Fetched, machine: str, outlinks: tuple[str, ...], *, too_long: int = 0, **more: object
+    task: PageTask,
+    answer: Fetched,
+    machine: str,
+    outlinks: tuple[str, ...],
+    *,
+    too_long: int = 0,
+    came_at: float | None = None,
+    **more: object,
 ) -> PageRecord:
     """Give the record of an answer. `more`: further fields; without them it has no body.
 
-    `too_long`: how many references of the page were too long to be kept.
+    `too_long`: how many references of the page were too long to be kept. `came_at`: seconds since 1970 when the answer
+    was complete; None: now.
     """
     headers, dropped = kept_headers(answer.headers)
     fields: dict[str, object] = {"bytes": 0, "sha256": "", **more}
@@ -31,7 +39,7 @@ def page_record(
         key=task.key,
         depth=task.depth,
         referrer=task.referrer,
-        fetched_at=timestamp(time.time() - answer.elapsed_s),
+        fetched_at=timestamp((time.time() if came_at is None else came_at) - answer.elapsed_s),
         machine=machine,
         status=answer.status,
         headers=headers,

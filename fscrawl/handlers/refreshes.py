@@ -96,7 +96,7 @@ class RefreshHandler:
         """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""
         outcome = self._writer.stored(task, answer, old)
         if isinstance(outcome, Failed):
-            return self._keep(task, old, answer, asked_at, begun_at, outcome)
+            return self._keep(task, old, answer, outcome.asked_at or asked_at, begun_at, outcome)
         return outcome._replace(replaced=Replaced(old.kind, old.bytes))
 
     def _keep(

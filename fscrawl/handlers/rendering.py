@@ -14,17 +14,19 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
+from fscrawl.handlers.exchange import bad_status
+from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, PageNetwork
 from fscrawl.hostnames import pattern_covers, url_pattern
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Failed, Fetched
-from fscrawl.parse.hash_routes import hash_routes
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.shadow_roots import opened
-from fscrawl.render.messages import Answer, Ask, Cookie, Job, Options, Rendered, Trouble
-from fscrawl.request import read
+from fscrawl.render.messages import Answer, Ask, Cookie, GivenUpError, Job, Options, Rendered, Trouble
+from fscrawl.request import Request, read, route_of, spelling, url_of
 from fscrawl.storage.render_record import RenderRecord
+from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 
 Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]
@@ -34,35 +36,51 @@ _HOSTS = 10_000
 _TRIED, _SAMPLED = 5, 20  # so many renderings without any gain, and only each so-many-th page is still tried
 
 
+class Source(NamedTuple):
+    """A page as it was fetched. `type_`, `encoding`: what it was taken for, whatever its server says."""
+
+    body: bytes
+    type_: str
+    encoding: str
+
+
 class Shown(NamedTuple):
     """A rendered page.
 
     dom        as it is stored; `seen`: as parsers see it
-    links      spellings: where its scripts wanted to go, and its hash routes
+    went_to    URLs that its scripts wanted to go to, as they wrote them
     asked_at   monotonic time of the last answer of its host, None if it was not asked again
     """
 
     dom: bytes
     seen: bytes
     picture: bytes
-    links: tuple[str, ...]
+    went_to: tuple[str, ...]
     record: RenderRecord
     asked_at: float | None
 
 
-def of_both(before: ParsedPage, after: ParsedPage, more: Iterable[str], asked: str) -> ParsedPage:
+def of_both(
+    before: ParsedPage, after: ParsedPage, places: Iterable[str], asked: str, leads_on: Callable[[str], bool]
+) -> ParsedPage:
     """Put together what was read of a page and of its DOM: the DOM says what it is, and links are of both.
 
-    `more`: links that stand in neither of them; `asked`: the spelling of its own request.
+    `places`: links that stand in neither of them; `asked`: the spelling of its own request; `leads_on`: tells whether a
+    link is one. If one of both says that no link is to be followed, none is.
     """
     robots = tuple(sorted({*before.robots, *after.robots}))
-    links = dict.fromkeys((*before.links, *after.links, *(() if _NO_LINKS.intersection(robots) else more)))
+    not_followed = {*after.nofollow}
+    of_body = (each for each in before.links if each not in not_followed)
+    links = dict.fromkeys(each for each in (*of_body, *after.links, *places) if leads_on(each))
     links.pop(asked, None)
+    nofollow = dict.fromkeys(each for each in (*before.nofollow, *after.nofollow) if leads_on(each))
+    if _NO_LINKS.intersection(robots):
+        links, nofollow = {}, links | nofollow
     return replace(
         after,
         encoding=before.encoding,
         links=tuple(links),
-        nofollow=tuple(each for each in dict.fromkeys((*before.nofollow, *after.nofollow)) if each not in links),
+        nofollow=tuple(each for each in nofollow if each not in links),
         canonical=after.canonical or before.canonical,
         robots=robots,
         truncated=before.truncated or after.truncated,
@@ -90,12 +108,14 @@ class Rendering:
         self._options = Options(
             settings.render.wait,
             settings.render.timeout,
+            settings.render.max_bytes,
             frozenset(settings.render.block),
             settings.render.scroll,
             settings.render.screenshot,
             settings.politeness.user_agent,
         )
         self._learned: Lru[str, _Learned] = Lru(_HOSTS)
+        self.routes = settings.render.hash_routes
         self.is_on = render is not None and settings.render.is_on
 
     def why(self, url: str) -> str:
@@ -106,11 +126,11 @@ class Rendering:
             return "host"
         return "always" if self._settings.when == "always" else ""
 
-    def why_empty(self, url: str, html: bytes, encoding: str) -> str:
-        """Say why a page of any other host is rendered. `html`: as it was fetched."""
+    def why_empty(self, url: str, html: bytes, encoding: str, *, was: bool) -> str:
+        """Say why a page of any other host is rendered. `html`: as it was fetched; `was`: it was rendered before."""
         if not self.is_on or self._settings.when != "empty" or not _is_empty(html, encoding):
             return ""
-        return "empty" if self._is_worth_it(urls.host(url)) else ""
+        return "empty" if was or self._is_worth_it(urls.host(url)) else ""
 
     def _is_worth_it(self, host: str) -> bool:
         """Tell whether the empty pages of a host may have more when they are rendered."""
@@ -120,41 +140,78 @@ class Rendering:
         learned.left_out += 1
         return learned.left_out % _SAMPLED == 0
 
-    def learn(self, url: str, before: ParsedPage, after: ParsedPage, dom: bytes) -> None:
-        """Learn from an empty page that was rendered. `before`, `after`: what was read of it, and of its DOM."""
-        learned = self._learned.get(urls.host(url)) or _Learned()
-        has_gained = not _is_empty(dom, "utf-8") or len(after.links) > len(before.links)
-        learned.in_vain = 0 if has_gained else learned.in_vain + 1
-        self._learned.put(urls.host(url), learned)
+    def learn(self, url: str, body: bytes, before: ParsedPage, after: ParsedPage, shown: Shown) -> None:
+        """Learn from an empty page that was rendered. `before`, `after`: what was read of its body, and of its DOM."""
+        links = [each for each in (*after.links, *shown.went_to) if each not in before.links]
+        has_gained = bool(links) or _text(shown.seen, "utf-8") != _text(body, before.encoding)
+        self._note(urls.host(url), has_gained=has_gained)
 
-    def run(self, asked: str, answer: Fetched, body: bytes, jar: Jar | None, why: str) -> Shown | Failed:
-        """Render a page. `asked`: the spelling of its request."""
+    def has_failed(self, url: str) -> None:
+        """Learn from an empty page that could not be rendered."""
+        self._note(urls.host(url), has_gained=False)
+
+    def _note(self, host: str, *, has_gained: bool) -> None:
+        learned = self._learned.get(host) or _Learned()
+        learned.in_vain = 0 if has_gained else learned.in_vain + 1
+        self._learned.put(host, learned)
+
+    def run(
+        self, asked: str, answer: Fetched, source: Source, jar: Jar | None, why: str, *, is_last: bool
+    ) -> Shown | Failed:
+        """Render a page; ReturnedError if that is not done now.
+
+        `asked`: the spelling of its request. `is_last`: it is not tried again if it lacks what its host says to ask for
+        later.
+        """
         assert self._render is not None
         request = read(asked)
-        url = request.url
-        network = PageNetwork(self._network, url, jar, self._settings.timeout)
-        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(url, time.time())))
-        job = Job(request.address, answer.status, answer.headers, body, cookies, self._options)
+        network = PageNetwork(self._network, request, jar, self._settings.timeout)
+        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(request.url, time.time())))
+        headers = {**answer.headers, "content-type": f"{source.type_}; charset={source.encoding}"}
+        job = Job(request.address, answer.status, headers, source.body, cookies, self._options)
         try:
             rendered = self._render(job, network.answer)
+        except GivenUpError:
+            raise ReturnedError(answer.began) from None
         finally:
             network.close()
-        if isinstance(rendered, Rendered) and len(rendered.dom) > self._settings.max_bytes:
-            rendered = Trouble(
-                f"its DOM has more than {self._settings.max_bytes} bytes (render.max_bytes)", retry=False
-            )
+        if network.not_now is not None and not is_last:
+            return replace(bad_status(network.not_now), asked_at=network.asked_at)
+        if isinstance(rendered, Rendered):
+            rendered = self._within_bounds(rendered)
         if isinstance(rendered, Trouble):
-            if network.asked_at is not None:
-                self._network.rules.asking.wait(url)  # the failure says when the page was fetched, not what came later
-            return Failed("render", rendered.message, rendered.retry, answer.status, answer.headers)
+            return Failed(
+                "render", rendered.message, rendered.retry, answer.status, answer.headers, asked_at=network.asked_at
+            )
         record = _record(why, rendered, network)
         seen = opened(rendered.dom)
-        links = self._links(rendered.went_to, seen, url)
-        return Shown(rendered.dom, seen, rendered.screenshot, links, record, network.asked_at)
+        return Shown(rendered.dom, seen, rendered.screenshot, rendered.went_to, record, network.asked_at)
 
-    def _links(self, went_to: Iterable[str], dom: bytes, url: str) -> tuple[str, ...]:
-        places = filter(None, (urls.normalise(each) for each in went_to))
-        return (*places, *(hash_routes(dom, url) if self._settings.hash_routes else ()))
+    def _within_bounds(self, rendered: Rendered) -> Rendered | Trouble:
+        most = self._settings.max_bytes
+        if len(rendered.dom) > most:
+            return Trouble(f"its DOM has more than {most} bytes (render.max_bytes)", retry=False)
+        return rendered if rendered.dom else Trouble("its scripts have removed the whole page", retry=False)
+
+    def places(self, went_to: Iterable[str], url: str, joiner: Joiner) -> tuple[str, ...]:
+        """Give the spellings of where the scripts of a page wanted to go. `url`: of the page."""
+        found = []
+        for written in went_to:
+            place = joiner.join(url, written)
+            route = route_of(written) if self.routes else ""
+            found += [] if place is None else [spelling(Request(place, fragment=route))]
+        return tuple(found)
+
+    def leads_on(self, url: str) -> Callable[[str], bool]:
+        """Give what tells whether a link of a page leads on: a route does so only where it will be rendered, too."""
+        host = urls.host(url)
+        return lambda link: "#" not in link or urls.host(url_of(link)) == host or bool(self.why(url_of(link)))
+
+
+def _text(html: bytes, encoding: str) -> str:
+    from fscrawl.parse import links, text  # noqa: PLC0415 - as for `_is_empty`
+
+    return text.visible(links.readable(html, encoding))
 
 
 def _is_empty(html: bytes, encoding: str) -> bool:
@@ -165,7 +222,7 @@ def _is_empty(html: bytes, encoding: str) -> bool:
 
 def _cookie(cookie: CookieOfSite) -> Cookie:
     domain = cookie.domain if cookie.host_only else f".{cookie.domain}"
-    return Cookie(cookie.name, cookie.value, domain, cookie.path, cookie.secure)
+    return Cookie(cookie.name, cookie.value, domain, cookie.path, cookie.secure, cookie.http_only)
 
 
 def _record(why: str, rendered: Rendered, network: PageNetwork) -> RenderRecord:

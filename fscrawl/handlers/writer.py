@@ -6,6 +6,7 @@ Promise: when `Stored` or `FailedForGood` is returned for a page, its record is 
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import replace
 from hashlib import sha256
 
@@ -13,11 +14,11 @@ from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, ReturnedError, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
-from fscrawl.handlers.rendering import Shown, of_both
+from fscrawl.handlers.rendering import Shown, Source, of_both
 from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
@@ -46,7 +47,7 @@ class Writer:
         outcome = answer if isinstance(answer, Failed) else self.stored(task, answer)
         if isinstance(outcome, Failed):
             latency_s = answer.elapsed_s if isinstance(answer, Fetched) else 0.0
-            return self.failed(task, outcome, asked_at, begun_at, latency_s)
+            return self.failed(task, outcome, outcome.asked_at or asked_at, begun_at, latency_s)
         return outcome
 
     def stored(self, task: PageTask, answer: Fetched, old: PageRecord | None = None) -> Stored | Failed:
@@ -79,18 +80,21 @@ class Writer:
         if limits and len(body) > limits.of(type_):  # the server has named another type
             message = f"the body of type {type_} is larger than {limits.of(type_)} bytes (fetch.max_bytes_by_type)"
             return Failed("too-large", message, False, answer.status, answer.headers)
-        page, shown = self._read(task, answer, body, type_)
+        came_at = time.time()
+        page, shown = self._read(task, answer, body, type_, old)
+        asked_at = None if shown is None else shown.asked_at
         if isinstance(shown, Failed):
             return shown
         if page.unexpected or page.fault:
-            return self._not_right(task, page, answer)
-        if shown is not None and shown.asked_at is not None:
-            answer = replace(answer, began=shown.asked_at)  # the host's delay counts from then
+            return replace(self._not_right(task, page, answer), asked_at=asked_at)
+        if shown is not None and not self._context.permitted():  # it has waited for a browser
+            raise ReturnedError(asked_at or answer.began)
         record = page_record(
             task,
             answer,
             self._tree.machine,
             page.links,
+            came_at=came_at,
             bytes=len(body),
             sha256=sha256(body).hexdigest(),
             encoding=page.encoding or None,
@@ -105,33 +109,46 @@ class Writer:
             file=None if type_ in media_types.HTML else extension(type_),
             rendered=None if shown is None else shown.record,
         )
-        return self.put(task, answer, record, body, page.too_long, old, self._beside(task, shown))
+        stored = self.put(task, answer, record, body, page.too_long, old, self._beside(task, shown))
+        # the host's delay counts from its last answer
+        return stored if asked_at is None else stored._replace(exchange=stored.exchange._replace(asked_at=asked_at))
 
     def _read(
-        self, task: PageTask, answer: Fetched, body: bytes, type_: str
+        self, task: PageTask, answer: Fetched, body: bytes, type_: str, old: PageRecord | None
     ) -> tuple[ParsedPage, Shown | Failed | None]:
         """Read a page, and render it first if that is wanted; the failure if it could not be, and had to be."""
         context, rendering = self._context, self._context.rendering
-        headers = answer.headers
-        why = rendering.why(url_of(task.url)) if type_ in media_types.HTML else ""
-        page = context.understand(task.url, body, answer.status, headers, type_, by_rules=not why)
-        if type_ in media_types.HTML and not why:
-            why = rendering.why_empty(url_of(task.url), body, page.encoding)
+        url, is_html = url_of(task.url), type_ in media_types.HTML
+        why = rendering.why(url) if is_html else ""
+        page = context.understand(task.url, body, answer.status, answer.headers, type_, by_rules=not why)
+        if is_html and not why:
+            why = rendering.why_empty(url, body, page.encoding, was=old is not None and old.is_rendered)
         if not why:
             return page, None
-        shown = rendering.run(task.url, answer, body, context.jar_of(task.url), why)
+        source, jar = Source(body, type_, page.encoding), context.jar_of(task.url)
+        shown = rendering.run(task.url, answer, source, jar, why, is_last=self._is_last(task))
         if isinstance(shown, Failed):
-            return page, self._without(task, shown, why)
-        seen = context.understand(task.url, shown.seen, answer.status, {**headers, **_OF_DOM}, type_)
+            return page, self._without(task, shown, why, old)
+        try:
+            headers = {**answer.headers, **_OF_DOM}
+            seen = context.understand(task.url, shown.seen, answer.status, headers, type_, with_routes=rendering.routes)
+        except UnreadableError as error:
+            return page, replace(error.failure, asked_at=shown.asked_at)
         if why == "empty":
-            rendering.learn(url_of(task.url), page, seen, shown.dom)
-        return of_both(page, seen, shown.links, task.url), shown
+            rendering.learn(url, body, page, seen, shown)
+        places = rendering.places(shown.went_to, url, context.joiner)
+        return of_both(page, seen, places, task.url, rendering.leads_on(url)), shown
 
-    def _without(self, task: PageTask, failure: Failed, why: str) -> Shown | Failed:
-        """Let a page that was only rendered because it seemed empty be stored as it is, when all tries have failed."""
-        if why != "empty" or self.may_try_again(task, failure):
+    def _without(self, task: PageTask, failure: Failed, why: str, old: PageRecord | None) -> Shown | Failed:
+        """Let a page that was only rendered because it seemed empty be stored as it is, when all tries have failed.
+
+        A page that was rendered before stays as it was then.
+        """
+        if why != "empty" or self.may_try_again(task, failure) or (old is not None and old.is_rendered):
             return failure
-        return Shown(b"", b"", b"", (), RenderRecord(why, "failed", errors=(failure.message,)), None)
+        self._context.rendering.has_failed(url_of(task.url))
+        record = RenderRecord(why, "failed", errors=(failure.message,))
+        return Shown(b"", b"", b"", (), record, failure.asked_at)
 
     def _beside(self, task: PageTask, shown: Shown | None) -> Beside:
         """Give what is stored beside the body of a page: path → bytes."""
@@ -228,4 +245,7 @@ class Writer:
         return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at, replaced)
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
-        return failure.retry and task.attempt <= self._settings.fetch.retries
+        return failure.retry and not self._is_last(task)
+
+    def _is_last(self, task: PageTask) -> bool:
+        return task.attempt > self._settings.fetch.retries

@@ -2,7 +2,7 @@
 
 Vocabulary:
   Fetched   an answer, whatever its status
-  Failed    no usable answer: its class (see CLASSES), one line of text, and whether another try may help
+  Failed    no usable answer: its class (see `error_classes`), one line of text, and whether another try may help
   causes    the errors behind an error: requests and urllib3 wrap those of the operating system and of OpenSSL
 
 Promise: `failure` finds a class for every error. A message is one line of at most MAX_MESSAGE_CHARS characters: it goes
@@ -23,50 +23,6 @@ from fscrawl.http.heads import BadHeadError
 
 MAX_MESSAGE_CHARS = 500
 
-CLASSES = {
-    "dns": "the host name cannot be resolved",
-    "connect": "the connection was refused, reset or cut off",
-    "tls": "the certificate is not valid, or the TLS handshake failed",
-    "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
-    "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
-    "too-large": "the body is larger than fetch.max_bytes (or that of its type), or a head or a redirect is too large",
-    "decode": "the body cannot be decoded as its Content-Encoding says",
-    "blocked-address": "the address is private or local (see fetch.allow_addresses), or the port is no port of HTTP",
-    "proxy": "no proxy can be used now: all of them fail, rest, are used up or were dropped",
-    "http-4xx": "the server says that the request is wrong (status 400 to 499)",
-    "http-5xx": "the server says that it failed (status 500 to 599)",
-    "parse": "reading the page takes too much processor time or memory",
-    "render": "the browser could not render the page: its scripts never end, it took too much, or the browser failed",
-    "unexpected": "the page is not what the rules of its site expect (`expect` in a [[site]], `check` in a site file)",
-    "site": "the site file has a mistake; the message names the line",
-    "robots": "robots.txt does not allow it",
-    "internal": "a defect of fscrawl or of a library; the message names it",
-    "planted": "a link, a directory or the like stands where its files should be; `fscrawl audit` names it",
-    "worker-died": "the worker process died again and again while it worked on this page",
-}
-_RETRY = "{fscrawl} retry --root {root} --class "
-HELP = {
-    "dns": "check the host name, and the resolver of this machine; then:  " + _RETRY + "dns",
-    "connect": "the host may be back later:  " + _RETRY + "connect",
-    "tls": "a private authority goes into fetch.ca_file; then:  " + _RETRY + "tls",
-    "timeout": "the host may be faster later:  " + _RETRY + "timeout",
-    "protocol": "the server must be mended; if it was:  " + _RETRY + "protocol",
-    "too-large": "raise fetch.max_bytes, or fetch.max_bytes_by_type; then:  " + _RETRY + "too-large",
-    "decode": "the server must be mended; if it was:  " + _RETRY + "decode",
-    "blocked-address": "if you trust it: fetch.allow_addresses; then:  " + _RETRY + "blocked-address",
-    "proxy": "check fetch.proxies, fetch.proxy_uses and fetch.proxy_failures; then:  " + _RETRY + "proxy",
-    "http-4xx": "a dead link, or a login (fetch.auth); if that was mended:  " + _RETRY + "http-4xx",
-    "http-5xx": "the server may work later:  " + _RETRY + "http-5xx",
-    "parse": "nothing: the page is made so; if the rules of its site are at fault:  " + _RETRY + "parse",
-    "render": "{fscrawl} doctor says whether the browser works; then:  " + _RETRY + "render",
-    "site": "mend the site file, start the machines with it; then:  " + _RETRY + "site",
-    "unexpected": "look at the page, and at `expect` in crawl.toml; then:  " + _RETRY + "unexpected",
-    "robots": "nothing: the site does not want it; for a site of your own, politeness.robots",
-    "internal": "report it; the record in errs/ has the message",
-    "planted": "{fscrawl} audit --root {root}",
-    "worker-died": "if the machine had too little memory:  " + _RETRY + "worker-died",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -85,13 +41,17 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`retry`: another try may help. `status`, `headers`: of an answer, if there was one."""
+    """`retry`: another try may help. `status`, `headers`: of an answer, if there was one.
+
+    `asked_at`: monotonic time when the host was last asked, if that was not for this answer but later.
+    """
 
     class_: str
     message: str
     retry: bool
     status: int | None = None
     headers: dict[str, str] | None = None
+    asked_at: float | None = None
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARS:

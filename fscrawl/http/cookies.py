@@ -34,7 +34,10 @@ _Key = tuple[str, str, str]  # domain, path, name
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """`host_only`: sent to the host `domain`, not to hosts below it. `expires`: seconds since 1970, None for never."""
+    """`host_only`: sent to the host `domain`, not to hosts below it. `expires`: seconds since 1970, None for never.
+
+    `http_only`: scripts must not see it.
+    """
 
     name: str
     value: str
@@ -43,6 +46,7 @@ class Cookie:
     host_only: bool
     secure: bool
     expires: float | None
+    http_only: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -166,7 +170,8 @@ def read(line: str, url: str, now: float) -> Cookie | None:
     host_only = not attributes.get("domain")
     if not _keeps_prefix(name, host_only=host_only, secure=secure, path=path):
         return None
-    return Cookie(name, value, domain, own_path, host_only, secure, _expires(attributes, now))
+    expires = _expires(attributes, now)
+    return Cookie(name, value, domain, own_path, host_only, secure, expires, "httponly" in attributes)
 
 
 def _attributes(rest: str) -> dict[str, str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.links import MAX_CHARS, MAX_LINKS, MAX_TITLE_CHARS, ParsedPage, Room, base_of, resolve_all
+from fscrawl.parse.links import MAX_LINKS, MAX_TITLE_CHARS, ParsedPage
+from fscrawl.parse.resolving import MAX_CHARS, Room, base_of, resolve_all
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 

@@ -6,38 +6,35 @@ older ones, `#!/item/3` and `#!item=3`. A fragment that begins otherwise is a pl
 
 from __future__ import annotations
 
-from fscrawl.parse.trees import tree
+from collections.abc import Iterable
+
+from fscrawl.parse.resolving import Room, resolve_all
 from fscrawl.request import Request, route_of, spelling
-from fscrawl.urls import MAX_URL_CHARS, normalise
+from fscrawl.urls import Joiner
 
-_MARKS = b"#/", b"#!"
-MOST_ROUTES = 10_000
+_MARKS = "#/", "#!"
 
 
-def hash_routes(dom: bytes, url: str) -> tuple[str, ...]:
-    """Give the spellings of the routes that a DOM links to, each once. `dom`: in UTF-8; `url`: of its page.
+def routes(
+    references: Iterable[str], joiner: Joiner, base: str, room: Room, *, encoding: str, limit: int
+) -> tuple[dict[str, None], bool]:
+    """Give the spellings of the routes among references, each once, and whether there were more than fit.
 
-    >>> hash_routes(b'<a href="#/item/3">3</a> <a href="#top">top</a>', "http://a.example/shop")
-    ('http://a.example/shop#method=GET&fragment=/item/3',)
+    `base`: what the references are relative to.
+
+    >>> routes(["#/item/3", "#top"], Joiner(), "http://a.example/shop", Room(), encoding="utf-8", limit=9)[0]
+    {'http://a.example/shop#method=GET&fragment=/item/3': None}
     """
-    if not any(mark in dom for mark in _MARKS):
-        return ()
-    document = tree(dom)
-    base = document.css_first("base[href]")
-    base_url = normalise(base.attributes["href"] or "", url) if base is not None else url
     found: dict[str, None] = {}
-    for link in document.css("a[href]"):
-        if len(found) == MOST_ROUTES:
-            break
-        route = _route(link.attributes["href"] or "", base_url or url)
-        if route and "nofollow" not in (link.attributes.get("rel") or "").lower().split():
-            found[route] = None
-    return tuple(found)
-
-
-def _route(href: str, base: str) -> str:
-    """Give the spelling of a route; "" if a reference is none."""
-    if "#" not in href or len(href) > MAX_URL_CHARS:
-        return ""
-    url, fragment = normalise(href, base), route_of(href)
-    return spelling(Request(url, fragment=fragment)) if url and fragment else ""
+    for reference in dict.fromkeys(each for each in references if any(mark in each for mark in _MARKS)):
+        fragment = route_of(reference)
+        urls, _ = resolve_all([reference], joiner, base, Room(), url="", encoding=encoding, limit=1)
+        url = next(iter(urls), None)
+        if not fragment or url is None:
+            continue
+        route = spelling(Request(url, fragment=fragment))
+        if len(found) == limit or len(route) > room.chars:
+            return found, True
+        room.chars -= len(route)
+        found[route] = None
+    return found, False

@@ -13,27 +13,24 @@ of `<template>` is not part of the page. Links are in document order, whichever 
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
-import webencodings
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.follow import references, selector
+from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
+from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
 from fscrawl.parse.trees import tree
-from fscrawl.urls import MAX_URL_CHARS, Joiner
+from fscrawl.urls import Joiner
 
 MAX_LINKS = 100_000
 MAX_TITLE_CHARS = 1000
-MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
-_SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _UTF8_BOM = b"\xef\xbb\xbf"
 _XHTML = "http://www.w3.org/1999/xhtml"
 
@@ -51,7 +48,7 @@ class ParsedPage:
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
     canonical   the normal form of <link rel=canonical>, which may be the page itself
     robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
-    truncated   the page has more than `max_links` links, or MAX_CHARS of them, and the rest was cut off
+    truncated   the page has more than `max_links` links, or too many characters of them, and the rest was cut off
     too_long    how many references, the base included, were left out since they are longer than MAX_URL_CHARS
     requests, unexpected, renew, fault      what the rules of its site say (see `sites.page.Understood`)
     """
@@ -81,11 +78,13 @@ def extract(
     max_links: int = MAX_LINKS,
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
+    with_routes: bool = False,
 ) -> ParsedPage:
     """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
-    elements whose references are links (see `follow`); None: the usual ones.
+    elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
+    application are links of their own, too (see `hash_routes`).
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
@@ -101,6 +100,9 @@ def extract(
     base = base_of(found.base, joiner, url, room)
     itself = url if is_plain else ""
     links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    if with_routes:
+        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
+        links, cut = links | of_routes, cut or cut_routes
     nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
     canonical, _ = resolve_all(found.canonical, joiner, base, Room(), url="", encoding=encoding, limit=1)
     if "nofollow" in robots or "none" in robots:
@@ -269,7 +271,7 @@ def _collect(elements: Iterable[_Element]) -> _Found:
             elif tag == "link":
                 _collect_link(href, attributes, found)
             elif found.base is None:
-                found.base = href.partition("#")[0].strip(_SPACE)
+                found.base = href.partition("#")[0].strip(SPACE)
     return found
 
 
@@ -313,7 +315,7 @@ _REFRESH = re.compile(
 
 def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
     content = attributes.get("content") or ""
-    if (attributes.get("name") or "").strip(_SPACE).lower() == "robots":
+    if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
         found.robots.append(content)
     if (attributes.get("http-equiv") or "").lower() == "refresh" and (target := _refresh_target(content)):
         found.follow.append(target)
@@ -326,75 +328,4 @@ def _refresh_target(content: str) -> str:
     ('next.html', '')
     """
     found = _REFRESH.match(content)
-    return (found[1] or found[2] or found[3] or "").strip(_SPACE) if found else ""
-
-
-@dataclass(slots=True)
-class Room:
-    """How many characters of links may still be kept of a page, and how many references were too long so far."""
-
-    chars: int = MAX_CHARS
-    too_long: int = 0
-
-
-def base_of(reference: str | None, joiner: Joiner, url: str, room: Room) -> str:
-    """Return what the references of a page are relative to. A base that is too long or not http(s) is ignored."""
-    base = None if reference is None else joiner.join(url, reference)
-    if reference is not None and base is None:
-        room.too_long += len(reference) > MAX_URL_CHARS
-    return base or url
-
-
-def resolve_all(
-    hrefs: list[str], joiner: Joiner, base: str, room: Room, *, url: str, encoding: str, limit: int
-) -> tuple[dict[str, None], bool]:
-    """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
-
-    Fragments and repeats are removed first: of 2,454 anchors in the index of a manual, 60 references remain to join.
-    """
-    references = dict.fromkeys([href.partition("#")[0].strip(_SPACE) for href in hrefs])
-    if base == url:
-        references.pop("", None)
-    links: dict[str, None] = {}
-    join = joiner.join
-    for reference in references:
-        if len(reference) > MAX_URL_CHARS:
-            room.too_long += 1
-            continue
-        link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
-        if link is None or link == url or link in links:
-            continue
-        if len(links) == limit or len(link) > room.chars:
-            return links, True
-        room.chars -= len(link)
-        links[link] = None
-    return links, False
-
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # needs no escape in a query, like letters, digits and "_.-~"
-
-
-def _as_reference(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    return "".join(f"%26%23{ord(c)}%3B" for c in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error("fscrawl.reference", _as_reference)
-
-
-def _encode_query(reference: str, encoding: str) -> str:
-    """Encode the query in the page's encoding, as forms do. A character that it lacks becomes "&#NNNN;" (WHATWG).
-
-    >>> _encode_query("ä?q=ä€", "windows-1251")
-    'ä?q=%26%23228%3B%88'
-    """
-    path, mark, query = reference.partition("?")
-    found = webencodings.lookup(encoding)
-    if not mark or found is None or encoding in {"utf-8", "utf-16le", "utf-16be", "replacement"}:
-        return reference
-
-    def encoded(run: re.Match[str]) -> str:
-        return quote(found.codec_info.encode(run[0], "fscrawl.reference")[0], _IN_QUERY)
-
-    return path + mark + _NOT_ASCII.sub(encoded, query)
+    return (found[1] or found[2] or found[3] or "").strip(SPACE) if found else ""

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from fscrawl.render import reaper
@@ -24,6 +25,7 @@ from fscrawl.render.devtools import DevTools
 
 _DIRECTORY = "fscrawl-browser-"
 _ENDS_S = 10.0
+_BEGINS_S = 60.0  # a younger directory may be of a browser that is being started: its lock comes a moment later
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")
 _FEATURES_OFF = (
     *(
@@ -62,8 +64,11 @@ _ARGUMENTS = (
 class Chromium:
     """One browser that runs. `devtools`: the way to it."""
 
-    def __init__(self, executable: str, proxy: str) -> None:
-        """Start a browser whose proxy is `proxy`, host:port. OSError if it cannot be started."""
+    def __init__(self, executable: str, proxy: str, longest_bytes: int) -> None:
+        """Start a browser whose proxy is `proxy`, host:port. OSError if it cannot be started.
+
+        `longest_bytes`: of what it says at a time.
+        """
         self._directory = Path(tempfile.mkdtemp(prefix=_DIRECTORY))
         lock = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -83,10 +88,15 @@ class Chromium:
                 env=self._environment(),
                 start_new_session=True,
             )
+        except OSError:
+            for each in (we_read, we_write, self._life):
+                os.close(each)
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise
         finally:
             for each in theirs:
                 os.close(each)
-        self.devtools = DevTools(we_read, we_write)
+        self.devtools = DevTools(we_read, we_write, longest_bytes)
 
     def _arguments(self, proxy: str) -> list[str]:
         own = [f"--user-data-dir={self._directory}/profile", f"--proxy-server=http://{proxy}"]
@@ -98,8 +108,7 @@ class Chromium:
         return {**kept, "HOME": here, "TMPDIR": here}
 
     def end(self) -> None:
-        """End the browser, and wait until its processes and its directory are gone."""
-        self.devtools.close()
+        """Wait until the browser's processes and its directory are gone. Its `devtools` are closed before."""
         with contextlib.suppress(OSError):
             os.close(self._life)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -115,10 +124,10 @@ class Chromium:
     def sizes(self) -> dict[int, int]:
         """Give the bytes of memory that each process of the browser has for itself (Linux), by its id.
 
-        They are in the session of the first one, the reaper's child, which is left out: without it none of them lives.
+        They are in the session of the first one, the reaper's child.
         """
         sessions = _children(self._process.pid)
-        return {pid: _own_bytes(pid) for pid in _all_pids() if pid not in sessions and _session(pid) in sessions}
+        return {pid: _own_bytes(pid) for pid in _all_pids() if _session(pid) in sessions}
 
 
 def _is_of_a_page(pid: int) -> bool:
@@ -154,7 +163,8 @@ def remove_left_directories() -> None:
     """Remove the directories of browsers that are no more, and whose reaper was killed."""
     for path in Path(tempfile.gettempdir()).glob(f"{_DIRECTORY}*"):
         with contextlib.suppress(OSError):
-            if path.stat(follow_symlinks=False).st_uid != os.geteuid():
+            about = path.stat(follow_symlinks=False)
+            if about.st_uid != os.geteuid() or time.time() - about.st_mtime < _BEGINS_S:
                 continue
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from fscrawl.render.messages import Answer, Ask, Job, Rendered, Trouble, is_ours, packed, receive
+from fscrawl.render.messages import Answer, Ask, GivenUpError, Job, Rendered, Trouble, is_ours, packed, receive
 
 WAITS_S = 3600.0  # for a free browser
 _LOOK_S = 0.25
@@ -22,10 +22,6 @@ _AT_A_TIME = 6  # requests of one page
 _AFTER_S = 30.0  # that a keeper may take beside the page's own time: its browser may have to start
 
 Fetch = Callable[[Ask], Answer]
-
-
-class GivenUpError(Exception):
-    """The page has waited in vain: the crawl ends, or is held."""
 
 
 def render(
@@ -37,8 +33,9 @@ def render(
 ) -> Rendered | Trouble:
     """Render a page; never raises for what a browser or a keeper does.
 
-    `address`: of the keepers' socket, an abstract one. `fetch`: called in threads, for each request of the page.
-    `is_over`: asked while the page waits; if it says so, GivenUpError. `waits_s`: for a free browser.
+    `address`: of the keepers' socket, an abstract one. `fetch`: called in threads, for each request of the page; what
+    it raises is raised here when the page is over. `is_over`: asked while the page waits; if it says so, GivenUpError.
+    `waits_s`: for a free browser.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
@@ -46,14 +43,15 @@ def render(
             _connect(sock, address, wait)
             if not is_ours(sock):
                 return Trouble("the socket of the browsers belongs to another user", retry=False)
-            sock.sendall(packed(job))
             _wait_for_room(sock, wait)
         except TimeoutError:
             return Trouble(f"no browser was free for {waits_s:g} s", retry=True)
         except (EOFError, OSError) as error:
             return _has_ended(error)
         try:
-            return _attend(sock, fetch, time.monotonic() + job.options.timeout_s + _AFTER_S)
+            sock.settimeout(_AFTER_S)
+            sock.sendall(packed(job))
+            return _attend(sock, job, fetch, time.monotonic() + job.options.timeout_s + _AFTER_S)
         except TimeoutError:
             return Trouble("the process of the browser does not answer", retry=True)
         except (EOFError, OSError) as error:
@@ -99,22 +97,61 @@ def _wait_for_room(sock: socket.socket, wait: _Wait) -> None:
         wait.look()
 
 
-def _attend(sock: socket.socket, fetch: Fetch, until: float) -> Rendered | Trouble:
-    sending = threading.Lock()
-
-    def answer(ask: Ask) -> None:
-        data = packed(fetch(ask))
-        with sending, contextlib.suppress(OSError):  # the page is over
-            sock.sendall(data)
-
-    with contextlib.ExitStack() as stack:
-        pool: ThreadPoolExecutor | None = None
+def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Rendered | Trouble:
+    answers = _Answers(sock, fetch, _origin(job.url))
+    try:
         while True:
             message = receive(sock, until)
-            if not isinstance(message, Ask):
-                result: Rendered | Trouble = message
-                return result
-            if pool is None:
-                pool = ThreadPoolExecutor(_AT_A_TIME)
-                stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-            pool.submit(answer, message)
+            if isinstance(message, Ask):
+                answers.begin(message)
+                continue
+            answers.raise_what_was_raised()
+            result: Rendered | Trouble = message
+            return result
+    finally:
+        answers.close()
+
+
+class _Answers:
+    """Answers the requests of one page, in threads of its own.
+
+    Those to its own host wait for each other and for the host's delay. So they have a thread for themselves, and the
+    others do not wait behind them.
+    """
+
+    def __init__(self, sock: socket.socket, fetch: Fetch, own: str) -> None:
+        self._sock = sock
+        self._fetch = fetch
+        self._own = own
+        self._pools: dict[bool, ThreadPoolExecutor] = {}  # by whether a request is to the own host
+        self._sending = threading.Lock()
+        self._raised: list[Exception] = []
+
+    def begin(self, ask: Ask) -> None:
+        is_own = _origin(ask.url) == self._own
+        if is_own not in self._pools:
+            self._pools[is_own] = ThreadPoolExecutor(1 if is_own else _AT_A_TIME)
+        self._pools[is_own].submit(self._answer, ask)
+
+    def _answer(self, ask: Ask) -> None:
+        try:
+            answer = self._fetch(ask)
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the page
+            self._raised.append(error)
+            answer = Answer(ask.number)
+        data = packed(answer)
+        with self._sending, contextlib.suppress(OSError):  # the page is over
+            self._sock.sendall(data)
+
+    def raise_what_was_raised(self) -> None:
+        if self._raised:
+            raise self._raised[0]
+
+    def close(self) -> None:
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _origin(url: str) -> str:
+    """Give what stands before the path: as a browser writes it."""
+    return "/".join(url.split("/", 3)[:3])

@@ -4,7 +4,8 @@ Vocabulary:
   session   what is said about one target (a page, a worker of a page); "" is the browser itself
   event     what the browser says by itself, with the session's name
 
-Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it.
+Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it. A
+message that is too long is dropped: what waits for it has a time limit of its own, and the pages beside it go on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-_LONGEST_MESSAGE_BYTES = 1 << 28  # a DOM, as JSON
+_READ_BYTES = 1 << 16
 Event = Callable[[str, dict[str, Any]], None]  # name, parameters
 
 
@@ -26,9 +27,10 @@ class DevToolsError(Exception):
 
 
 class DevTools:
-    def __init__(self, reads: int, writes: int) -> None:
-        """Take the ends of two pipes: what the browser says, and what it is told."""
+    def __init__(self, reads: int, writes: int, longest_bytes: int) -> None:
+        """Take the ends of two pipes: what the browser says, and what it is told. `longest_bytes`: of a message."""
         self._reads, self._writes = reads, writes
+        self._longest_bytes = longest_bytes
         self._numbers = itertools.count(1)
         self._waiting: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._listeners: dict[str, Event] = {}  # by session
@@ -38,7 +40,7 @@ class DevTools:
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=_LONGEST_MESSAGE_BYTES)
+        reader = asyncio.StreamReader(limit=_READ_BYTES)
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(self._reads, "rb"))
         transport, protocol = await loop.connect_write_pipe(
             asyncio.streams.FlowControlMixin, os.fdopen(self._writes, "wb")
@@ -79,13 +81,20 @@ class DevTools:
         return future
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while True:
-                self._take(json.loads((await reader.readuntil(b"\0"))[:-1]))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
-            pass
-        finally:  # whatever it was: nobody reads what the browser says any more
-            self._end()
+        begun = bytearray()  # a message of which the end has not come
+        is_too_long = False
+        # Whatever happens: the browser cannot be used any more, and another one takes its place.
+        with contextlib.suppress(Exception):
+            while chunk := await reader.read(_READ_BYTES):
+                first, *others = chunk.split(b"\0")
+                begun += first
+                for other in others:
+                    if not is_too_long:
+                        self._take(json.loads(begun))
+                    begun, is_too_long = bytearray(other), False
+                if len(begun) > self._longest_bytes:
+                    begun, is_too_long = bytearray(), True
+        self._end()
 
     def _take(self, message: dict[str, Any]) -> None:
         number = message.get("id")

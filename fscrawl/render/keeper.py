@@ -34,6 +34,8 @@ _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
 _LOOK_S = 0.5
 _LARGE = 0.75  # of its limit: it gets no more pages
+_WORKER_S = 30.0  # that a worker may take to send its page, or to take the result
+_AS_JSON = 3  # times longer than its bytes a DOM may be in a message
 
 
 def serve(listening: socket.socket, setup: KeeperSetup) -> None:
@@ -80,29 +82,32 @@ class _Keeper:
 
     async def _attend(self, connection: socket.socket, room: asyncio.Semaphore) -> None:
         try:
-            if is_ours(connection):
-                reader, writer = await asyncio.open_connection(sock=connection)
-                with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            if not is_ours(connection):
+                connection.close()
+                return
+            reader, writer = await asyncio.open_connection(sock=connection)
+            try:
+                with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
                     await self._page(reader, writer)
-                writer.close()
+            finally:
+                await _close(writer)
         finally:
-            connection.close()
             room.release()
 
     async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        job: Job = await _receive(reader)
         writer.write(packed(Begun()))
+        async with asyncio.timeout(_WORKER_S):
+            job: Job = await _receive(reader)
         line = _Line(reader, writer)
         listening = asyncio.create_task(line.listen())
         rendering = asyncio.create_task(self._render(job, line))
         await asyncio.wait([listening, rendering], return_when=asyncio.FIRST_COMPLETED)
         if rendering.done():
             writer.write(packed(rendering.result()))
-            await writer.drain()
-            listening.cancel()
         else:  # the worker is gone
             rendering.cancel()
-            await asyncio.gather(rendering, return_exceptions=True)
+        listening.cancel()
+        await asyncio.gather(rendering, listening, return_exceptions=True)
 
     async def _render(self, job: Job, line: _Line) -> Rendered | Trouble:
         try:
@@ -131,19 +136,22 @@ class _Keeper:
         """Give the browser for the next page."""
         async with self._starting:
             now = self._browser
-            if now is None or now.is_retired or now.chromium.devtools.gone.is_set():
-                self._browser = None
+            if now is not None and (now.is_retired or now.chromium.devtools.gone.is_set()):
+                await self._look_at(now)
+                self._browser = now = None
+            if now is None:
                 self._browser = now = await self._started()
             return now
 
     async def _started(self) -> _Browser:
-        chromium = Chromium(self._setup.executable, self._no_network.address)
+        longest_bytes = _AS_JSON * self._setup.max_bytes + 1_000_000
+        chromium = Chromium(self._setup.executable, self._no_network.address, longest_bytes)
         try:
             await chromium.devtools.start()
             async with asyncio.timeout(_STARTS_S):
                 await chromium.devtools.send("Browser.getVersion")
         except BaseException:
-            await asyncio.to_thread(chromium.end)
+            await _end(chromium)
             raise
         browser = _Browser(chromium)
         self._browsers.append(browser)
@@ -157,7 +165,22 @@ class _Keeper:
             browser.is_retired = is_large or browser.chromium.devtools.gone.is_set()
         if browser.is_retired and not browser.pages and browser in self._browsers:
             self._browsers.remove(browser)
-            await asyncio.to_thread(browser.chromium.end)
+            await _end(browser.chromium)
+
+
+async def _end(chromium: Chromium) -> None:
+    chromium.devtools.close()
+    await asyncio.to_thread(chromium.end)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Close a connection when all that was written has been sent. Only its transport may close the socket."""
+    writer.close()
+    try:
+        async with asyncio.timeout(_WORKER_S):
+            await writer.wait_closed()
+    except (OSError, TimeoutError):
+        writer.transport.abort()
 
 
 class _Line:

@@ -21,21 +21,26 @@ Listening = socket.socket
 
 
 class KeeperSetup(NamedTuple):
-    """What a keeper is started with. `executable`: path of the browser; `pages`, `memory_bytes`: settings."""
+    """What a keeper is started with. `executable`: path of the browser; the others: settings."""
 
     executable: str
     pages: int
     memory_bytes: int
+    max_bytes: int
 
 
 class Cookie(NamedTuple):
-    """A cookie that the browser gets for a page. `domain`: begins with a dot if hosts below it get it, too."""
+    """A cookie that the browser gets for a page. `domain`: begins with a dot if hosts below it get it, too.
+
+    `http_only`: scripts do not see it.
+    """
 
     name: str
     value: str
     domain: str
     path: str
     secure: bool
+    http_only: bool
 
 
 class Options(NamedTuple):
@@ -43,6 +48,7 @@ class Options(NamedTuple):
 
     wait: str
     timeout_s: float
+    max_bytes: int
     block: frozenset[str]
     scroll: int
     screenshot: bool
@@ -61,7 +67,7 @@ class Job(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A keeper has taken the page."""
+    """A keeper has room for a page, and waits for the `Job`."""
 
 
 class Ask(NamedTuple):
@@ -110,6 +116,10 @@ class Trouble(NamedTuple):
 
     message: str
     retry: bool
+
+
+class GivenUpError(Exception):
+    """The page has waited for a browser in vain: the crawl ends, or is held."""
 
 
 def new_address() -> str:

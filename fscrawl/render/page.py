@@ -43,6 +43,10 @@ _DIED = "its process has died: it took too much memory (render.memory), or the b
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s\Z")
 
 
+class _RefusedError(Exception):
+    """The browser does not open the page. It says why."""
+
+
 async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trouble:
     """Render a page. `answers`: gives what the browser asks for."""
     page = _Page(devtools, job, answers)
@@ -53,6 +57,10 @@ async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trou
         return Trouble(f"its scripts were busy for more than {job.options.timeout_s:g} s", retry=False)
     except DevToolsError as error:
         return Trouble(page.trouble or f"the browser: {error}", retry=True)
+    except _RefusedError as error:
+        return Trouble(f"the browser refuses the page: {error}", retry=False)
+    except Exception as error:  # noqa: BLE001 - a defect must cost one page
+        return Trouble(f"a defect of fscrawl: {type(error).__name__}: {error}", retry=False)
     finally:
         await page.close()
 
@@ -79,13 +87,16 @@ class _Page:
         ended = "done"
         try:
             async with asyncio.timeout(self._job.options.timeout_s) as self._time:
-                await self._devtools.send("Page.navigate", self._session, url=self._job.url)
+                opened = await self._send("Page.navigate", url=self._job.url)
+                if why := opened.get("errorText"):
+                    raise _RefusedError(why)
                 await self._wait()
                 for _ in range(self._job.options.scroll):
                     await self._scroll()
         except TimeoutError:
             ended = "timeout"
             self._stop_clock()
+        self._still_lives()
         dom = await self._dom()
         picture = await self._picture() if self._job.options.screenshot else b""
         return Rendered(
@@ -105,8 +116,8 @@ class _Page:
         made = await send("Target.createBrowserContext", disposeOnDetach=True)
         self._context = made["browserContextId"]
         self._devtools.post("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context)
-        if self._job.cookies:
-            self._devtools.post("Storage.setCookies", browserContextId=self._context, cookies=self._cookies())
+        for cookie in self._job.cookies:  # one by one: of several, the browser takes none if it refuses one
+            self._devtools.post("Storage.setCookies", browserContextId=self._context, cookies=[_cookie(cookie)])
         made = await send("Target.createTarget", url="about:blank", browserContextId=self._context)
         self._target = made["targetId"]
         attached = await send("Target.attachToTarget", targetId=self._target, flatten=True)
@@ -128,9 +139,6 @@ class _Page:
             post("Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True),
         ]
 
-    def _cookies(self) -> list[dict[str, Any]]:
-        return [_cookie(each) for each in self._job.cookies]
-
     def _attend(self, session: str) -> None:
         self._sessions.add(session)
         self._devtools.listen(session, lambda name, said: self._happened(session, name, said))
@@ -141,6 +149,7 @@ class _Page:
         wait = self._job.options.wait
         if wait == "load":
             await self._loaded.wait()
+            self._still_lives()
         elif wait == "idle":
             await self._settle(_IDLE_S)
         elif seconds := _SECONDS.match(wait):
@@ -163,18 +172,24 @@ class _Page:
         """Let the page be drawn, which takes real time: what is drawn may wait for being seen."""
         with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
             async with asyncio.timeout(_FRAMES_S):
-                await self._devtools.send("Runtime.evaluate", self._session, expression=_TWO_FRAMES, awaitPromise=True)
+                await self._send("Runtime.evaluate", expression=_TWO_FRAMES, awaitPromise=True)
 
     async def _pass(self, seconds: float) -> None:
         """Let virtual time pass; behind it, the clock stands still."""
-        if self.trouble:
-            raise DevToolsError(self.trouble)
+        self._still_lives()
         self._slice_over.clear()
         policy = "pauseIfNetworkFetchesPending"
-        await self._devtools.send(
-            "Emulation.setVirtualTimePolicy", self._session, policy=policy, budget=round(seconds * 1000)
-        )
+        await self._send("Emulation.setVirtualTimePolicy", policy=policy, budget=round(seconds * 1000))
         await self._slice_over.wait()
+        self._still_lives()
+
+    def _still_lives(self) -> None:
+        """Raise if the page's process has died: it says nothing any more."""
+        if self.trouble:
+            raise DevToolsError(self.trouble)
+
+    async def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return await self._devtools.send(method, self._session, **parameters)
 
     def _stop_clock(self) -> None:
         """Let no timer of the page fire any more: one that always has something to do would not let itself be read."""
@@ -185,33 +200,31 @@ class _Page:
         for _ in range(round(_MOST_VIRTUAL_S / _SLICE_S)):
             await self._frames()
             await self._pass(_SLICE_S)
-            document = await self._devtools.send("DOM.getDocument", self._session, depth=0)
+            document = await self._send("DOM.getDocument", depth=0)
             node = document["root"]["nodeId"]
-            found = await self._devtools.send("DOM.querySelector", self._session, nodeId=node, selector=selector)
+            found = await self._send("DOM.querySelector", nodeId=node, selector=selector)
             if found["nodeId"]:
                 return
         self._note(f"render.wait: nothing matches {selector}")
 
     async def _scroll(self) -> None:
         to_the_end = "scrollTo(0, document.documentElement.scrollHeight)"
-        await self._devtools.send("Runtime.evaluate", self._session, expression=to_the_end)
+        await self._send("Runtime.evaluate", expression=to_the_end)
         await self._settle(_SCROLL_S)
 
     # -- what comes of it
 
     async def _dom(self) -> bytes:
-        document = await self._devtools.send("DOM.getDocument", self._session, depth=0)
+        document = await self._send("DOM.getDocument", depth=0)
         node = document["root"]["nodeId"]
-        html = await self._devtools.send("DOM.getOuterHTML", self._session, nodeId=node, includeShadowDOM=True)
+        html = await self._send("DOM.getOuterHTML", nodeId=node, includeShadowDOM=True)
         return str(html["outerHTML"]).encode("utf-8", "replace")
 
     async def _picture(self) -> bytes:
         with contextlib.suppress(DevToolsError, TimeoutError):
             async with asyncio.timeout(_GRACE_S / 2):
                 await self._frames()
-                taken = await self._devtools.send(
-                    "Page.captureScreenshot", self._session, format="png", captureBeyondViewport=False
-                )
+                taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
                 return base64.b64decode(taken["data"])
         return b""
 
@@ -238,6 +251,8 @@ class _Page:
             case "Inspector.targetCrashed":
                 self.trouble = _DIED
                 self._devtools.forget(self._session)
+                self._loaded.set()
+                self._slice_over.set()
 
     def _complained(self, name: str, said: dict[str, Any]) -> None:
         """Take in what the page's scripts complain of, or the browser, such as a WebSocket that was refused."""
@@ -293,6 +308,7 @@ class _Page:
 def _cookie(cookie: Cookie) -> dict[str, Any]:
     """Give a cookie as DevTools takes it: one for a single host has a URL in place of a domain."""
     common = {"name": cookie.name, "value": cookie.value, "path": cookie.path, "secure": cookie.secure}
+    common["httpOnly"] = cookie.http_only
     if cookie.domain.startswith("."):
         return {**common, "domain": cookie.domain}
     return {**common, "url": f"{'https' if cookie.secure else 'http'}://{cookie.domain}{cookie.path}"}

@@ -2,22 +2,25 @@
 
 The first one is for the page itself, and gets the answer that was fetched. If the page then wants to go elsewhere by
 itself, the URL is noted as a link, and the page stays where it is. It may load itself again, as after it has set a
-cookie.
+cookie; if that fails, it stays as it is, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from fscrawl.render.devtools import DevTools
 from fscrawl.render.messages import Answer, Ask, Job
+from fscrawl.urls import MAX_URL_CHARS
 
 MOST_REQUESTS = 500
 _MOST_RELOADS = 3
+_MOST_PLACES = 100
 # What has no use for the DOM, and may go to anybody. A stylesheet may be waited for by scripts, and is loaded.
 _NEVER = frozenset(
     {"Ping", "Prefetch", "CSPViolationReport", "EventSource", "WebSocket", "SignedExchange", "FedCM", "Manifest"}
@@ -30,6 +33,8 @@ _NOT_GIVEN = frozenset(  # headers of an answer that the browser must not see: i
         *("link", "report-to", "reporting-endpoints", "nel", "alt-svc", "strict-transport-security"),
     }
 )
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")  # of a header (RFC 9110 5.6.2); DevTools refuse others
+_NO_VALUE = re.compile(r"[\0\r\n]")
 
 Answers = Callable[[Ask], Awaitable[Answer]]
 
@@ -49,6 +54,7 @@ class PageRequests:
         self._answers = answers
         self._tasks: set[asyncio.Task[None]] = set()
         self.asked = 0
+        self._sent_bytes = 0
         self._documents = 0
         self.blocked: Counter[str] = Counter()
         self.went_to: dict[str, None] = {}
@@ -59,17 +65,18 @@ class PageRequests:
         is_page = kind == "Document" and said["frameId"] == frame
         if is_page and not self._documents:
             self._documents = 1
-            self._fulfil(session, name, self._job.status, self._job.headers.items(), self._job.body)
+            headers = (pair for pair in self._job.headers.items() if pair[0].lower() != "set-cookie")  # it has them
+            self._fulfil(session, name, self._job.status, headers, self._job.body)
         elif is_page and not self._reloads(request):
-            self.went_to.setdefault(request["url"], None)
+            self._goes_to(request["url"])
             self._refuse(session, name, "Aborted")
         elif why := self._is_blocked(request, kind, is_page=is_page):
             self.blocked[why] += 1
-            self._refuse(session, name, "BlockedByClient")
+            self._refuse(session, name, "Aborted" if is_page else "BlockedByClient")
         else:
             self.asked += 1
             ask = Ask(self.asked, request["url"], request["method"], request["headers"], _body_of(request), kind)
-            task = asyncio.get_running_loop().create_task(self._ask(session, name, ask))
+            task = asyncio.get_running_loop().create_task(self._ask(session, name, ask, is_page=is_page))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -79,12 +86,16 @@ class PageRequests:
         self._documents += is_same
         return is_same and self._documents <= _MOST_RELOADS
 
+    def _goes_to(self, url: str) -> None:
+        if len(self.went_to) < _MOST_PLACES and len(url) <= MAX_URL_CHARS:
+            self.went_to.setdefault(url, None)
+
     def _is_blocked(self, request: dict[str, Any], kind: str, *, is_page: bool) -> str:
         """Say as what a request is blocked; "" if it is not."""
         if not request["url"].startswith(("http:", "https:")):
             return "scheme"
         if request["method"] not in _METHODS:
-            return str(request["method"])[:20]
+            return "method"
         if kind in _NEVER:
             return str(kind)
         if kind == "Document" and not is_page and "frame" in self._job.options.block:
@@ -93,18 +104,22 @@ class PageRequests:
             return kind
         if request["url"].endswith("/favicon.ico") and kind == "Other":
             return "favicon"
-        return "too many" if self.asked >= MOST_REQUESTS else ""
+        if self.asked >= MOST_REQUESTS:
+            return "too many"
+        self._sent_bytes += len(request.get("postData", "")) + len(request["url"])
+        return "max_bytes" if self._sent_bytes > self._job.options.max_bytes else ""
 
-    async def _ask(self, session: str, name: str, ask: Ask) -> None:
+    async def _ask(self, session: str, name: str, ask: Ask, *, is_page: bool) -> None:
+        """Let a request be answered. "Aborted" leaves a page as it is that loads itself again in vain."""
         answer = await self._answers(ask)
-        if answer.status:
+        if answer.status and (not is_page or answer.status < 400):
             self._fulfil(session, name, answer.status, answer.headers, answer.body)
         else:
-            self._refuse(session, name, "AccessDenied")
+            self._refuse(session, name, "Aborted" if is_page else "AccessDenied")
 
     def _fulfil(self, session: str, name: str, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
-        given = [{"name": name, "value": value} for name, value in headers if name.lower() not in _NOT_GIVEN]
-        self._devtools.post(
+        given = [{"name": name, "value": value} for name, value in headers if _may_be_given(name, value)]
+        done = self._devtools.post(
             "Fetch.fulfillRequest",
             session,
             requestId=name,
@@ -112,6 +127,12 @@ class PageRequests:
             responseHeaders=given,
             body=base64.b64encode(body).decode(),
         )
+        done.add_done_callback(lambda done: self._refuse_if_failed(done, session, name))
+
+    def _refuse_if_failed(self, done: asyncio.Future[dict[str, Any]], session: str, name: str) -> None:
+        """Let a request fail whose answer the browser does not take: it would wait for ever."""
+        if not done.cancelled() and done.exception() is not None and not self._devtools.gone.is_set():
+            self._refuse(session, name, "Failed")
 
     def _refuse(self, session: str, name: str, reason: str) -> None:
         self._devtools.post("Fetch.failRequest", session, requestId=name, errorReason=reason)
@@ -120,6 +141,10 @@ class PageRequests:
         """Ask for nothing any more."""
         for task in list(self._tasks):
             task.cancel()
+
+
+def _may_be_given(name: str, value: str) -> bool:
+    return name.lower() not in _NOT_GIVEN and _NAME.match(name) is not None and _NO_VALUE.search(value) is None
 
 
 def _body_of(request: dict[str, Any]) -> bytes:

@@ -8,7 +8,6 @@ A copy is one of three:
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import re
@@ -17,8 +16,11 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 _NAME = "fscrawl"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -92,7 +94,9 @@ def here(package: Path = _PACKAGE) -> Copy:
         return Copy(package, python, pyz=Path(sys.argv[0]))
     above = package.parent
     checkout = above if (above / "Makefile").is_file() and (above / "crawl.py").is_file() else None
-    for each in importlib.metadata.distributions(name=_NAME):
+    from importlib.metadata import distributions  # noqa: PLC0415 - it takes a tenth of the start of a command
+
+    for each in distributions(name=_NAME):
         said = _direct_url(each)
         source = Path(unquote(urlsplit(said.get("url", "")).path)).resolve()
         is_editable = bool(said.get("dir_info", {}).get("editable"))
@@ -108,7 +112,7 @@ def here(package: Path = _PACKAGE) -> Copy:
     return Copy(package, python, checkout=checkout)
 
 
-def _direct_url(made: importlib.metadata.Distribution) -> dict[str, Any]:
+def _direct_url(made: Distribution) -> dict[str, Any]:
     """Read from where pip says it has made an installation; nothing if that is not known."""
     try:
         said = json.loads(made.read_text("direct_url.json") or "{}")
@@ -117,7 +121,7 @@ def _direct_url(made: importlib.metadata.Distribution) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _script(made: importlib.metadata.Distribution) -> Path | None:
+def _script(made: Distribution) -> Path | None:
     """Give the command among the files of an installation."""
     paths = (Path(os.path.normpath(str(each.locate()))) for each in made.files or ())
     return next((path for path in paths if path.name == _NAME and path.parent.name == "bin" and path.exists()), None)

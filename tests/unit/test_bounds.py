@@ -13,7 +13,8 @@ from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
 from fscrawl.parse import encoding
-from fscrawl.parse.links import MAX_CHARS, extract
+from fscrawl.parse.links import extract
+from fscrawl.parse.resolving import MAX_CHARS
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 

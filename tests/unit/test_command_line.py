@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
+from fscrawl.commands import MODULES, parser
 from fscrawl.commands import crawl as crawl_command
-from fscrawl.commands import parser
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import UsageError
 
@@ -148,7 +148,26 @@ def test_no_command_loads_what_it_does_not_need() -> None:
     """To read the command line, and settings without rules of sites, no parser and no HTTP library is loaded."""
     code = (
         "import sys, fscrawl.cli, fscrawl.config.settings as s; s.parse(s.render(s.Settings()));"
-        "print(*{'selectolax', 'jsonpath', 'lxml', 'requests', 'pyarrow', 'fscrawl.sites.code'} & {*sys.modules})"
+        "fscrawl.cli.parser();"
+        "heavy = {'selectolax', 'jsonpath', 'lxml', 'requests', 'urllib3', 'pyarrow', 'fscrawl.sites.code'};"
+        "print(*heavy & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def test_one_command_loads_no_other() -> None:
+    """The options of a command are read without the modules of all others."""
+    code = (
+        "import sys, fscrawl.cli; fscrawl.cli.parser(['status', '--help']);"
+        "print(*sorted(name for name in sys.modules if name.startswith('fscrawl.commands.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"fscrawl.commands.{name}" for name in ("common", "parser", "status")]
+
+
+def test_each_command_is_found_by_its_name() -> None:
+    """The table of modules names all commands, each with the module that declares it."""
+    assert list(cli.parser()._commands) == list(MODULES)
+    for name in MODULES:
+        assert name in cli.parser([name])._commands

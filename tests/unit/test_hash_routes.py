@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from fscrawl.parse import hash_routes
+from fscrawl.parse.links import ParsedPage, extract
+from fscrawl.parse.resolving import MAX_CHARS
 from fscrawl.request import MAX_FRAGMENT_CHARS, flaw, read, route_of
-from fscrawl.urls import MAX_URL_CHARS
+from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 SHOP = "http://a.example/shop"
+
+
+def page(dom: str, *, drop_query: bool = False, **how: object) -> ParsedPage:
+    return extract(dom.encode(), SHOP, Joiner(drop_query=drop_query), with_routes=True, **how)  # type: ignore[arg-type]
+
+
+def routes(found: ParsedPage) -> list[str]:
+    """List the addresses of a page's routes."""
+    return [read(each).address for each in found.links if "#" in each]
 
 
 @pytest.mark.parametrize(
@@ -31,16 +41,28 @@ SHOP = "http://a.example/shop"
 )
 def test_routes(dom: str, found: list[str]) -> None:
     """Both ways to write a route; bases, blanks, other alphabets; what is no route, or must not be followed."""
-    routes = hash_routes.hash_routes(dom.encode(), SHOP)
-    assert [read(each).address for each in routes] == found
-    assert not any(flaw(read(each)) for each in routes)
+    of_page = page(dom)
+    assert routes(of_page) == found
+    assert not any(flaw(read(each)) for each in of_page.links if "#" in each)
+    assert routes(page(dom, parser="html5lib")) == found
 
 
-def test_most_routes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that links to endless routes gives the first ones."""
-    monkeypatch.setattr(hash_routes, "MOST_ROUTES", 2)
-    dom = b"".join(b'<a href="#/%d">' % number for number in range(5))
-    assert [read(each).fragment for each in hash_routes.hash_routes(dom, SHOP)] == ["/0", "/1"]
+def test_most_routes() -> None:
+    """A page that links to endless routes gives the first ones, by their number and by their length."""
+    found = page("".join(f'<a href="#/{number}">' for number in range(5)), max_links=2)
+    assert (routes(found), found.truncated) == ([f"{SHOP}#/0", f"{SHOP}#/1"], True)
+    long = "".join(f'<a href="#/{number:0{MAX_FRAGMENT_CHARS - 1}}">' for number in range(5000))
+    found = page(long)
+    assert sum(map(len, found.links)) < MAX_CHARS
+    assert found.truncated
+
+
+def test_routes_obey_the_settings_of_links() -> None:
+    """A query that is dropped is dropped of routes, too; what is not followed gives none; nofollow counts."""
+    assert routes(page('<a href="?q=1#/a">', drop_query=True)) == [f"{SHOP}#/a"]
+    assert routes(page('<a href="#/a">', follow=frozenset({"img"}))) == []
+    found = page('<meta name=robots content=nofollow><a href="#/a">')
+    assert (found.links, found.nofollow) == ((), (f"{SHOP}#method=GET&fragment=/a",))
 
 
 @pytest.mark.parametrize(

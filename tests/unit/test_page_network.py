@@ -12,6 +12,7 @@ from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.render.messages import Ask
+from fscrawl.request import Request
 
 URL = "http://a.example/page"
 CACHEABLE = {"cache-control": "max-age=60"}
@@ -42,7 +43,7 @@ def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:
 def test_own_host_and_others() -> None:
     """Log-ins go to the page's own origin only, new cookies into the crawl's jar only from its site."""
     web, jar = Web(), Jar()
-    page = PageNetwork(network(web), URL, jar, 10.0)
+    page = PageNetwork(network(web), Request(URL), jar, 10.0)
     for url in ("http://a.example/x", "http://b.example/x"):
         answer = page.answer(ask(url, Cookie="c=1", Host="x", **{"Sec-CH-UA": "x", "Content-Type": "a/b", "X-Y": "z"}))
         assert (answer.status, answer.body) == (200, b"four")
@@ -64,7 +65,9 @@ def test_what_is_refused(url: str, why: str) -> None:
     """It is not asked for, and counted by what refused it."""
     web = Web()
     failure = Failed("robots", "", retry=False)
-    page = PageNetwork(network(web, refuses=lambda each: failure if "robots" in each else None), URL, None, 10.0)
+    page = PageNetwork(
+        network(web, refuses=lambda each: failure if "robots" in each else None), Request(URL), None, 10.0
+    )
     assert page.answer(ask(url)).status == 0
     assert (page.refused, web.asked) == ({why: 1}, [])
 
@@ -72,7 +75,7 @@ def test_what_is_refused(url: str, why: str) -> None:
 def test_scope_of_the_own_host() -> None:
     """What is outside the scope there is not loaded either."""
     refused = Failed("site", "", retry=False)
-    page = PageNetwork(network(Web(), refuses=lambda url: refused), URL, None, 10.0)
+    page = PageNetwork(network(Web(), refuses=lambda url: refused), Request(URL), None, 10.0)
     assert page.answer(ask("http://a.example/x")).status == 0
     assert page.refused == {"scope": 1}
 
@@ -80,7 +83,7 @@ def test_scope_of_the_own_host() -> None:
 def test_bytes_are_bounded() -> None:
     """Each request may take what is left, and when nothing is left, none is made."""
     web = Web()
-    page = PageNetwork(network(web), URL, None, 10.0)
+    page = PageNetwork(network(web), Request(URL), None, 10.0)
     assert [page.answer(ask(f"http://b.example/{n}")).status for n in range(4)] == [200, 200, 200, 0]
     assert [how["bounds"].max_bytes for _, how in web.asked] == [10, 6, 2]
     assert (page.loaded, page.refused) == (12, {"max_bytes": 1})
@@ -88,7 +91,7 @@ def test_bytes_are_bounded() -> None:
 
 def test_failures() -> None:
     """A failure is an answer that the browser takes for a network error; its class is counted."""
-    page = PageNetwork(network(Web(Failed("timeout", "", retry=True))), URL, None, 10.0)
+    page = PageNetwork(network(Web(Failed("timeout", "", retry=True))), Request(URL), None, 10.0)
     assert page.answer(ask("http://b.example/")).status == 0
     assert page.refused == {"timeout": 1}
 
@@ -97,7 +100,7 @@ def test_failures() -> None:
 def test_after_the_end(waits: bool) -> None:
     """When the page is over, or another machine may have the host, nothing is asked for."""
     web = Web()
-    page = PageNetwork(network(web, waits=waits), URL, None, 10.0)
+    page = PageNetwork(network(web, waits=waits), Request(URL), None, 10.0)
     if waits:
         page.close()
     assert page.answer(ask("http://a.example/x")).status == 0
@@ -109,7 +112,7 @@ def test_scripts_are_kept_for_all_pages() -> None:
     web = Web(Fetched(200, CACHEABLE, b"x", 0.0, 0.0))
     shared = network(web)
     for _ in range(2):
-        page = PageNetwork(shared, URL, None, 10.0)
+        page = PageNetwork(shared, Request(URL), None, 10.0)
         assert page.answer(ask("http://a.example/a.js", "Script")).body == b"x"
         assert page.answer(ask("http://a.example/a.json")).body == b"x"
     assert [url for url, _ in web.asked] == ["http://a.example/a.js", *["http://a.example/a.json"] * 2]

@@ -16,6 +16,11 @@ from fscrawl.parse.shadow_roots import opened
 from fscrawl.storage.layout import page_file_of
 from fscrawl.storage.render_record import RenderRecord
 
+
+def always(_link: str) -> bool:
+    return True
+
+
 WORDS = "A page that a person wrote has some text, even if it is short. " * 5
 
 
@@ -123,7 +128,7 @@ def test_links_of_both() -> None:
     url = "http://a.example/"
     before = ParsedPage("latin1", "before", (f"{url}1", f"{url}2"), (f"{url}3",), f"{url}c", (), truncated=False)
     after = ParsedPage("utf-8", "after", (f"{url}2", f"{url}3", url), (), None, (), truncated=True)
-    both = of_both(before, after, [f"{url}4", url], url)
+    both = of_both(before, after, [f"{url}4", url], url, always)
     assert (both.encoding, both.title, both.canonical, both.truncated) == ("latin1", "after", f"{url}c", True)
     assert both.links == (f"{url}1", f"{url}2", f"{url}3", f"{url}4")
     assert both.nofollow == ()
@@ -132,7 +137,7 @@ def test_links_of_both() -> None:
 def test_a_page_that_lets_no_robot_follow_goes_nowhere() -> None:
     """Where scripts want to go is a link like others."""
     page = ParsedPage("utf-8", None, (), (), None, ("nofollow",), truncated=False)
-    assert of_both(page, page, ["http://a.example/4"], "http://a.example/").links == ()
+    assert of_both(page, page, ["http://a.example/4"], "http://a.example/", always).links == ()
 
 
 def test_cookies_of_a_site() -> None:

@@ -24,7 +24,15 @@ def browser(chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResu
 
 
 def _tried(path: str, chosen: Settings, warn: Callable[[str], None]) -> CheckResult:
-    options = Options("load", _PAGE_S, frozenset(), 0, screenshot=False, user_agent=chosen.politeness.user_agent)
+    options = Options(
+        "load",
+        _PAGE_S,
+        chosen.render.max_bytes,
+        frozenset(),
+        0,
+        screenshot=False,
+        user_agent=chosen.politeness.user_agent,
+    )
     job = Job("http://fscrawl.invalid/", 200, {"content-type": "text/html"}, _PAGE, (), options)
     with one_browser(chosen.render, warn) as render:
         found = render(job, _nothing)

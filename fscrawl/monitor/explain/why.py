@@ -12,7 +12,7 @@ from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.scope import BAD_PORT, Scope
-from fscrawl.http.answers import HELP
+from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.said import rule_against, told_terms

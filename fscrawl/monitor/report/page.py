@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 
 from fscrawl import urls
 from fscrawl.fleet.label_figures import LabelFigure, summed
-from fscrawl.http.answers import CLASSES
+from fscrawl.http.error_classes import CLASSES
 from fscrawl.monitor.report import svg
 from fscrawl.monitor.report.svg import cut, escaped
 from fscrawl.monitor.report.timeline import Timeline
