@@ -1,0 +1,251 @@
+"""A keeper and its browser, asked as workers ask them: odd answers, odd pages, and many pages at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fscrawl.config.render_settings import RenderSettings
+from fscrawl.engine.browsers import Browsers
+from fscrawl.render.client import render
+from fscrawl.render.messages import Answer, Ask, Cookie, Job, Options, Rendered, Trouble
+
+URL = "http://127.0.69.1/"
+HEADERS = {"content-type": "text/html; charset=utf-8"}
+GOOD = "<p>a good page"
+Fetch = Callable[[Ask], Answer]
+
+
+class Keeper:
+    def __init__(self) -> None:
+        self._browsers = Browsers(lambda text: None)
+        self._browsers.keep(RenderSettings(when="always"))
+
+    def pid(self) -> int:
+        pid = self._browsers._keepers[0].pid
+        assert pid is not None
+        return pid
+
+    def page(
+        self,
+        html: str,
+        fetch: Fetch = lambda ask: Answer(ask.number),
+        *,
+        headers: dict[str, str] = HEADERS,
+        cookies: tuple[Cookie, ...] = (),
+        max_bytes: int = 20_000_000,
+        wait: str = "idle",
+        timeout_s: float = 20.0,
+    ) -> Rendered | Trouble:
+        options = Options(wait, timeout_s, max_bytes, frozenset(), 0, screenshot=False, user_agent="test")
+        return render(self._browsers.address, Job(URL, 200, headers, html.encode(), cookies, options), fetch)
+
+    def close(self) -> None:
+        self._browsers.close()
+
+
+@pytest.fixture(scope="module")
+def keeper() -> Iterator[Keeper]:
+    made = Keeper()
+    yield made
+    made.close()
+
+
+def done(found: Rendered | Trouble) -> Rendered:
+    assert isinstance(found, Rendered), found
+    assert found.ended == "done"
+    return found
+
+
+def test_large_results(keeper: Keeper) -> None:
+    """Of many large pages at once, each result arrives whole, and the keeper's rooms come back."""
+
+    def one(size: int) -> int:
+        script = f"<body><script>document.body.append('x'.repeat({size}))</script>"
+        return len(done(keeper.page(script, wait="load")).dom)
+
+    sizes = [200_000 + 60_000 * number for number in range(30)]
+    with ThreadPoolExecutor(6) as pool:
+        assert all(got > size for got, size in zip(pool.map(one, sizes), sizes, strict=True))
+
+
+@pytest.mark.parametrize("status", [0, 404, 503])
+def test_a_page_that_loads_itself_again_in_vain(keeper: Keeper, status: int) -> None:
+    """It stays as it is: the page of an error does not take its place."""
+    again = "<p>content<script>location.reload()</script>"
+    found = done(keeper.page(again, lambda ask: Answer(ask.number, status, tuple(HEADERS.items()), b"an error")))
+    assert b"content" in found.dom
+
+
+def test_a_page_that_loads_itself_again(keeper: Keeper) -> None:
+    """What comes then is the page."""
+    again = "<p>before<script>location.reload()</script>"
+    found = done(keeper.page(again, lambda ask: Answer(ask.number, 200, tuple(HEADERS.items()), b"<p>after")))
+    assert b"after" in found.dom
+
+
+def test_headers_that_are_none(keeper: Keeper) -> None:
+    """Headers that a browser does not take are left out, of the page and of what it loads."""
+    odd = {**HEADERS, "@x": "1", '"q"': "1", "x-(y)": "1", "x": "a\0b", "y": "ä", "z": "a\tb"}
+    script = "<script>fetch('/a').then(a => a.text()).then(t => document.title = t)</script>"
+    found = done(keeper.page(script, lambda ask: Answer(ask.number, 200, tuple(odd.items()), b"came"), headers=odd))
+    assert b"<title>came</title>" in found.dom
+
+
+def test_what_no_browser_opens(keeper: Keeper) -> None:
+    """A page that would be a download is refused, with the browser's own reason, and does not wait for its time."""
+    found = keeper.page(GOOD, headers={"content-type": "application/octet-stream"}, timeout_s=60.0)
+    assert found == Trouble("the browser refuses the page: net::ERR_ABORTED", retry=False)
+
+
+def test_cookies_of_a_page(keeper: Keeper) -> None:
+    """Scripts see no HttpOnly cookie, and a cookie that the browser does not take costs no other."""
+    cookies = (
+        Cookie("bad", "é\t", "127.0.69.1", "/", secure=False, http_only=False),
+        Cookie("shy", "1", "127.0.69.1", "/", secure=False, http_only=True),
+        Cookie("open", "2", "127.0.69.1", "/", secure=False, http_only=False),
+    )
+    sent: list[str] = []
+
+    def fetch(ask: Ask) -> Answer:
+        sent.append({name.lower(): value for name, value in ask.headers.items()}.get("cookie", ""))
+        return Answer(ask.number, 200, tuple(HEADERS.items()), b"x")
+
+    script = "<script>document.title = document.cookie; fetch('/a')</script>"
+    found = done(keeper.page(script, fetch, headers={**HEADERS, "set-cookie": "a=1, b=2"}, cookies=cookies))
+    assert b"<title>open=2</title>" in found.dom
+    assert sent == ["shy=1; open=2"]
+
+
+def test_places_without_end(keeper: Keeper) -> None:
+    """Of a page that wants to go everywhere, a hundred places are kept; methods that it makes up count as one."""
+    script = """<script>
+    for (let n = 0; n < 300; n++) fetch('/x', {method: 'M' + n}).catch(() => 0);
+    let n = 0; const go = () => { if (n++ < 300) { location = '/' + n; setTimeout(go, 5); } }; go();
+    location = '/' + 'x'.repeat(100000);
+    </script>"""
+    found = done(keeper.page(script))
+    assert 1 < len(found.went_to) <= 100
+    assert max(map(len, found.went_to)) < 10_000
+    assert found.blocked == {"method": 300}
+
+
+def test_what_a_page_sends_has_a_bound(keeper: Keeper) -> None:
+    """A page may not send more than it may load."""
+    asked: list[int] = []
+
+    def fetch(ask: Ask) -> Answer:
+        asked.append(len(ask.body))
+        return Answer(ask.number, 200, tuple(HEADERS.items()), b"x")
+
+    script = """<script>(async () => {
+    for (let n = 0; n < 9; n++) await fetch('/p', {method: 'POST', body: 'x'.repeat(300000)}).catch(() => 0);
+    document.title = 'sent'; })()</script>"""
+    found = done(keeper.page(script, fetch, max_bytes=1_000_000))
+    assert asked == [300_000] * 3
+    assert found.blocked == {"max_bytes": 6}
+    assert b"<title>sent" in found.dom
+
+
+@pytest.mark.timeout(120)
+def test_neighbours_of_a_page_that_says_too_much(keeper: Keeper) -> None:
+    """A page whose messages are endless costs no page beside it."""
+    began = threading.Event()
+    loud = "<script>fetch('/a').finally(() => { console.log('\\u0001'.repeat(45e6)); })</script>"
+
+    def fetch(ask: Ask) -> Answer:
+        began.set()
+        return Answer(ask.number)
+
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(keeper.page, loud, fetch, max_bytes=1_000_000)
+        assert began.wait(20)
+        for _ in range(5):
+            assert b"a good page" in done(keeper.page(GOOD)).dom
+        other.result(60)
+
+
+def test_a_process_that_dies_while_its_page_waits(keeper: Keeper) -> None:
+    """It is known at once, not only when the page's time is over, and another try may help."""
+    found = keeper.page("<script>fetch('/a')</script>", lambda ask: _killed(keeper, ask), timeout_s=100.0)
+    assert isinstance(found, Trouble)
+    assert found.retry
+    assert "its process has died" in found.message
+
+
+def _killed(keeper: Keeper, ask: Ask) -> Answer:
+    for pid in _descendants(keeper.pid()):
+        if b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    return Answer(ask.number)
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found
+
+
+def test_a_fetch_that_raises(keeper: Keeper) -> None:
+    """What is raised while a page's requests are answered is raised for the page, and does not hang it."""
+
+    def fetch(ask: Ask) -> Answer:
+        raise LookupError(ask.url)
+
+    with pytest.raises(LookupError):
+        keeper.page("<script>fetch('/a')</script>", fetch)
+
+
+def test_other_hosts_need_not_wait_for_the_own_one(keeper: Keeper) -> None:
+    """While requests to the page's own host wait for each other, those to other hosts are answered."""
+    others = threading.Semaphore(0)
+
+    def fetch(ask: Ask) -> Answer:
+        if ask.url.startswith(URL):
+            assert others.acquire(timeout=10)
+        else:
+            others.release()
+        return Answer(ask.number, 200, (*HEADERS.items(), ("access-control-allow-origin", "*")), b"x")
+
+    script = """<script>Promise.all([
+        ...Array.from({length: 8}, (_, n) => fetch('/own' + n)),
+        ...Array.from({length: 8}, (_, n) => fetch('http://127.0.69.2/' + n)),
+    ]).then(all => document.title = all.length)</script>"""
+    assert b"<title>16</title>" in done(keeper.page(script, fetch)).dom
+
+
+def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
+    """Another one takes its place; nothing of the first is left."""
+    keeper.page(GOOD)
+    before = set(_descendants(keeper.pid()))
+    for pid in before:
+        if b"fscrawl-browser-" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            _end(pid)
+    found = keeper.page(GOOD)
+    if isinstance(found, Trouble):  # it came before the browser's end was seen
+        assert found.retry
+        found = keeper.page(GOOD)
+    assert b"a good page" in done(found).dom
+    assert not {pid for pid in before & set(_descendants(keeper.pid())) if _runs(pid)}
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

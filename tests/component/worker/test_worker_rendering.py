@@ -1,0 +1,241 @@
+"""What a worker does with what a browser gives it, without a browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.admin.audit.check import Checker
+from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import CrawlSettings, Settings, parse
+from fscrawl.frontier.flags import REFRESH
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Returned, Stored, Unchanged
+from fscrawl.render.messages import Answer, Ask, GivenUpError, Job, Rendered, Trouble
+from fscrawl.request import Request, spelling
+from fscrawl.storage.records import PageRecord
+from fscrawl.store import Tree
+from tests.support.web import Response, Web
+from tests.support.workers import HOST, SETTINGS, Work, page, site, task
+
+Fetch = Callable[[Ask], Answer]
+Render = Callable[[Job, Fetch], Rendered | Trouble]
+SHELL = page("<title>shell</title><div id=app></div><script src=/app.js></script>")
+ITEM = "<title>Item</title><p>A teapot of blue stoneware.<a href=/one>1</a><a href='#/r'>r</a>"
+ANSWERS = {"/": SHELL, "/api": page("x"), "/busy": Response(429, {"Retry-After": "7"})}
+
+
+def seen(dom: str, *went_to: str) -> Rendered:
+    return Rendered(dom.encode(), "done", 0.1, {}, went_to, ())
+
+
+def always(render: RenderSettings | None = None, **more: object) -> Settings:
+    return replace(SETTINGS, render=render or RenderSettings(when="always"), **more)  # type: ignore[arg-type]
+
+
+def once(settings: Settings) -> Settings:
+    return replace(settings, fetch=replace(settings.fetch, retries=0))
+
+
+def record(tree: Tree, url: str) -> PageRecord:
+    return tree.page(urls.host(url), urls.key(url))
+
+
+def doms(tree: Tree) -> list[str]:
+    return [path.name for path in tree.root.rglob("*.dom.html")]
+
+
+def test_a_page_without_anything(work: Work, tree: Tree) -> None:
+    """Scripts that remove the whole page leave nothing that could be stored; that is said."""
+    with Web(site(ANSWERS), [HOST]) as web:
+        outcome = work(always(), render=lambda job, fetch: seen("")).do(task(web.url(HOST)))
+    assert isinstance(outcome, FailedForGood)
+    assert (outcome.class_, outcome.message) == ("render", "its scripts have removed the whole page")
+    assert Checker(tree).page(urls.host(web.url(HOST)), urls.key(web.url(HOST)))[0] is None
+
+
+@pytest.mark.parametrize("ends", ["failed", "in vain"])
+def test_an_empty_page_that_is_refreshed(work: Work, tree: Tree, ends: str) -> None:
+    """It keeps the DOM that it has if rendering fails now, or if other pages of its host gain nothing by it."""
+    settings = once(always(RenderSettings(when="empty")))
+    answers = {**ANSWERS, **{f"/{n}": SHELL for n in range(8)}}
+    with Web(site(answers), [HOST]) as web:
+        url = web.url(HOST)
+        first = work(settings, render=lambda job, fetch: seen(ITEM))
+        assert isinstance(first.do(task(url)), Stored)
+        again = task(url)._replace(flags=REFRESH)
+        if ends == "failed":
+            worker = work(settings, render=lambda job, fetch: Trouble("no browser", retry=True))
+            assert isinstance(worker.do(again), Unchanged)
+        else:
+            worker = work(settings, render=lambda job, fetch: seen(ITEM if job.url == url else SHELL.body.decode()))
+            for n in range(8):
+                worker.do(task(web.url(HOST, f"/{n}")))
+            assert record(tree, web.url(HOST, "/7")).rendered is None
+            assert isinstance(worker.do(again), Stored)
+    assert record(tree, url).title == "Item"
+    assert record(tree, url).is_rendered
+    assert f"{urls.key(url)}.dom.html" in doms(tree)
+
+
+def test_pages_that_gain_a_little(work: Work, tree: Tree) -> None:
+    """A few words that only scripts show are a gain: all such pages of a host are rendered."""
+    with Web(site({f"/{n}": SHELL for n in range(9)}), [HOST]) as web:
+        pages = [web.url(HOST, f"/{n}") for n in range(9)]
+        worker = work(always(RenderSettings(when="empty")), render=lambda job, fetch: seen("<p>Blue teapot"))
+        for url in pages:
+            worker.do(task(url))
+        assert all(record(tree, url).is_rendered for url in pages)
+
+
+def test_hosts_whose_empty_pages_never_end(work: Work, tree: Tree) -> None:
+    """If rendering fails for one page after the other, the next ones are stored as they are, at once."""
+    rendered: list[str] = []
+
+    def render(job: Job, fetch: Fetch) -> Trouble:
+        rendered.append(job.url)
+        return Trouble("its scripts were busy", retry=False)
+
+    with Web(site({f"/{n}": SHELL for n in range(9)}), [HOST]) as web:
+        worker = work(always(RenderSettings(when="empty")), render=render)
+        for n in range(9):
+            assert isinstance(worker.do(task(web.url(HOST, f"/{n}"))), Stored)
+        failed = record(tree, web.url(HOST, "/0")).rendered
+    assert len(rendered) == 5
+    assert failed is not None
+    assert failed.ended == "failed"
+
+
+class _Permit:
+    is_held = True
+
+    def holds(self) -> bool:
+        return self.is_held
+
+
+def test_a_permit_that_ends_while_a_page_waits(work: Work, tree: Tree) -> None:
+    """Nothing is stored for a host that another machine may have by now."""
+    permit = _Permit()
+
+    def render(job: Job, fetch: Fetch) -> Rendered:
+        fetch(Ask(1, f"{job.url}api", "GET", {}, b"", "XHR"))
+        permit.is_held = False
+        return seen(ITEM)
+
+    with Web(site(ANSWERS), [HOST]) as web:
+        began = time.monotonic()
+        outcome = work(always(), permit, render=render).do(task(web.url(HOST)))  # type: ignore[arg-type]
+    assert isinstance(outcome, Returned)
+    assert outcome.asked_at is not None
+    assert outcome.asked_at > began
+    assert list(tree.root.glob("htmls/*/*")) == list(tree.root.glob("links/*/*")) == []
+
+
+def test_a_page_that_waits_in_vain(work: Work) -> None:
+    """If it is given back, its host's delay counts from when it was asked."""
+
+    def render(job: Job, fetch: Fetch) -> Rendered:
+        raise GivenUpError
+
+    with Web(site(ANSWERS), [HOST]) as web:
+        outcome = work(always(), render=render).do(task(web.url(HOST)))
+    assert isinstance(outcome, Returned)
+    assert outcome.asked_at is not None
+
+
+def _asks(path: str, asked: list[float], dom: str = ITEM) -> Render:
+    def render(job: Job, fetch: Fetch) -> Rendered:
+        time.sleep(0.3)
+        fetch(Ask(1, f"{job.url}{path}", "GET", {}, b"", "XHR"))
+        asked.append(time.monotonic())
+        return seen(dom)
+
+    return render
+
+
+def test_the_delay_counts_from_the_last_request(work: Work, tree: Tree) -> None:
+    """It does so whether the page is stored or fails; its record says when the page itself was fetched."""
+    asked: list[float] = []
+    with Web(site(ANSWERS), [HOST]) as web:
+        began = time.time()
+        stored = work(always(), render=_asks("api", asked)).do(task(web.url(HOST)))
+        table = parse(f'[[site]]\nhosts = ["{HOST}:{web.port}"]\nexpect = ["css:h1.nothing"]\n').sites
+        strict = always(sites=table)
+        failed = work(strict, render=_asks("api", asked)).do(task(web.url(HOST)))
+        assert isinstance(stored, Stored)
+        assert isinstance(failed, FailedForNow)
+        fetched_at = datetime.fromisoformat(record(tree, web.url(HOST)).fetched_at).timestamp()
+    for outcome, last_at in zip((stored, failed), asked, strict=True):
+        assert last_at - outcome.exchange.asked_at < 0.2
+    assert fetched_at - began < 0.25
+
+
+def test_a_host_that_says_not_now(work: Work, tree: Tree) -> None:
+    """A page that its host does not let load all is tried again, as Retry-After says; at last it is what it is."""
+    with Web(site(ANSWERS), [HOST]) as web:
+        worker = work(always(), render=_asks("busy", []))
+        first = worker.do(task(web.url(HOST)))
+        last = worker.do(task(web.url(HOST), attempt=SETTINGS.fetch.retries + 1))
+    assert isinstance(first, FailedForNow)
+    assert (first.class_, first.status, first.exchange.rest_s, first.exchange.health) == (
+        "http-4xx",
+        429,
+        7.0,
+        "failing",
+    )
+    assert isinstance(last, Stored)
+    assert record(tree, web.url(HOST)).title == "Item"
+
+
+def test_html_of_another_name(work: Work, tree: Tree) -> None:
+    """HTML that its server calls something else is HTML for the browser, too, in the encoding that it was read with."""
+    given: list[str] = []
+
+    def render(job: Job, fetch: Fetch) -> Rendered:
+        given.append(job.headers["content-type"])
+        return seen(ITEM)
+
+    body = b"<!doctype html><meta charset=latin1><title>x</title><script></script>"
+    with Web(site({"/": Response(200, {"Content-Type": "application/octet-stream"}, body)}), [HOST]) as web:
+        work(always(), render=render).do(task(web.url(HOST)))
+    assert given == ["text/html; charset=windows-1252"]
+
+
+def test_links_obey_the_settings(work: Work, tree: Tree) -> None:
+    """Routes and places of scripts lose their query as links do; routes of hosts that are not rendered lead nowhere."""
+    dom = ITEM + "<a href='/?q=1#/s'>s</a><a href='http://other.example/x#/t'>t</a>"
+    with Web(site(ANSWERS), [HOST]) as web:
+        url = web.url(HOST)
+        settings = always(RenderSettings(hosts=(f"{HOST}:{web.port}",)), crawl=CrawlSettings(drop_query=True))
+        work(settings, render=lambda job, fetch: seen(dom, f"{url}x?sid=3", f"{url}y#/z")).do(task(url))
+        found = record(tree, url).links
+        routes = [spelling(Request(url, fragment=each)) for each in ("/r", "/s")]
+        places = [f"{url}x", spelling(Request(f"{url}y", fragment="/z"))]
+        assert found == (f"{url}one", "http://other.example/x", *routes, *places)
+
+
+@pytest.mark.parametrize("where", ["body", "dom"])
+def test_nofollow_of_either(work: Work, tree: Tree, where: str) -> None:
+    """If the response or the DOM says that no link is to be followed, none is."""
+    robots = "<meta name=robots content=nofollow>"
+    shell = SHELL.body.decode() + "<a href=/two>2</a>" + (robots if where == "body" else "")
+    with Web(site({"/": page(shell)}), [HOST]) as web:
+        url = web.url(HOST)
+        work(always(), render=lambda job, fetch: seen(ITEM + (robots if where == "dom" else ""))).do(task(url))
+        found = record(tree, url)
+    assert found.links == ()
+    assert {f"{url}one", f"{url}two"} <= set(found.nofollow or ())
+
+
+def test_a_link_that_scripts_mark(work: Work, tree: Tree) -> None:
+    """A link that is nofollow in the DOM is not followed, though it was none in the response."""
+    shell = page(SHELL.body.decode() + "<a href=/two>2</a><a href=/three>3</a>")
+    with Web(site({"/": shell}), [HOST]) as web:
+        url = web.url(HOST)
+        work(always(), render=lambda job, fetch: seen("<a rel=nofollow href=/two>2</a>")).do(task(url))
+        found = record(tree, url)
+    assert (found.links, found.nofollow) == ((f"{url}three",), (f"{url}two",))
