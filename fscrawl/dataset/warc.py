@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
 from fscrawl import __version__, urls
-from fscrawl.dataset.asked import GET, text_of
+from fscrawl.dataset.asked import GET, parts_of, text_of
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.job import Job
@@ -190,7 +190,7 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     if row["encoding"]:
         fields.append(("charset-detected", row["encoding"]))
     kind = "R" if row["redirect"] else "L a/@href"
-    fields += [("outlink", f"{url_of(link)} {kind}") for link in row["links"] or ()]
+    fields += [("outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}") for link in row["links"] or ()]
     fields += [("nofollow", url) for url in row["nofollow"] or ()]
     text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # one line per value
     headers = {

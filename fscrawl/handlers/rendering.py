@@ -202,6 +202,10 @@ class Rendering:
             found += [] if place is None else [spelling(Request(place, fragment=route))]
         return tuple(found)
 
+    def route(self, written: str, url: str) -> str:
+        """Give the route in a reference to `url`, such as in a redirect; "" if it is none that would be rendered."""
+        return route_of(written) if self.routes and self.why(url) else ""
+
     def leads_on(self, url: str) -> Callable[[str], bool]:
         """Give what tells whether a link of a page leads on: a route does so only where it will be rendered, too."""
         host = urls.host(url)

@@ -23,7 +23,7 @@ from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
 from fscrawl.parse.links import ParsedPage
-from fscrawl.request import url_of
+from fscrawl.request import read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import RenderRecord
@@ -178,6 +178,8 @@ class Writer:
         target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
         if target is not None and "#" in task.url:
             target = redirected(task.url, answer.status, target)
+        if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
+            target = spelling(read(target)._replace(fragment=route))
         outlinks = (target,) if target and target != task.url else ()
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)

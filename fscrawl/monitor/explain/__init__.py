@@ -27,6 +27,7 @@ from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_pa
 from fscrawl.monitor.explain.said import Said, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
+from fscrawl.request import Request, route_of, spelling
 from fscrawl.sites.rules import near_to
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
@@ -110,18 +111,30 @@ class _Inquiry:
     def _asked_for(self) -> str | None:
         """Give the URL that was asked for, or the spelling of the request."""
         try:
-            return written_request(self._it.asked.strip()) or urls.normalise(self._it.asked) or self._meant()
+            asked = written_request(self._it.asked.strip()) or self._route()
+            return asked or urls.normalise(self._it.asked) or self._meant()
         except ValueError:
             return None
+
+    def _route(self) -> str | None:
+        """Give the request for a page behind `#/` whose address was asked for, if there is one."""
+        url, fragment = urls.normalise(self._it.asked), route_of(self._it.asked)
+        if url is None or not fragment:
+            return None
+        route = Request(url, fragment=fragment)
+        if self._has_file(spelling(route)):
+            return spelling(route)
+        self._it.notes.append(f"what stands behind # does not count; for a page behind it: GET {route.address}")
+        return None
 
     def _meant(self) -> str | None:
         """Give the URL that was asked for without its scheme: the one that has files, else with https."""
         spellings = candidates(self._it.asked)
-        for url in spellings:
-            paths = [tree_path_of(self._tree, room, urls.host(url), urls.key(url)) for room in (LINKS, ERRS)]
-            if any(map(self._tree.files.exists, paths)):
-                return url
-        return spellings[0] if spellings else None
+        return next(filter(self._has_file, spellings), spellings[0] if spellings else None)
+
+    def _has_file(self, url: str) -> bool:
+        paths = [tree_path_of(self._tree, room, urls.host(url), urls.key(url)) for room in (LINKS, ERRS)]
+        return any(map(self._tree.files.exists, paths))
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""

@@ -161,15 +161,15 @@ def test_the_delay_counts_from_the_last_request(work: Work, tree: Tree) -> None:
     """It does so whether the page is stored or fails; its record says when the page itself was fetched."""
     asked: list[float] = []
     with Web(site(ANSWERS), [HOST]) as web:
-        began = time.time()
-        stored = work(always(), render=_asks("api", asked)).do(task(web.url(HOST)))
         table = parse(f'[[site]]\nhosts = ["{HOST}:{web.port}"]\nexpect = ["css:h1.nothing"]\n').sites
         strict = always(sites=table)
         failed = work(strict, render=_asks("api", asked)).do(task(web.url(HOST)))
+        began = time.time()
+        stored = work(always(), render=_asks("api", asked)).do(task(web.url(HOST)))
         assert isinstance(stored, Stored)
         assert isinstance(failed, FailedForNow)
         fetched_at = datetime.fromisoformat(record(tree, web.url(HOST)).fetched_at).timestamp()
-    for outcome, last_at in zip((stored, failed), asked, strict=True):
+    for outcome, last_at in zip((failed, stored), asked, strict=True):
         assert last_at - outcome.exchange.asked_at < 0.2
     assert fetched_at - began < 0.25
 
@@ -239,3 +239,15 @@ def test_a_link_that_scripts_mark(work: Work, tree: Tree) -> None:
         work(always(), render=lambda job, fetch: seen("<a rel=nofollow href=/two>2</a>")).do(task(url))
         found = record(tree, url)
     assert (found.links, found.nofollow) == ((f"{url}three",), (f"{url}two",))
+
+
+def test_a_redirect_to_a_route(work: Work, tree: Tree) -> None:
+    """A redirect to another state of the application leads there, even from the same URL, if it will be rendered."""
+    answers = {"/": Response(302, {"Location": "/#/login"})}
+    with Web(site(answers), [HOST]) as web:
+        url = web.url(HOST)
+        work(always(), render=lambda job, fetch: seen(ITEM)).do(task(url))
+        assert record(tree, url).links == (spelling(Request(url, fragment="/login")),)
+        route = spelling(Request(url, fragment="/old"))
+        work(always(), render=lambda job, fetch: seen(ITEM)).do(task(route))
+        assert record(tree, route).redirect == spelling(Request(url, fragment="/login"))

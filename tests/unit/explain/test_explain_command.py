@@ -4,6 +4,7 @@ import json
 import sys
 
 from fscrawl import cli, urls
+from fscrawl.request import Request, spelling
 from tests.support.explained import MISSING, SEED, ask, line_of, say
 
 
@@ -151,3 +152,19 @@ def test_bad_rules_are_one_line(tree, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fscrawl.dataset.options", None)
     assert cli.main(["show", "--root", str(tree.root), SEED, "--fields", str(tmp_path / "fields.toml")]) == 2
     assert "--fields needs fscrawl.dataset" in capsys.readouterr().err
+
+
+def test_a_page_behind_a_hash(tree, capsys):
+    """The address of a page behind #/ finds it if it is there; else the page without it, and how to ask for the other."""
+    url, address = "http://app.example/", "http://app.example/#/item/3"
+    tree.page(url)
+    assert show(tree, capsys, url)[0] == 0
+    assert (
+        f"note      what stands behind # does not count; for a page behind it: GET {address}"
+        in show(tree, capsys, address)[1]
+    )
+    tree.page(spelling(Request(url, fragment="/item/3")))
+    code, out = show(tree, capsys, address)
+    assert code == 0
+    assert f"url       {address}" in out
+    assert "does not count" not in out
