@@ -1,6 +1,6 @@
 """A crawl of pages in a browser, as a short script with Playwright does it. Playwright's interpreter runs it.
 
-python playwright_loop.py BROWSER SEED PAGES AT_A_TIME      prints how many pages had their text
+python playwright_loop.py BROWSER SEED PAGES AT_A_TIME      prints how many pages it opened, and how many had their text
 """
 
 import asyncio
@@ -14,7 +14,7 @@ BROWSER, SEED, PAGES, AT_A_TIME = sys.argv[1], sys.argv[2], int(sys.argv[3]), in
 
 
 async def main() -> None:
-    known, good, room = {SEED}, 0, asyncio.Semaphore(AT_A_TIME)
+    known, opened, good, room = {SEED}, 0, 0, asyncio.Semaphore(AT_A_TIME)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         todo = asyncio.Queue()
@@ -22,12 +22,13 @@ async def main() -> None:
         running = set()
 
         async def visit(url: str) -> None:
-            nonlocal good
+            nonlocal opened, good
             context = await browser.new_context()
             page = await context.new_page()
             await page.goto(url, wait_until="networkidle")
             html = await page.content()
             await context.close()
+            opened += 1
             good += "<h1>" in html
             for link in re.findall(r'href="(/[^"]*)"', html):
                 target = urljoin(url, link)
@@ -44,7 +45,7 @@ async def main() -> None:
             await room.acquire()
             running.add(asyncio.create_task(visit(todo.get_nowait())))
         await browser.close()
-    print(good)
+    print(opened, good)
 
 
 asyncio.run(main())

@@ -1,6 +1,6 @@
 """The same crawl with scrapy-playwright, as its documentation advises. The interpreter of scrapy_venv runs it.
 
-    python scrapy_playwright_spider.py BROWSER SEED PAGES AT_A_TIME      prints how many pages had their text
+    python scrapy_playwright_spider.py BROWSER SEED PAGES AT_A_TIME      prints how many pages it opened, and how many had their text
 
 A page is waited for as a user of it would: until the network is idle, since otherwise every third page is empty.
 """
@@ -50,4 +50,4 @@ class Spider(scrapy.Spider):
 process = CrawlerProcess()
 process.crawl(Spider)
 process.start()
-print(sum(found))
+print(len(found), sum(found))

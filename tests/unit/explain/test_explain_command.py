@@ -155,7 +155,7 @@ def test_bad_rules_are_one_line(tree, capsys, tmp_path, monkeypatch):
 
 
 def test_a_page_behind_a_hash(tree, capsys):
-    """The address of a page behind #/ finds it if it is there; else the page without it, and how to ask for the other."""
+    """The address of a page behind #/ finds it if it is there; else the page without it, and how to ask for it."""
     url, address = "http://app.example/", "http://app.example/#/item/3"
     tree.page(url)
     assert show(tree, capsys, url)[0] == 0
