@@ -5,7 +5,8 @@
 The same site of single-page applications is crawled from its front page by fscrawl with one and two browsers, by a
 short loop with Playwright, and by scrapy-playwright, one after the other, with four pages at a time for each browser.
 All use the same Chromium. The other two do not see what comes late, so they miss the text and the links of some pages;
-all pages that they open count. Wanted: 1.5 times the pages per second of scrapy-playwright. Then fscrawl crawls more pages, and its memory in the last hundred is compared with the first, browser included.
+all pages that they open count. Wanted: 1.5 times the pages per second of scrapy-playwright. Then fscrawl crawls more
+pages, and its memory in the last hundred is compared with the first, browser included.
 """
 
 from __future__ import annotations

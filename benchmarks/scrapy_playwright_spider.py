@@ -1,6 +1,8 @@
 """The same crawl with scrapy-playwright, as its documentation advises. The interpreter of scrapy_venv runs it.
 
-    python scrapy_playwright_spider.py BROWSER SEED PAGES AT_A_TIME      prints how many pages it opened, and how many had their text
+    python scrapy_playwright_spider.py BROWSER SEED PAGES AT_A_TIME
+
+It prints how many pages it opened, and how many of them had their text.
 
 A page is waited for as a user of it would: until the network is idle, since otherwise every third page is empty.
 """
