@@ -6,8 +6,8 @@ each of them starts without delay.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 # command → module, in the order of --help
@@ -33,4 +33,4 @@ def modules(words: Sequence[str] = ()) -> list[Any]:
     """Load the module of the command that `words` begin with; of all commands if they begin with none."""
     named = MODULES.get(words[0]) if words else None
     names = [named] if named is not None else list(dict.fromkeys(MODULES.values()))
-    return [import_module(f"fscrawl.commands.{name}") for name in names]
+    return [importlib.import_module(f"fscrawl.commands.{name}") for name in names]

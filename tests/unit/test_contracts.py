@@ -69,6 +69,7 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
+    "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
