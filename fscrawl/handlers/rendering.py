@@ -33,6 +33,7 @@ Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]
 
 _NO_LINKS = frozenset({"nofollow", "none"})
 _HOSTS = 10_000
+_LARGE_BYTES = 2_000_000  # a DOM that is larger is not looked through: there must be something in it
 _TRIED, _SAMPLED = 5, 20  # so many renderings without any gain, and only each so-many-th page is still tried
 
 
@@ -143,7 +144,8 @@ class Rendering:
     def learn(self, url: str, body: bytes, before: ParsedPage, after: ParsedPage, shown: Shown) -> None:
         """Learn from an empty page that was rendered. `before`, `after`: what was read of its body, and of its DOM."""
         links = [each for each in (*after.links, *shown.went_to) if each not in before.links]
-        has_gained = bool(links) or _text(shown.seen, "utf-8") != _text(body, before.encoding)
+        has_gained = bool(links) or len(shown.seen) > _LARGE_BYTES
+        has_gained = has_gained or _text(shown.seen, "utf-8") != _text(body, before.encoding)
         self._note(urls.host(url), has_gained=has_gained)
 
     def has_failed(self, url: str) -> None:

@@ -83,12 +83,12 @@ class Writer:
         came_at = time.time()
         page, shown = self._read(task, answer, body, type_, old)
         asked_at = None if shown is None else shown.asked_at
+        if shown is not None and not self._context.permitted():  # it has waited for a browser
+            raise ReturnedError(asked_at or answer.began)
         if isinstance(shown, Failed):
             return shown
         if page.unexpected or page.fault:
             return replace(self._not_right(task, page, answer), asked_at=asked_at)
-        if shown is not None and not self._context.permitted():  # it has waited for a browser
-            raise ReturnedError(asked_at or answer.began)
         record = page_record(
             task,
             answer,
