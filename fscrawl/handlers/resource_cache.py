@@ -19,6 +19,7 @@ _LARGEST_BYTES = 4 * 1024 * 1024
 _HEURISTIC_SHARE, _HEURISTIC_S = 0.1, 3600.0  # of the time since it was changed (RFC 9111 4.2.2); at most an hour
 _NOT_KEPT = re.compile(r"\b(?:no-store|no-cache|private|must-understand)\b")
 _MAX_AGE = re.compile(r"\b(s-maxage|max-age)=\"?([0-9]{1,9})")
+_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class ResourceCache:
@@ -57,7 +58,9 @@ def fresh_for_s(answer: Fetched, now: float) -> float:
         return 0.0
     ages = {name: float(seconds) for name, seconds in _MAX_AGE.findall(control)}
     if ages:
-        return ages.get("s-maxage", ages.get("max-age", 0.0))
+        in_other_caches = _SECONDS.fullmatch(headers.get("age", ""))
+        age_s = float(in_other_caches[0]) if in_other_caches else 0.0
+        return max(0.0, ages.get("s-maxage", ages.get("max-age", 0.0)) - age_s)
     if "expires" in headers:
         return max(0.0, (parse_date(headers["expires"]) or 0.0) - now)
     changed_at = parse_date(headers.get("last-modified", ""))

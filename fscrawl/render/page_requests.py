@@ -68,7 +68,7 @@ class PageRequests:
             headers = (pair for pair in self._job.headers.items() if pair[0].lower() != "set-cookie")  # it has them
             self._fulfil(session, name, self._job.status, headers, self._job.body)
         elif is_page and not self._reloads(request):
-            self._goes_to(request["url"])
+            self._goes_to(request)
             self._refuse(session, name, "Aborted")
         elif why := self._is_blocked(request, kind, is_page=is_page):
             self.blocked[why] += 1
@@ -86,9 +86,12 @@ class PageRequests:
         self._documents += is_same
         return is_same and self._documents <= _MOST_RELOADS
 
-    def _goes_to(self, url: str) -> None:
-        if len(self.went_to) < _MOST_PLACES and len(url) <= MAX_URL_CHARS:
-            self.went_to.setdefault(url, None)
+    def _goes_to(self, request: dict[str, Any]) -> None:
+        """Note where the page wants to go. What a form sends is another request than a GET of its URL."""
+        if request["method"] != "GET":
+            self.blocked["form"] += 1
+        elif len(self.went_to) < _MOST_PLACES and len(request["url"]) <= MAX_URL_CHARS:
+            self.went_to.setdefault(request["url"], None)
 
     def _is_blocked(self, request: dict[str, Any], kind: str, *, is_page: bool) -> str:
         """Say as what a request is blocked; "" if it is not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -136,6 +137,14 @@ def test_places_without_end(keeper: Keeper) -> None:
     assert found.blocked == {"method": 300}
 
 
+def test_a_form_that_a_page_sends(keeper: Keeper) -> None:
+    """A page that submits a form by POST stays where it is; where that leads cannot be had by a GET, and is no link."""
+    form = "<form method=post action=/search><input name=q value=1></form><script>document.forms[0].submit()</script>"
+    found = done(keeper.page(GOOD + form))
+    assert (found.went_to, found.blocked) == ((), {"form": 1})
+    assert b"a good page" in found.dom
+
+
 def test_what_a_page_sends_has_a_bound(keeper: Keeper) -> None:
     """A page may not send more than it may load."""
     asked: list[int] = []
@@ -181,17 +190,24 @@ def test_a_process_that_dies_while_its_page_waits(keeper: Keeper) -> None:
 
 def _killed(keeper: Keeper, ask: Ask) -> Answer:
     for pid in _descendants(keeper.pid()):
-        if b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            os.kill(pid, signal.SIGKILL)
+        if b"--type=renderer" in _command(pid):
+            _end(pid)
     return Answer(ask.number)
 
 
 def _descendants(pid: int) -> list[int]:
     found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, path.read_text().split()):
-            found += [child, *_descendants(child)]
+    with contextlib.suppress(OSError):  # it has just ended
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in map(int, path.read_text().split()):
+                found += [child, *_descendants(child)]
     return found
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def test_a_fetch_that_raises(keeper: Keeper) -> None:
@@ -227,7 +243,7 @@ def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
     keeper.page(GOOD)
     before = set(_descendants(keeper.pid()))
     for pid in before:
-        if b"fscrawl-browser-" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"fscrawl-browser-" in _command(pid):
             _end(pid)
     found = keeper.page(GOOD)
     if isinstance(found, Trouble):  # it came before the browser's end was seen
@@ -238,14 +254,11 @@ def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
 
 
 def _end(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def _runs(pid: int) -> bool:
-    try:
+    with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return False
