@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from fscrawl import cli, urls
+from fscrawl.storage.records import PageRecord
 from tests.support.crawling import Running, check_tree, command, crawl, errors, pages
 from tests.support.web import HTML, Request, Response, Web
 
@@ -210,6 +211,29 @@ def test_a_host_that_is_added(root: Path) -> None:
         path.write_text(re.sub(r"(?m)^(# )?hosts = .*", f"hosts = {hosts}", path.read_text(), count=1))
         assert crawl(root, "--refresh", "0s").code == 0
         assert pages(root)[url].title == "Item 3"
+
+
+def test_a_host_that_is_added_while_machines_run(root: Path) -> None:
+    """An edit starts the browsers, and another one ends them; no page waits for a machine to be started again."""
+    with Web(_answer, [HOST]) as web:
+        seeds = [web.url(HOST, f"/item/{number}") for number in range(100)]
+        settings = {"crawl.max_depth": "0", "fleet.beat": "1", "politeness.delay": "0.2"}
+        with Running(command(root, seeds=seeds, settings=settings)) as running:
+            running.until(lambda: pages(root), "a page is stored as it is")
+            path, before = root / "crawl.toml", (root / "crawl.toml").read_text()
+            hosts = json.dumps([f"{HOST}:{web.port}"])
+            path.write_text(re.sub(r"(?m)^(# )?hosts = .*", f"hosts = {hosts}", before, count=1))
+            running.until(lambda: any(each.is_rendered for each in pages(root).values()), "a page is rendered", 30)
+            path.write_text(before)
+            running.until(lambda: not any(each.is_rendered for each in _newest(root, 3)), "none is rendered", 30)
+            running.process.send_signal(signal.SIGTERM)
+            running.wait(30)
+    assert errors(root) == {}
+    check_tree(root)
+
+
+def _newest(root: Path, count: int) -> list[PageRecord]:
+    return sorted(pages(root).values(), key=lambda record: record.fetched_at)[-count:]
 
 
 def test_empty_pages(root: Path) -> None:
