@@ -178,9 +178,14 @@ class Context:
 
 def _rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> Rules:
     """Give what holds for all that rendered pages load."""
-    delay_s, most = settings.politeness.address_delay, settings.render.max_bytes
+    politeness = settings.politeness
     return Rules(
-        fetcher, by_itself, lambda url: scope.refuses(url) == "deny", min(delay_s, settings.politeness.delay), most
+        fetcher,
+        by_itself,
+        lambda url: scope.refuses(url) == "deny",
+        min(politeness.address_delay, politeness.delay),
+        politeness.adaptive,
+        settings.render.max_bytes,
     )
 
 

@@ -5,8 +5,9 @@
     other hosts   such as those of scripts and JSON: only what `crawl.deny` names is refused. A worker asks each of them
                   once at a time, and no more often than an address (`politeness.address_delay`)
 
-A host that says "not now" (429, 503) is not asked any more: the page's own host by this page, which is then tried again
-as its Retry-After says; another one by all pages, for a while.
+A host that answers slowly is left alone for as long as its last answer took, as by the pace of pages
+(`politeness.adaptive`). A host that says "not now" (429, 503) is not asked any more: the page's own host by this page,
+which is then tried again as its Retry-After says; another one by all pages, for a while.
 
 A log-in, headers of a [[site]] and the crawl's cookies go along only to the page's own origin, cookies to its site. An
 answer is only used again for pages of this origin and session: it may be what those who log in get.
@@ -46,18 +47,19 @@ class Rules(NamedTuple):
 
     asking         how a worker asks by itself; of the page's own host
     denies         tells whether `crawl.deny` names a URL
-    address_delay_s, max_bytes   settings
+    address_delay_s, adaptive, max_bytes   settings
     """
 
     fetcher: Fetcher
     asking: Asking
     denies: Callable[[str], bool]
     address_delay_s: float
+    adaptive: bool
     max_bytes: int
 
 
 class _Turn:
-    """Whose turn it is to ask a host. `last_at`: monotonic time of the last request's end.
+    """Whose turn it is to ask a host. `last_at`: monotonic time of the last request's end; `took_s`: what it took.
 
     `rests_until`: monotonic time before which the host does not want to be asked.
     """
@@ -65,6 +67,7 @@ class _Turn:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.last_at = 0.0
+        self.took_s = 0.0
         self.rests_until = 0.0
 
 
@@ -132,8 +135,10 @@ class PageNetwork:
             if not self._wait(url, turn, is_own=is_own):
                 return self._refuse(ask, "over")
             jar = self._shared(ask, url)
+            began = time.monotonic()
             answer = self._fetch(ask, url, jar)
             turn.last_at = time.monotonic()
+            turn.took_s = turn.last_at - began
             if is_own:
                 self.asked_at = turn.last_at
             if isinstance(answer, Fetched) and answer.status in _NOT_NOW:
@@ -171,11 +176,11 @@ class PageNetwork:
 
     def _wait(self, url: str, turn: _Turn, *, is_own: bool) -> bool:
         """Wait until a host may be asked; tell whether the page and this machine may still ask."""
-        if is_own:
-            may_ask = self._rules.asking.wait(url)
-        else:
-            time.sleep(max(0.0, turn.last_at + self._rules.address_delay_s - time.monotonic()))
-            may_ask = True
+        delay_s = max(0.0 if is_own else self._rules.address_delay_s, turn.took_s if self._rules.adaptive else 0.0)
+        if turn.last_at + delay_s > self._until:
+            return False
+        may_ask = self._rules.asking.wait(url) if is_own else True
+        time.sleep(max(0.0, turn.last_at + delay_s - time.monotonic()))
         return may_ask and not self._is_over and time.monotonic() < self._until
 
     def _fetch(self, ask: Ask, url: str, jar: _Shared) -> Fetched | Failed:

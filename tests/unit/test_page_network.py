@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fscrawl.handlers import page_network
 from fscrawl.handlers.page_network import Network, PageNetwork, Rules
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
@@ -31,9 +32,11 @@ class Web:
         return self._answer
 
 
-def network(web: Web, *, refuses: Callable[[str], Failed | None] = lambda url: None, waits: bool = True) -> Network:
+def network(
+    web: Web, *, refuses: Callable[[str], Failed | None] = lambda url: None, waits: bool = True, adaptive: bool = False
+) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
-    return Network(Rules(web, asking, lambda url: "denied" in url, 0.0, 10))  # type: ignore[arg-type]
+    return Network(Rules(web, asking, lambda url: "denied" in url, 0.0, adaptive, 10))  # type: ignore[arg-type]
 
 
 def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:
@@ -116,3 +119,27 @@ def test_scripts_are_kept_for_all_pages() -> None:
         assert page.answer(ask("http://a.example/a.js", "Script")).body == b"x"
         assert page.answer(ask("http://a.example/a.json")).body == b"x"
     assert [url for url, _ in web.asked] == ["http://a.example/a.js", *["http://a.example/a.json"] * 2]
+
+
+@pytest.mark.parametrize("host", ["a.example", "b.example"])
+def test_a_slow_host(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is left alone for as long as its last answer took, be it the page's own host or another one."""
+    now, slept = [100.0], []
+
+    class Slow(Web):
+        def send(self, request: Any, headers: Any, **how: Any) -> Fetched | Failed:
+            now[0] += 3.0
+            return super().send(request, headers, **how)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(page_network.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(page_network.time, "sleep", sleep)
+    page = PageNetwork(network(Slow(), adaptive=True), Request(URL), None, 10.0)
+    for _ in range(2):
+        assert page.answer(ask(f"http://{host}/x")).status == 200
+    assert slept == [0.0, 3.0]
+    assert page.answer(ask(f"http://{host}/x")).status == 0  # its time would be over before
+    assert page.refused == {"over": 1}
