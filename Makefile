@@ -78,7 +78,7 @@ example: .venv/.merge  ## crawl the imitation of a site: NAME=journals, see exam
 	@$(if $(NAME),,echo 'make example NAME=journals: name an example; examples/README.md lists them' >&2; exit 2)
 	@$(BIN)/python -m examples.run "$(NAME)" $(if $(INTO),--into "$(INTO)")
 
-test: .venv/.dev  ## quick tests: unit and component, in parallel; a minute, no network, no root
+test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root
 	$(BIN)/python -m pytest -q
 
 NOT_HERE = browser or corpus or dist or faults or fleet or mounts
