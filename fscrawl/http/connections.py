@@ -35,6 +35,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
+from fscrawl.http import racing
 from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.heads import HeadLines, check_framing
@@ -122,6 +123,7 @@ class _DirectConnection(HTTPConnection):
     response_class = _Response
     permits: Callable[[str], bool]
     via: Proxy  # of the connections through a proxy
+    learned: racing.Learned
     address = ""  # of the host that it is connected to; "" behind a proxy
 
     def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
@@ -142,17 +144,22 @@ class _DirectConnection(HTTPConnection):
         return sock
 
     def _connect_to_one_of(self, found: list[Any]) -> socket.socket:
-        for family, kind, protocol, _, address in found[:-1]:
-            try:
-                return self._connect(_Socket(family, kind, protocol), address)
-            except OSError:
-                continue  # the host has another address
-        family, kind, protocol, _, address = found[-1]
-        return self._connect(_Socket(family, kind, protocol), address)
+        if len(found) == 1:
+            family, kind, protocol, _, address = found[0]
+            return self._connect(_Socket(family, kind, protocol), address)
+        host, timeout_s = (self.host, self.port or 0), self._timeout_s()
+        sock, address = racing.connected(self.learned.in_order(host, found), _Socket, timeout_s)
+        self.learned.note(host, address)
+        sock.settimeout(timeout_s)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+    def _timeout_s(self) -> float:
+        return min(float(self.timeout or _remaining_s()), _remaining_s())
 
     def _connect(self, sock: socket.socket, address: Any) -> socket.socket:
         try:
-            sock.settimeout(min(float(self.timeout or _remaining_s()), _remaining_s()))
+            sock.settimeout(self._timeout_s())
             sock.connect(address)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:
@@ -269,7 +276,7 @@ class Adapter(HTTPAdapter):
             num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
         )
         connection = self._connection_class()
-        attributes = {"permits": staticmethod(self._permits), "via": self._via}
+        attributes = {"permits": staticmethod(self._permits), "via": self._via, "learned": racing.Learned()}
         plain, tls = type("Plain", (connection,), attributes), type("Tls", (connection, HTTPSConnection), attributes)
         self.poolmanager.pool_classes_by_scheme = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),

@@ -1,0 +1,135 @@
+"""One HTTP exchange with a host that has several addresses."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from fscrawl.http import connections, racing
+from tests.support.exchanges import HTML
+from tests.support.raw import HOST, Make, failed, fetched
+from tests.support.web import Response, Web
+
+SILENT, REFUSING, SECOND = "127.0.2.7", "127.0.2.9", "127.0.2.8"
+
+
+@contextlib.contextmanager
+def silent(port: int) -> Iterator[None]:
+    """Let connections to SILENT get no answer: its queue is full, so the kernel drops what comes."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.create_server((SILENT, port), backlog=0))
+        for _ in range(4):
+            filling = stack.enter_context(socket.socket())
+            filling.setblocking(False)
+            filling.connect_ex(server.getsockname())
+        time.sleep(0.05)
+        yield
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    def entry(address: str, port: int) -> tuple[object, ...]:
+        if ":" in address:
+            return (socket.AF_INET6, socket.SOCK_STREAM, 6, "", (address, port, 0, 0))
+        return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, port, **__: [entry(each, port) for each in addresses])
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note the addresses that are connected to, in their order."""
+    noted: list[str] = []
+    connect = connections._Socket.connect
+
+    def noting(sock: socket.socket, address: tuple[str, int]) -> None:
+        noted.append(address[0])
+        connect(sock, address)
+
+    monkeypatch.setattr(connections._Socket, "connect", noting)
+    return noted
+
+
+def test_a_silent_address(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:
+    """A host whose first address is silent is asked at its second a moment later, and next time there at once."""
+    resolve(monkeypatch, SILENT, HOST)
+    with Web(lambda _: Response(200, {**HTML, "Connection": "close"}, b"<p>"), [HOST]) as web, silent(web.port):
+        fetcher = make(connect_timeout=60.0, timeout=60.0)
+        for _ in range(2):
+            assert fetched(fetcher.get(f"http://two.example:{web.port}/")).body == b"<p>"
+    assert begun == [SILENT, HOST, HOST]
+
+
+def test_all_are_silent(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no address answers, the exchange ends when its time for connecting is over."""
+    resolve(monkeypatch, SILENT, SILENT)
+    with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web, silent(web.port):
+        answer = failed(make(connect_timeout=0.6, timeout=60.0).get(f"http://two.example:{web.port}/"))
+    assert (answer.class_, answer.retry) == ("timeout", True)
+
+
+def test_a_refusal_beside_a_silent_one(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:
+    """An address that refuses makes room for the next one at once."""
+    resolve(monkeypatch, SILENT, REFUSING, SECOND)
+    with Web(lambda _: Response(200, HTML, b"<p>"), [SECOND]) as web, silent(web.port):
+        assert fetched(make().get(f"http://three.example:{web.port}/")).body == b"<p>"
+    assert begun == [SILENT, REFUSING, SECOND]
+
+
+def test_all_refuse(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last refusal is the failure."""
+    resolve(monkeypatch, REFUSING, SECOND)
+    answer = failed(make().get("http://two.example:9/"))
+    assert (answer.class_, answer.retry) == ("blocked-address", False)  # port 9 is never asked
+    answer = failed(make().get("http://two.example:8009/"))
+    assert (answer.class_, answer.retry) == ("connect", True)
+    assert "refused" in answer.message
+
+
+def test_no_socket_stays(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts that have lost are closed."""
+    made: list[socket.socket] = []
+
+    def making(*how: int) -> socket.socket:
+        made.append(connections._Socket(*how))
+        return made[-1]
+
+    with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web, silent(web.port):
+        entries = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, web.port)) for address in (SILENT, SILENT, HOST)
+        ]
+        won, address = racing.connected(entries, making, 10.0)
+        assert address == (HOST, web.port)
+        assert [sock.fileno() < 0 for sock in made] == [True, True, False]
+        won.close()
+
+
+def test_families_take_turns() -> None:
+    """Addresses of both families are tried in turn, the system's preferred one first; what answered last leads."""
+    learned = racing.Learned()
+    four, six = socket.AF_INET, socket.AF_INET6
+    found = [(six, 1, 6, "", "a"), (six, 1, 6, "", "b"), (six, 1, 6, "", "c"), (four, 1, 6, "", "d")]
+    assert [entry[4] for entry in learned.in_order(("a.example", 80), found)] == ["a", "d", "b", "c"]
+    learned.note(("a.example", 80), "c")
+    assert [entry[4] for entry in learned.in_order(("a.example", 80), found)] == ["c", "a", "d", "b"]
+    assert [entry[4] for entry in learned.in_order(("a.example", 443), found)] == ["a", "d", "b", "c"]
+
+
+def test_a_family_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket that cannot be made is an address that cannot be reached."""
+
+    def making(family: int, kind: int, protocol: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        return socket.socket(family, kind, protocol)
+
+    with socket.create_server((HOST, 0)) as server:
+        entries = [(socket.AF_INET6, 1, 6, "", ("::1", 1, 0, 0)), (socket.AF_INET, 1, 6, "", server.getsockname())]
+        won, address = racing.connected(entries, making, 5.0)
+        assert address == server.getsockname()
+        won.close()
+    with pytest.raises(OSError, match="family not supported"):
+        racing.connected(entries[:1], making, 5.0)
