@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import math
 import re
 import time
 from typing import Any
@@ -78,6 +79,8 @@ class _Page:
         self._slice_over = asyncio.Event()
         self._errors: list[str] = []
         self._frames_made = 0
+        self._clock_from: float | None = None  # monotonic time when the page's clock became virtual
+        self._passed_s = 0.0  # on it since then
         self._time = asyncio.timeout(None)
         self.trouble = ""
 
@@ -170,6 +173,7 @@ class _Page:
 
     async def _frames(self) -> None:
         """Let the page be drawn, which takes real time: what is drawn may wait for being seen."""
+        await self._catch_up()
         with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
             async with asyncio.timeout(_FRAMES_S):
                 await self._send("Runtime.evaluate", expression=_TWO_FRAMES, awaitPromise=True)
@@ -179,9 +183,19 @@ class _Page:
         self._still_lives()
         self._slice_over.clear()
         policy = "pauseIfNetworkFetchesPending"
-        await self._send("Emulation.setVirtualTimePolicy", policy=policy, budget=round(seconds * 1000))
+        if self._clock_from is None:
+            self._clock_from = time.monotonic()
+        self._passed_s += seconds
+        await self._send("Emulation.setVirtualTimePolicy", policy=policy, budget=math.ceil(seconds * 1000))
         await self._slice_over.wait()
         self._still_lives()
+
+    async def _catch_up(self) -> None:
+        """Let the page's clock reach the real one, from which slow hosts have kept it: until then nothing is drawn."""
+        if self._clock_from is not None:
+            behind_s = time.monotonic() - self._clock_from - self._passed_s
+            if behind_s > 0:
+                await self._pass(behind_s)
 
     def _still_lives(self) -> None:
         """Raise if the page's process has died: it says nothing any more."""
@@ -223,6 +237,7 @@ class _Page:
     async def _picture(self) -> bytes:
         with contextlib.suppress(DevToolsError, TimeoutError):
             async with asyncio.timeout(_GRACE_S / 2):
+                self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="advance")
                 await self._frames()
                 taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
                 return base64.b64decode(taken["data"])

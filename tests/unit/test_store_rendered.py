@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl.errors import RecordError
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.storage.render_record import RenderRecord
 from fscrawl.store import Tree, create
@@ -71,3 +72,11 @@ def test_files_of_others(tree: Tree) -> None:
     (tree.root / f"files/{HOST}/{'0' * 24}.pdf").write_bytes(b"")
     (tree.root / f"files/{HOST}/readme").write_bytes(b"")
     assert tree.bodies(HOST, KEY) == PATHS
+
+
+def test_a_record_whose_rendering_is_none() -> None:
+    """A record says of its rendering what a machine writes, or it is damaged."""
+    text = PAGE.to_json().decode()
+    assert PageRecord.from_json(text.encode()) == PAGE
+    with pytest.raises(RecordError):
+        PageRecord.from_json(text.replace('"why":"host"', '"why":1').encode())

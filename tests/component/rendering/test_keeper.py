@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,8 +44,10 @@ class Keeper:
         max_bytes: int = 20_000_000,
         wait: str = "idle",
         timeout_s: float = 20.0,
+        scroll: int = 0,
+        screenshot: bool = False,
     ) -> Rendered | Trouble:
-        options = Options(wait, timeout_s, max_bytes, frozenset(), 0, screenshot=False, user_agent="test")
+        options = Options(wait, timeout_s, max_bytes, frozenset(), scroll, screenshot=screenshot, user_agent="test")
         return render(self._browsers.address, Job(URL, 200, headers, html.encode(), cookies, options), fetch)
 
     def close(self) -> None:
@@ -135,6 +138,31 @@ def test_places_without_end(keeper: Keeper) -> None:
     assert 1 < len(found.went_to) <= 100
     assert max(map(len, found.went_to)) < 10_000
     assert found.blocked == {"method": 300}
+
+
+def test_a_page_whose_host_is_slow(keeper: Keeper) -> None:
+    """What waits for being seen comes, and a picture is taken, though the page's clock is far behind the real one."""
+
+    def fetch(ask: Ask) -> Answer:
+        time.sleep(2.5)
+        return Answer(ask.number, 200, tuple(HEADERS.items()), b"x")
+
+    script = """<body><script>(async () => {
+    for (let n = 0; n < 3; n++) await fetch('/slow' + n);
+    let shown = 0;
+    const end = Object.assign(document.createElement('p'), {style: 'margin-top: 4000px'});
+    document.body.append(end);
+    new IntersectionObserver(seen => {
+      if (!seen[0].isIntersecting) return;
+      document.title = ++shown + ' seen';
+      end.style.marginTop = 4000 * (shown + 1) + 'px';
+    }).observe(end);
+    })()</script>"""
+    began = time.monotonic()
+    found = done(keeper.page(script, fetch, scroll=3, screenshot=True, timeout_s=30.0))
+    assert b"<title>3 seen</title>" in found.dom
+    assert found.screenshot.startswith(b"\x89PNG")
+    assert time.monotonic() - began < 20
 
 
 def test_a_form_that_a_page_sends(keeper: Keeper) -> None:
