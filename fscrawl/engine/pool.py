@@ -63,7 +63,7 @@ class _Slot:
         self.executor: ProcessPoolExecutor
         self.in_flight: dict[str, Task] = {}
         self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
-        self.parked: set[str] = set()  # tasks whose pages wait to be read: they are no load, either
+        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load, either
         self.stalled = 0  # tasks that wait for slow hosts: they are no load
         self.unsent: list[Task] = []
         self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again

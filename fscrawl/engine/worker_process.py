@@ -78,7 +78,7 @@ class TreeUnusable(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """`task` waits for its page to be read: it is no load. Its outcome comes later."""
+    """`task` waits for its page to be read or rendered: it is no load. Its outcome comes later."""
 
     task: Task
 

@@ -174,6 +174,9 @@ class _Page:
     async def _frames(self) -> None:
         """Let the page be drawn, which takes real time: what is drawn may wait for being seen."""
         await self._catch_up()
+        await self._drawn()
+
+    async def _drawn(self) -> None:
         with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
             async with asyncio.timeout(_FRAMES_S):
                 await self._send("Runtime.evaluate", expression=_TWO_FRAMES, awaitPromise=True)
@@ -238,7 +241,7 @@ class _Page:
         with contextlib.suppress(DevToolsError, TimeoutError):
             async with asyncio.timeout(_GRACE_S / 2):
                 self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="advance")
-                await self._frames()
+                await self._drawn()
                 taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
                 return base64.b64decode(taken["data"])
         return b""

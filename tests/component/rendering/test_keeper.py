@@ -165,6 +165,21 @@ def test_a_page_whose_host_is_slow(keeper: Keeper) -> None:
     assert time.monotonic() - began < 20
 
 
+def test_a_picture_of_a_page_that_never_rests(keeper: Keeper) -> None:
+    """Of a page that is still loading when its time is over, a picture is taken as well."""
+    over = threading.Event()
+
+    def fetch(ask: Ask) -> Answer:
+        over.wait(30)
+        return Answer(ask.number)
+
+    found = keeper.page(f"{GOOD}<script>fetch('/never')</script>", fetch, screenshot=True, timeout_s=3.0)
+    over.set()
+    assert isinstance(found, Rendered), found
+    assert found.ended == "timeout"
+    assert found.screenshot.startswith(b"\x89PNG")
+
+
 def test_a_form_that_a_page_sends(keeper: Keeper) -> None:
     """A page that submits a form by POST stays where it is; where that leads cannot be had by a GET, and is no link."""
     form = "<form method=post action=/search><input name=q value=1></form><script>document.forms[0].submit()</script>"
