@@ -43,6 +43,7 @@ from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.dataset.tally import pages_done
 from fscrawl.request import Request, read, url_of
+from fscrawl.storage.render_record import DOM_TYPE
 
 PART_BYTES = 1_000_000_000
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
@@ -166,7 +167,7 @@ def _conversion(crawl: str, row: dict[str, Any], address: str, beside: str) -> b
         "WARC-Record-ID": _id(crawl, row, "conversion"),
         "WARC-Refers-To": _id(crawl, row, beside),
         "WARC-Date": rfc3339(row["fetched_at"]),
-        "Content-Type": "text/html; charset=utf-8",
+        "Content-Type": DOM_TYPE,
     }
     return _record("conversion", address, row["dom"], headers)
 

@@ -26,10 +26,8 @@ from fscrawl.parse.links import ParsedPage
 from fscrawl.request import read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
-
-_OF_DOM = {"content-type": "text/html; charset=utf-8"}
 
 
 class Writer:
@@ -130,7 +128,7 @@ class Writer:
         if isinstance(shown, Failed):
             return page, self._without(task, shown, why, old)
         try:
-            headers = {**answer.headers, **_OF_DOM}
+            headers = {**answer.headers, "content-type": DOM_TYPE}
             seen = context.understand(task.url, shown.seen, answer.status, headers, type_, with_routes=rendering.routes)
         except UnreadableError as error:
             return page, replace(error.failure, asked_at=shown.asked_at)

@@ -15,27 +15,22 @@ _HEAD_BYTES = 16_384
 
 
 class NoNetwork:
-    """`refused`: how many connections came so far."""
+    """`address`: where it listens, host:port. It does so for as long as the keeper lives."""
 
     def __init__(self) -> None:
-        self.refused = 0
         self.address = ""
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
+        self._server = await asyncio.start_server(_refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
         host, port = self._server.sockets[0].getsockname()
         self.address = f"{host}:{port}"
 
-    async def _refuse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.refused += 1
-        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            async with asyncio.timeout(_PATIENCE_S):
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(_REFUSAL)
-                await writer.drain()
-        writer.close()
 
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        async with asyncio.timeout(_PATIENCE_S):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(_REFUSAL)
+            await writer.drain()
+    writer.close()

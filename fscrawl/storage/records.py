@@ -24,7 +24,7 @@ from typing import Any, Literal, Self, get_type_hints
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import is_extension
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
@@ -205,7 +205,7 @@ class PageRecord(_Record):
         """The record that fits what the page looks like (`Tree.seen`): a DOM is in UTF-8, whatever the body was."""
         if not self.is_rendered:
             return self
-        return replace(self, encoding="utf-8", headers={**self.headers, "content-type": "text/html; charset=utf-8"})
+        return replace(self, encoding="utf-8", headers={**self.headers, "content-type": DOM_TYPE})
 
     @property
     def looked_at(self) -> str:

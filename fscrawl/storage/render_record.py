@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from fscrawl.util.humanize import number_of, size
 
+DOM_TYPE = "text/html; charset=utf-8"  # the media type of every stored DOM
 _MAX_NUMBER = 1e15
 
 

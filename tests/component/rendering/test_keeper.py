@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.measure import descendants
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
@@ -232,19 +233,10 @@ def test_a_process_that_dies_while_its_page_waits(keeper: Keeper) -> None:
 
 
 def _killed(keeper: Keeper, ask: Ask) -> Answer:
-    for pid in _descendants(keeper.pid()):
+    for pid in descendants(keeper.pid()):
         if b"--type=renderer" in _command(pid):
             _end(pid)
     return Answer(ask.number)
-
-
-def _descendants(pid: int) -> list[int]:
-    found: list[int] = []
-    with contextlib.suppress(OSError):  # it has just ended
-        for path in Path(f"/proc/{pid}/task").glob("*/children"):
-            for child in map(int, path.read_text().split()):
-                found += [child, *_descendants(child)]
-    return found
 
 
 def _command(pid: int) -> bytes:
@@ -284,7 +276,7 @@ def test_other_hosts_need_not_wait_for_the_own_one(keeper: Keeper) -> None:
 def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
     """Another one takes its place; nothing of the first is left."""
     keeper.page(GOOD)
-    before = set(_descendants(keeper.pid()))
+    before = set(descendants(keeper.pid()))
     for pid in before:
         if b"fscrawl-browser-" in _command(pid):
             _end(pid)
@@ -293,7 +285,7 @@ def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
         assert found.retry
         found = keeper.page(GOOD)
     assert b"a good page" in done(found).dom
-    assert not {pid for pid in before & set(_descendants(keeper.pid())) if _runs(pid)}
+    assert not {pid for pid in before & set(descendants(keeper.pid())) if _runs(pid)}
 
 
 def _end(pid: int) -> None:
