@@ -36,7 +36,8 @@ from fscrawl import store, urls, worker
 from fscrawl.config import settings
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.outcome import Stored
-from fscrawl.http.fetch import Fetched, Fetcher
+from fscrawl.http.answers import Fetched
+from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import links
 from fscrawl.storage import records
 

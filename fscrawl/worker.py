@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
-from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
@@ -26,27 +24,8 @@ from fscrawl.handlers.rendering import Render
 from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.fetch import Fetched
+from fscrawl.http.answers import Fetched
 from fscrawl.store import Tree
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlConfig:
-    """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
-
-    seeds      normal forms on all hosts that count as those of seeds
-    term       digest of all that decides which links are followed; outcomes carry it. Another term makes other workers
-    refresh_before
-               pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
-    """
-
-    settings: Settings
-    seeds: frozenset[str]
-    term: str
-    refresh_before: str = ""
-
-    def scope(self) -> Scope:
-        return Scope(self.settings.crawl, self.seeds)
 
 
 class Worker:

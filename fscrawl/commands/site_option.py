@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fscrawl.config.settings import Settings
 from fscrawl.errors import UsageError, reason
 from fscrawl.util.time_limit import time_limit
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
+    from fscrawl.config.settings import Settings
     from fscrawl.sites.site_file import SiteFile
 
 MAX_FILE_BYTES = 1024 * 1024

@@ -58,7 +58,7 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         return
     width = processes or len(os.sched_getaffinity(0))
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool would hold a quarter more memory
-    start_server("fscrawl.merge")
+    start_server(["fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
         count = context.Value("q", 0)

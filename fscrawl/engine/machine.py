@@ -23,6 +23,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.browsers import Browsers
 from fscrawl.engine.idleness import Idleness, Load, why_paced
+from fscrawl.engine.messages import WorkerSetup, most_stalled
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
@@ -30,7 +31,6 @@ from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.site_process import Seeds
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
-from fscrawl.engine.worker_process import WorkerSetup, most_stalled
 from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.log_writer import Place
@@ -39,6 +39,7 @@ from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage
 from fscrawl.sites.rules import near_to
 from fscrawl.sites.site_file import digest_of
@@ -46,12 +47,12 @@ from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.memory import anonymous_bytes
-from fscrawl.worker import CrawlConfig
 
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
 _SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
 _END_WAIT_S = 0.05  # the crawl may be over at any moment
+_FIRST_END_WAIT_S = 0.002  # most often it is over when nothing is left here: a few looks, and that is certain
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
 
 
@@ -77,6 +78,7 @@ class Machine:
         self._tree_error: FscrawlError | None = None
         self._finished = False
         self._look_due = 0.0  # when to look around again (monotonic time)
+        self._end_wait_s = _FIRST_END_WAIT_S  # grows while nothing is left to do
         self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
@@ -334,7 +336,9 @@ class Machine:
         if self._membership.busy:
             return 0.0
         if self._frontier.idle and not self._options.follow:
-            return _END_WAIT_S
+            self._end_wait_s = min(2 * self._end_wait_s, _END_WAIT_S)
+            return self._end_wait_s
+        self._end_wait_s = _FIRST_END_WAIT_S
         next_at = self._frontier.next_at()
         if next_at is None or self._leaving() or not self._may_dispatch():
             return _LONGEST_WAIT_S

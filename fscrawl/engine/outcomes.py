@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from fscrawl.config.settings import Settings
+from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
-from fscrawl.engine.worker_process import Answer, TreeUnusable
 from fscrawl.errors import TreeError
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
@@ -39,7 +39,7 @@ from fscrawl.handlers.outcome import (
     Unchanged,
 )
 from fscrawl.handlers.records import error_record
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 from fscrawl.politeness.outage import Outage
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain

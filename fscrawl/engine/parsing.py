@@ -23,7 +23,7 @@ from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
 from fscrawl.engine.parse_server import ParseServer
 from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 

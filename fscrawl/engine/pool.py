@@ -25,7 +25,8 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from fscrawl import interrupts
-from fscrawl.engine.worker_process import (
+from fscrawl.engine import preload, worker_entry
+from fscrawl.engine.messages import (
     Answer,
     Drain,
     Message,
@@ -35,15 +36,13 @@ from fscrawl.engine.worker_process import (
     Unparked,
     WorkerSetup,
     most_stalled,
-    serve,
     stalls_after_s,
-    start,
 )
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.util.lru import Lru
-from fscrawl.worker import CrawlConfig
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
 _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
@@ -111,8 +110,7 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        # This module and not `worker_process`: with it the executor's modules are loaded, which a worker needs, too.
-        self._context.set_forkserver_preload(["fscrawl.engine.pool"])
+        self._context.set_forkserver_preload(list(preload.MODULES))
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s
@@ -133,10 +131,10 @@ class Pool:
         ours, theirs = self._context.Pipe()
         slot.connection = ours
         slot.executor = ProcessPoolExecutor(
-            1, mp_context=self._context, initializer=start, initargs=(theirs, self._setup, self._config)
+            1, mp_context=self._context, initializer=worker_entry.start, initargs=(theirs, self._setup, self._config)
         )
         with interrupts.later():  # one that is half started could not be ended
-            slot.executor.submit(serve)
+            slot.executor.submit(worker_entry.serve)
         theirs.close()
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)

@@ -8,7 +8,6 @@ from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
 from fscrawl.engine.browsers import executable, no_browser
 from fscrawl.errors import SettingsError
-from fscrawl.http.fetch import Fetcher
 from fscrawl.store import Tree
 
 
@@ -22,6 +21,8 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
     fetch = settings.fetch
     headers = [fetch.headers, *(site.headers for site in settings.sites)]
     if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in text for each in headers for text in each.values()):
+        from fscrawl.http.fetch import Fetcher  # noqa: PLC0415 - most crawls have nothing to check
+
         Fetcher(fetch, settings.politeness, 1, allow_env, settings.sites).close()
 
 

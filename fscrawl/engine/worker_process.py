@@ -22,122 +22,43 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import NamedTuple, Self
 
 from fscrawl.engine import parse_process
+from fscrawl.engine.messages import (
+    MAX_THREADS_FACTOR,
+    Answer,
+    Drain,
+    Message,
+    Parked,
+    Sent,
+    Stop,
+    TreeUnusable,
+    Unparked,
+    WorkerSetup,
+    stalls_after_s,
+)
 from fscrawl.engine.parse_server import ParseServer
 from fscrawl.engine.parsing import Parsing
 from fscrawl.errors import PlantedError, TreeError
-from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, ProbeTask, Task
-from fscrawl.handlers.outcome import Exchange, FailedForGood, Outcome, Probed, Returned
+from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
 from fscrawl.handlers.records import error_record
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 from fscrawl.render.messages import Answer as Answered
 from fscrawl.render.messages import Ask, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
-from fscrawl.storage.records import TreeRecord
-from fscrawl.storage.retrying import Retrying
-from fscrawl.store import Tree
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.memory import keep_freed_memory
 from fscrawl.util.parent import end_with_parent
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 
-MAX_THREADS_FACTOR = 9  # times `threads`, if most of them are stalled
-_PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
-_FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
 _STALL_CHECK_S = 0.25
 _MOST_PARKED = 32  # each holds a page in memory
 _MOST_WITHOUT_BROWSER = 256  # parked, too: they wait for hosts that others do not wait for
 _BYTES_WITHOUT_BROWSER = 32 << 20
 _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
-
-
-# -- what the two ends send each other
-
-
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """Give back the tasks that no thread has begun: each comes back as `Returned`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """End, when the threads have done what is in the inbox."""
-
-
-class TreeUnusable(NamedTuple):
-    """The tree could not be used for `task`."""
-
-    task: Task
-    error: TreeError
-
-
-class Parked(NamedTuple):
-    """`task` waits for its page to be read or rendered: it is no load. Its outcome comes later."""
-
-    task: Task
-
-
-class Unparked(NamedTuple):
-    """The page of `task` was read, or rendered: its thread is at work again."""
-
-    task: Task
-
-
-Message = list[Task] | CrawlConfig | Drain | Stop
-Answer = Outcome | TreeUnusable
-Sent = Answer | Parked | Unparked
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSetup:
-    """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it.
-
-    `browsers`: the address of the machine's keepers, "" if it has none.
-    """
-
-    root: Path
-    record: TreeRecord
-    machine: str
-    fsync: bool
-    threads: int
-    permit: Permit | None = None
-    umask: int | None = None
-    allow_env: tuple[str, ...] = ()
-    browsers: str = ""
-
-    @classmethod
-    def of(cls, tree: Tree, threads: int, permit: Permit, allow_env: tuple[str, ...], browsers: str) -> Self:
-        """Give the setup of a machine's workers on its open tree."""
-        files = tree.files
-        return cls(tree.root, tree.record, tree.machine, files.fsync, threads, permit, files.umask, allow_env, browsers)
-
-    def tree(self, wait_s: float) -> Tree:
-        """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
-        retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
-        tree = Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
-        if self.umask is not None:
-            tree.files.take_umask(self.umask)  # this process was forked before the machine had taken it
-        return tree
-
-
-def _always() -> bool:
-    return True
-
-
-def stalls_after_s(task: Task) -> float:
-    """Give how long a task may take before it counts as stalled; the machine counts by the same rule."""
-    return _PAGE_STALLS_AFTER_S if isinstance(task, PageTask) else _FIRST_CONTACT_STALLS_AFTER_S
-
-
-def most_stalled(threads: int) -> int:
-    """Give how many stalled threads a worker process has others for. The machine hands out no more slow tasks."""
-    return (MAX_THREADS_FACTOR - 1) * threads
 
 
 # -- the process

@@ -35,6 +35,7 @@ from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.task import PageTask
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
+_IDLE_FLUSH_S = 0.02
 _HUNGRY_FLUSH_S = 0.2
 _BUSY_FLUSH_S = 5.0
 _FLUSH_S_A_MACHINE = 0.06  # with a thousand machines each flush has a line for most of them
@@ -193,7 +194,9 @@ class Ledger:
         """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""
         if self._writer.is_empty:
             return
-        if starved or (somebody_is_hungry and self._writer.has_foreign):
+        if starved:
+            pause_s = _IDLE_FLUSH_S
+        elif somebody_is_hungry and self._writer.has_foreign:
             pause_s = _HUNGRY_FLUSH_S
         else:
             pause_s = max(_BUSY_FLUSH_S, _FLUSH_S_A_MACHINE * machines)

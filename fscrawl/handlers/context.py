@@ -17,8 +17,9 @@ from fscrawl.handlers.page_network import Network, Rules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
 from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Asking, Sessions, asking
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.follow import chosen

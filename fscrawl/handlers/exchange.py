@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from fscrawl import urls
 from fscrawl.handlers.outcome import Health
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.dates import retry_after_s
-from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.politeness.redirects import REDIRECTS
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})

@@ -26,8 +26,9 @@ from fscrawl import urls
 from fscrawl.handlers.exchange import rest_s
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.fetch import Bounds, Failed, Fetched, Fetcher
+from fscrawl.http.fetch import Bounds, Fetcher
 from fscrawl.render.messages import Answer, Ask, Pairs
 from fscrawl.request import Request
 from fscrawl.util.lru import Lru

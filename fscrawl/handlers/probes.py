@@ -9,7 +9,7 @@ from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import health_of
 from fscrawl.handlers.outcome import Exchange, Probed
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 
 
 class ProbeHandler:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 from fscrawl.parse import feeds, links, pdf
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage

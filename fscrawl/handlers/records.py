@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage.records import WITHHELD, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Tree
 

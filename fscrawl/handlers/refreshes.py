@@ -27,7 +27,7 @@ from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.labels import sound
 from fscrawl.request import url_of
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp

@@ -18,9 +18,9 @@ from fscrawl.handlers.exchange import bad_status
 from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, PageNetwork
 from fscrawl.hostnames import pattern_covers, url_pattern
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
-from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.shadow_roots import opened
 from fscrawl.render.messages import Answer, Ask, Cookie, GivenUpError, Job, Options, Rendered, Trouble

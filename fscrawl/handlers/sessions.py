@@ -19,8 +19,9 @@ from typing import NamedTuple, Protocol
 from fscrawl import urls
 from fscrawl.handlers.exchange import bad_status, is_redirect
 from fscrawl.handlers.redirected import redirected
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden

@@ -18,7 +18,7 @@ from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.records import page_record
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.parse import sitemaps
 from fscrawl.politeness.redirects import ROBOTS_PATH, Answer, follow
 from fscrawl.storage.records import SITEMAP

@@ -19,7 +19,7 @@ from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
 from fscrawl.parse.links import ParsedPage

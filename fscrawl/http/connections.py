@@ -36,8 +36,8 @@ from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
 from fscrawl.http import racing
-from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
 from fscrawl.http.bodies import TooLargeError
+from fscrawl.http.failures import BlockedAddressError, ProxyFailedError
 from fscrawl.http.heads import HeadLines, check_framing
 from fscrawl.util.installed import to_install
 

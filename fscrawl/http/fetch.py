@@ -28,10 +28,11 @@ from fscrawl import urls
 from fscrawl.config import addresses, credentials, proxies
 from fscrawl.config.proxies import Rotation
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
-from fscrawl.http.answers import Failed, Fetched, failure
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
 from fscrawl.http.connections import HEAD_BYTES, Adapter, exchange, import_socks, tls_context
 from fscrawl.http.cookies import Jar
+from fscrawl.http.failures import failure
 from fscrawl.http.site_headers import SiteHeaders
 from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
 from fscrawl.request import Request

@@ -21,10 +21,11 @@ from fscrawl.config.settings import Settings
 from fscrawl.errors import NotATreeError, UsageError
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.rendering import Render
-from fscrawl.http.fetch import Fetched
+from fscrawl.http.answers import Fetched
 from fscrawl.parse.fields import Extracted
 from fscrawl.parse.items import Found
 from fscrawl.parse.shadow_roots import opened
@@ -36,7 +37,7 @@ from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecor
 from fscrawl.store import Beside, Tree
 from fscrawl.util.installed import command
 from fscrawl.util.time_limit import time_limit
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 
 _LONGEST_WAIT_S = 60.0  # for the delay between robots.txt and the page
 _MOST_FIELDS_S = 30.0  # for the fields and items of the page

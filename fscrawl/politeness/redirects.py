@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.fetch import Fetcher
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_HOPS = 5  # RFC 9309 2.3.1.2

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.redirects import MOST_HOPS, ROBOTS_PATH, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp

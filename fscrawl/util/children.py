@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Sequence
 from multiprocessing import forkserver, resource_tracker, util
 
 from fscrawl import interrupts
@@ -22,9 +23,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NO_WARNING = "ignore:resource_tracker"
 
 
-def start_server(module: str) -> None:
-    """Start the process that others are forked from; it loads `module` meanwhile. In the main thread."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload([module])
+def start_server(modules: Sequence[str]) -> None:
+    """Start the process that others are forked from; it loads `modules` meanwhile. In the main thread."""
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     _silence_tracker()
     interrupts.before_leaving(_end)
     with interrupts.later():

@@ -18,9 +18,10 @@ from fscrawl.engine.progress import Progress
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.support.crawling import pages
 from tests.support.web import Web
 from tests.support.workers import HOST, SETTINGS, TERM, page, site

@@ -16,13 +16,13 @@ import pytest
 from fscrawl import store, urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
 from fscrawl.engine import pool as pool_module
+from fscrawl.engine.messages import TreeUnusable, WorkerSetup
 from fscrawl.engine.pool import KilledWorker, Pool
-from fscrawl.engine.worker_process import TreeUnusable, WorkerSetup
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, Known, Outcome, Returned, Stored
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
-from fscrawl.worker import CrawlConfig
 from tests.support.crawling import USER_AGENT, check_tree, errors, pages
 from tests.support.web import Request, Response, Web, linked_site
 from tests.support.workers import TERM

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
-from fscrawl.http.fetch import Failed, Fetched, Fetcher
+from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.fetch import Fetcher
 
 HOST = "127.0.2.1"
 Make = Callable[..., Fetcher]

@@ -21,7 +21,7 @@ def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
     before = children.signal.pthread_sigmask(children.signal.SIG_BLOCK, [])
     with pytest.raises(UsageError, match=r"no socket can be made there \(AF_UNIX path too long\); set TMPDIR"):
-        children.start_server("fscrawl.errors")
+        children.start_server(["fscrawl.errors"])
     assert children.signal.pthread_sigmask(children.signal.SIG_BLOCK, []) == before
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.commands import MODULES, parser
-from fscrawl.commands import crawl as crawl_command
+from fscrawl.commands import crawling as crawl_command
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import UsageError
 

@@ -25,7 +25,7 @@ FILES = {
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
     "fscrawl.admin.probe": "/proc/self/mountinfo",
     "fscrawl.cli": "/dev/null in place of a closed pipe",
-    "fscrawl.commands.crawl": "the file of --seeds",
+    "fscrawl.commands.crawling": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
     "fscrawl.commands.site_option": "the file of --site",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",

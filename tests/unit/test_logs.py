@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.commands import crawl
+from fscrawl.commands import crawling as crawl
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Lease, Machinery

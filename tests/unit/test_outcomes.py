@@ -7,10 +7,10 @@ import time
 import pytest
 
 from fscrawl import urls
+from fscrawl.engine.messages import TreeUnusable
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Progress
-from fscrawl.engine.worker_process import TreeUnusable
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, SITEMAP_PART, Flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask

@@ -7,7 +7,7 @@ import pytest
 from fscrawl import cli
 from fscrawl.admin.doctor import permissions as doctor
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
-from fscrawl.engine.worker_process import WorkerSetup
+from fscrawl.engine.messages import WorkerSetup
 from fscrawl.errors import TreeError
 from fscrawl.storage.layout import ROOMS
 from fscrawl.storage.permissions import Access, access_of, fitting_umask

@@ -8,11 +8,10 @@ from collections import Counter
 import pytest
 
 from fscrawl import store
-from fscrawl.commands import crawl
-from fscrawl.engine import machine
+from fscrawl.commands import crawling as crawl
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.rejoin import run_until_over
-from fscrawl.engine.run import Result
+from fscrawl.engine.run import Options, Result
 from fscrawl.errors import MemoryGone, NotATreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.log_writer import Place
@@ -143,11 +142,11 @@ class Said:
 @pytest.mark.parametrize("is_new", [False, True])
 def test_what_the_next_machine_says_of_the_last(tmp_path, monkeypatch, is_new):
     """A generation forgives all that the last machine said; none is needed in a `.fscrawl` that was made anew."""
-    monkeypatch.setattr(machine, "Machine", Said)
+    monkeypatch.setattr(crawl, "Machine", Said)
     monkeypatch.setattr(store, "wait_for_deletion", lambda root: None)
     root = tmp_path / "root"
     progress = Progress("quiet", verbose=False, stream=io.StringIO())
-    machines = crawl._Machines(root, progress, machine.Options(1, 1))
+    machines = crawl._Machines(root, progress, Options(1, 1))
     machines.prepare([], {"http://a.example/": ""})
     first = machines.first()
     if is_new:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl.frontier.task import RobotsTask
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.politeness import robots_cache as module
 from fscrawl.politeness.redirects import Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, Rules

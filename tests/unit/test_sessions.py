@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fscrawl.handlers.sessions import MOST_SENT, Asking, Sessions
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.fetch import Failed, Fetched
 from fscrawl.request import Request
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
 from fscrawl.sites.site_file import SiteFault

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fscrawl.http.fetch import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched
 from tests.support.raw import HOST, Make, Raw, answering, failed, head
 
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from fscrawl.http.fetch import Failed
+from fscrawl.http.answers import Failed
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 CHUNKS = b"3\r\n<p>\r\n0\r\n\r\n"

@@ -14,8 +14,8 @@ from functools import cache
 import brotli
 import pytest
 
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import zstd
-from fscrawl.http.fetch import Failed, Fetched
 from tests.support.raw import Make, Raw, answering, failed, fetched, head, ok
 
 OK = b"HTTP/1.1 200 OK\r\n"

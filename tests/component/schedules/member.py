@@ -22,9 +22,10 @@ from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.task import PageTask, Task
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.store import Tree
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.component.schedules.share import ROOT, Crash, View
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import pytest
 from fscrawl import store
 from fscrawl.config.settings import Settings, render
 from fscrawl.fleet.heartbeat import Permit
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.support.workers import HOST, SETTINGS, TERM, ObeyedWorker, Work
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.frontier.flags import SITEMAP, Flags
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, Stored, Unchanged
 from fscrawl.handlers.records import MAX_HEADER_CHARS, MAX_HEADERS_CHARS
 from fscrawl.parse import sitemaps
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.urls import MAX_URL_CHARS
-from fscrawl.worker import CrawlConfig
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Response, Web
 from tests.support.workers import (

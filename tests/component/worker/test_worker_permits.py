@@ -13,9 +13,10 @@ from fscrawl import store
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, Flags, format_flags
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.storage.records import SITEMAP
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.support.web import Web
 from tests.support.workers import HOST, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
 

@@ -11,8 +11,9 @@ import pytest
 from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import parse_flags
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Returned, RobotsKnown
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.support.crawling import errors
 from tests.support.web import Request, Response, Web
 from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what

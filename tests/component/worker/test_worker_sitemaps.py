@@ -12,9 +12,10 @@ import pytest
 from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import SITEMAP_PART, Flags
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned
 from fscrawl.storage.records import SITEMAP
-from fscrawl.worker import CrawlConfig, Worker
+from fscrawl.worker import Worker
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
 from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, task, what

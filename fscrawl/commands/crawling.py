@@ -1,0 +1,302 @@
+"""The work of `fscrawl crawl`: open the tree or make it, and run machines on it until the crawl is over."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fscrawl import interrupts, store, urls
+from fscrawl.admin.probe import probe
+from fscrawl.commands.site_option import read_file
+from fscrawl.config import settings
+from fscrawl.config.list_files import check_lists
+from fscrawl.config.missing import missing
+from fscrawl.config.seeds import line_of_seed, read_seed, read_seeds, wait_for_seeds
+from fscrawl.config.watcher import parse_file, read_settings
+from fscrawl.engine.machine import Machine
+from fscrawl.engine.progress import Progress
+from fscrawl.engine.rejoin import run_until_over
+from fscrawl.engine.run import Options
+from fscrawl.engine.usable import check_usable
+from fscrawl.errors import NotATreeError, TreeError, UsageError, reason
+from fscrawl.fleet.anchor import cause_of
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.upgrade import upgraded
+from fscrawl.storage.layout import FILES
+from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
+from fscrawl.util.ages import parse_age
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
+from fscrawl.util.terminal import say
+from fscrawl.util.user_text import decode
+
+if TYPE_CHECKING:
+    from fscrawl.monitor.snapshot import Snapshot
+    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.site_file import SiteFile
+
+
+def crawl(options: argparse.Namespace) -> int:
+    """Do the command; return its exit code."""
+    mode = "json" if options.log_json else "quiet" if options.quiet else "line"
+    progress = Progress(mode, verbose=options.verbose)
+    how = Options(
+        options.workers,
+        options.threads,
+        reseed=options.reseed,
+        follow=options.follow,
+        refresh_before=_refresh_before(options.refresh),
+        allow_env=tuple(options.allow_env),
+    )
+    code = () if options.site is None else _described(read_file(options.site))
+    machines = _Machines(options.root, progress, how, code)
+    machines.prepare(options.set, _given_seeds(options, progress))
+    gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
+    gc.set_threshold(50_000, 20, 20)
+    with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
+        result = run_until_over(machines.first, machines.next, progress)
+    from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
+
+    if not options.quiet or result.exit_code:
+        has_documents = _has_any(options.root / FILES)
+        say(
+            *summary(
+                options.root,
+                result,
+                machines.look(),
+                machines.seeds,
+                site=options.site,
+                has_documents=has_documents,
+            )
+        )
+    return result.exit_code
+
+
+def _has_any(directory: Path) -> bool:
+    with contextlib.suppress(OSError):  # an older tree may not have it, and a share may be gone by now
+        return next(directory.iterdir(), None) is not None
+    return False
+
+
+class _Machines:
+    """Makes the machines of one command, each with an id of its own and with the tree opened anew."""
+
+    def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[CodeSite, ...] = ()) -> None:
+        """`code`: the classes of the site file."""
+        self._code = code
+        self._root = root
+        self._progress = progress
+        self._how = how
+        self._machine: Machine | None = None
+        self._tree: store.Tree
+        self._settings: settings.Settings
+        self.seeds: dict[str, str] = {}
+
+    def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
+        """Open the tree, or make it."""
+        self._tree, self._settings, self.seeds = self._open(assignments, given)
+        if self._settings.politeness.user_agent == settings.USER_AGENT:
+            where = f"{self._root}/{settings.FILE}"
+            self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
+        if said := missing(self._settings):
+            self._progress.warn(said)
+
+    def _open(
+        self, assignments: list[str], given: dict[str, str]
+    ) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
+        return _prepare(self._root, assignments, given, self._progress, self._how.allow_env, self._code)
+
+    def look(self) -> Snapshot | None:
+        """Look at all machines, after the last one of this command has left; None if the tree cannot be read."""
+        from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - only the end needs it
+
+        try:
+            return Observer(self._tree).look()
+        except TreeError:
+            return None
+
+    def first(self) -> Machine:
+        self._machine = None
+        self._tree = _with_its_own_id(self._tree)
+        try:
+            self._machine = Machine(self._tree, self._settings, self.seeds, self._progress, self._how)
+        except TreeError as error:
+            raise cause_of(self._tree, error) from error
+        return self._machine
+
+    def next(self) -> Machine:
+        """Give the machine that goes on when the memory of the fleet was lost under the last one."""
+        store.wait_for_deletion(self._root)
+        before = self._tree
+        self._tree, self._settings, self.seeds = self._open([], {})
+        if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
+            expected = self._machine.said if self._machine is not None else (0, 0)
+            reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
+            Generations(self._tree.files).advance(reason)
+        self._how = replace(self._how, reseed=False)
+        return self.first()
+
+
+def _prepare(
+    root: Path,
+    assignments: list[str],
+    given: dict[str, str],
+    progress: Progress,
+    allow_env: tuple[str, ...],
+    code: tuple[CodeSite, ...],
+) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
+    """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
+    tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
+    chosen = replace(chosen, code=code)
+    probe(tree, progress.warn)
+    seeds = _seeds_of(tree, chosen, given, progress)
+    check_usable(chosen, allow_env)  # before the machine leaves a trace
+    check_lists(tree, chosen)
+    return tree, chosen, seeds
+
+
+def _described(file: SiteFile) -> tuple[CodeSite, ...]:
+    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - most crawls have no site file
+
+    return describe(file)
+
+
+def _with_its_own_id(tree: store.Tree) -> store.Tree:
+    """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
+    while not Logs(tree).take_name():
+        umask = tree.files.umask
+        tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
+        tree.files.umask = umask
+    return tree
+
+
+def _refresh_before(age: str | None) -> str:
+    """Return the time before which a page must have been fetched to be checked again; "" without --refresh."""
+    if age is None:
+        return ""
+    seconds = parse_age(age)
+    if seconds is None:
+        raise UsageError(f"--refresh {age}: must be an age, like 7d, 12h or 30m; 0s means every page")
+    return timestamp(time.time() - seconds)
+
+
+def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, str]:
+    """Return the seeds of the command line, normalised, each with its label.
+
+    A bad --seed is an error, a bad line in a file a warning.
+    """
+    found = {}
+    for text in options.seed:
+        try:
+            found[read_seed(text)] = ""
+        except ValueError as error:
+            said = f"--seed {urls.without_login(text)}: {error}"
+            advice = "" if "; " in str(error) else "; a seed must be a complete URL, like https://example.org/"
+            raise UsageError(f"{said}{advice}") from None
+    if options.seeds is not None:
+        of_file = read_seeds(_text_of(options.seeds), _said(options.seeds), progress.warn)
+        if not of_file:
+            raise UsageError(
+                f"--seeds {options.seeds}: there is no URL in it; write one per line, like https://example.org/"
+            )
+        found = {**found, **of_file}
+    return found
+
+
+def _said(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def _text_of(path: Path) -> str:
+    """Read a file of seeds; "-" is standard input. UsageError if it cannot be read."""
+    try:
+        if str(path) != "-":
+            return decode(path.read_bytes())
+        return decode(sys.stdin.buffer.read()) if sys.stdin is not None else ""
+    except OSError as error:
+        raise UsageError(f"--seeds {path}: cannot be read: {reason(error)}") from error
+
+
+def _open_or_create(
+    root: Path, assignments: list[str], given: dict[str, str], progress: Progress, *, has_seeds: bool
+) -> tuple[store.Tree, settings.Settings]:
+    """Open the tree, or make it. `has_seeds`: the command line gives some, so a tree may be made."""
+    state = store.state_of(root)
+    interrupts.keeps("what is stored is kept; the same command goes on")
+    if state == "tree":
+        if store.is_stopped(root):
+            raise UsageError(f"{root}/{store.STOP}: no machine may run; to go on:  {command('resume', root)}")
+    elif state == "nothing" and not has_seeds:
+        raise UsageError(f"{root} does not exist; to make a new tree, give --seed URL or --seeds FILE")
+    elif state == "directory" and not has_seeds and not _has_templates(root):
+        raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, give --seed URL")
+    else:
+        if others := store.strangers(root):
+            what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
+            progress.note(f"{root} is not empty ({what}): the crawl is made beside what is there, and leaves it alone")
+        with interrupts.later():
+            _create(root, settings.apply(settings.Settings(), assignments), given)
+    tree = store.Tree(root, new_machine_id())
+    tree.files.take_umask()
+    chosen = read_settings(tree, progress.warn)
+    if assignments:
+        from fscrawl.config.given_again import check_same  # noqa: PLC0415 - most runs need not load it
+
+        check_same(chosen, assignments, tree.controls.settings_if_there() or "", f"{root}/{settings.FILE}")
+    tree = upgraded(tree, chosen.fleet.dead_after, progress.warn)
+    tree.files.fsync = chosen.store.fsync
+    return tree, chosen
+
+
+def _has_templates(root: Path) -> bool:
+    """Tell whether a `crawl.toml` that is there before the tree has seeds."""
+    text = store.kept_settings(root)
+    return text is not None and any(site.seeds for site in parse_file(text, f"{root}/{settings.FILE}").sites)
+
+
+def _create(root: Path, chosen: settings.Settings, given: dict[str, str]) -> None:
+    """Make the tree. If only .fscrawl was deleted, the crawl.toml that is still there has the settings."""
+    kept = store.kept_settings(root)
+    if kept is not None:
+        chosen = parse_file(kept, f"{root}/{settings.FILE}")
+    lines = [f"{line_of_seed(seed, label)}\n" for seed, label in given.items()]
+    seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(lines)
+
+    def record_for(text: str) -> TreeRecord:
+        return _record_for(settings.parse(text, f"{root}/{settings.FILE}"))
+
+    store.create(root, _record_for(chosen), settings.render(chosen), seeds, new_machine_id(), record_for)
+
+
+def _record_for(chosen: settings.Settings) -> TreeRecord:
+    return TreeRecord(
+        format=FORMAT,
+        crawl=new_machine_id().rpartition("-")[2],
+        created_at=timestamp(time.time()),
+        shards=chosen.fleet.shards,
+        fanout=chosen.store.fanout,
+        partition=chosen.crawl.partition,
+        machinery=new_machinery(),
+    )
+
+
+def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: dict[str, str], progress: Progress) -> dict[str, str]:
+    """Return all seeds of the tree, after those of the command line have been added to it."""
+    known = wait_for_seeds(tree, progress.warn)
+    new = {seed: label for seed, label in given.items() if seed not in known}
+    if new:
+        with interrupts.later():
+            tree.controls.add_seeds([line_of_seed(*each) for each in new.items()])
+    if not known and not new and not chosen.code and not any(site.seeds for site in chosen.sites):
+        raise UsageError(
+            f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or give --seed URL, or --site FILE"
+        )
+    return {**known, **new}

@@ -1,0 +1,103 @@
+"""What a machine and its worker processes send each other, and the rule for tasks that stall, which both go by.
+
+It is apart from `worker_process`, since the machine need not load what fetches and reads pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from fscrawl.errors import TreeError
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.task import PageTask, Task
+from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.handlers.outcome import Outcome
+from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.retrying import Retrying
+from fscrawl.store import Tree
+
+MAX_THREADS_FACTOR = 9  # times `threads`, if most of them are stalled
+_PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
+_FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Give back the tasks that no thread has begun: each comes back as `Returned`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End, when the threads have done what is in the inbox."""
+
+
+class TreeUnusable(NamedTuple):
+    """The tree could not be used for `task`."""
+
+    task: Task
+    error: TreeError
+
+
+class Parked(NamedTuple):
+    """`task` waits for its page to be read or rendered: it is no load. Its outcome comes later."""
+
+    task: Task
+
+
+class Unparked(NamedTuple):
+    """The page of `task` was read, or rendered: its thread is at work again."""
+
+    task: Task
+
+
+Message = list[Task] | CrawlConfig | Drain | Stop
+Answer = Outcome | TreeUnusable
+Sent = Answer | Parked | Unparked
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it.
+
+    `browsers`: the address of the machine's keepers, "" if it has none.
+    """
+
+    root: Path
+    record: TreeRecord
+    machine: str
+    fsync: bool
+    threads: int
+    permit: Permit | None = None
+    umask: int | None = None
+    allow_env: tuple[str, ...] = ()
+    browsers: str = ""
+
+    @classmethod
+    def of(cls, tree: Tree, threads: int, permit: Permit, allow_env: tuple[str, ...], browsers: str) -> Self:
+        """Give the setup of a machine's workers on its open tree."""
+        files = tree.files
+        return cls(tree.root, tree.record, tree.machine, files.fsync, threads, permit, files.umask, allow_env, browsers)
+
+    def tree(self, wait_s: float) -> Tree:
+        """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
+        retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
+        tree = Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
+        if self.umask is not None:
+            tree.files.take_umask(self.umask)  # this process was forked before the machine had taken it
+        return tree
+
+
+def _always() -> bool:
+    return True
+
+
+def stalls_after_s(task: Task) -> float:
+    """Give how long a task may take before it counts as stalled; the machine counts by the same rule."""
+    return _PAGE_STALLS_AFTER_S if isinstance(task, PageTask) else _FIRST_CONTACT_STALLS_AFTER_S
+
+
+def most_stalled(threads: int) -> int:
+    """Give how many stalled threads a worker process has others for. The machine hands out no more slow tasks."""
+    return (MAX_THREADS_FACTOR - 1) * threads

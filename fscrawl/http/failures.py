@@ -1,0 +1,67 @@
+"""Errors of an exchange, and the failure that each of them means. Pure: no disk, no socket.
+
+Vocabulary:
+  causes    the errors behind an error: requests and urllib3 wrap those of the operating system and of OpenSSL
+
+Promise: `failure` finds a class for every error, and gives a message of one line.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+import urllib3
+
+from fscrawl.http.answers import Failed
+from fscrawl.http.bodies import CodingError, TooLargeError
+from fscrawl.http.heads import BadHeadError
+
+
+class BlockedAddressError(OSError):
+    """No address of the host is permitted."""
+
+
+class ProxyFailedError(OSError):
+    """The proxy could not be reached, or did not accept us."""
+
+
+def failure(error: BaseException) -> Failed:
+    """Translate an error of requests, urllib3 or the operating system, by the most specific of its causes."""
+    causes = _causes(error)
+    for kinds, class_, retry in _MEANING:
+        for cause in causes:
+            if isinstance(cause, kinds):
+                return Failed(class_, _one_line(cause), retry=retry)
+    return Failed("connect", _one_line(error), retry=True)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    ahead: list[Any] = [error]
+    while ahead and len(found) < 20:
+        cause = ahead.pop()
+        if isinstance(cause, BaseException) and cause not in found:
+            found.append(cause)
+            ahead += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
+    return found
+
+
+# From the most specific to the most general: types of errors, the class of the failure, whether another try may help.
+_MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, bool], ...] = (
+    (TooLargeError, "too-large", False),
+    (BadHeadError, "protocol", False),
+    (BlockedAddressError, "blocked-address", False),
+    (ProxyFailedError, "proxy", True),
+    ((socket.gaierror, urllib3.exceptions.NameResolutionError), "dns", True),
+    ((ssl.SSLError, urllib3.exceptions.SSLError), "tls", False),
+    ((TimeoutError, urllib3.exceptions.TimeoutError), "timeout", True),
+    ((CodingError, urllib3.exceptions.DecodeError), "decode", False),
+    ((ConnectionError, urllib3.exceptions.NewConnectionError), "connect", True),
+    ((urllib3.exceptions.ProtocolError, urllib3.exceptions.InvalidHeader, ValueError), "protocol", True),
+)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
