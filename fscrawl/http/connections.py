@@ -16,13 +16,10 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import stat
 import threading
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from http.client import HTTPMessage, HTTPResponse
-from pathlib import Path
 from typing import Any
 
 import requests
@@ -30,15 +27,15 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.util.ssl_ import create_urllib3_context
 
 from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
-from fscrawl.http import racing
+from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError, ProxyFailedError
 from fscrawl.http.heads import HeadLines, check_framing
+from fscrawl.http.names import Names
 from fscrawl.util.installed import to_install
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
@@ -82,7 +79,7 @@ class _Socket(_LimitedReads, socket.socket):
     pass
 
 
-class _TlsSocket(_LimitedReads, ssl.SSLSocket):
+class _TlsSocket(_LimitedReads, tls.ResumingSocket):
     pass
 
 
@@ -123,7 +120,9 @@ class _DirectConnection(HTTPConnection):
     response_class = _Response
     permits: Callable[[str], bool]
     via: Proxy  # of the connections through a proxy
+    names: Names
     learned: racing.Learned
+    sessions: tls.Sessions
     address = ""  # of the host that it is connected to; "" behind a proxy
 
     def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
@@ -133,13 +132,17 @@ class _DirectConnection(HTTPConnection):
 
     def _new_conn(self) -> socket.socket:
         try:
-            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
+            found = self.names.look_up(self._dns_host, self.port or 0, _remaining_s())
+        except OSError as error:
             raise urllib3.exceptions.NameResolutionError(self.host, self, socket.gaierror(str(error))) from error
         permitted = [entry for entry in found if self.permits(str(entry[4][0]))]
         if not permitted:
             raise BlockedAddressError(f"{self.host} has the address {found[0][4][0]}, which is not public")
-        sock = self._connect_to_one_of(permitted)
+        try:
+            sock = self._connect_to_one_of(permitted)
+        except OSError:
+            self.names.forget(self._dns_host)
+            raise
         self.address = str(sock.getpeername()[0])
         return sock
 
@@ -206,6 +209,32 @@ class _SocksProxyConnection(_DirectConnection):
             raise ProxyFailedError(f"{self.via.address} cannot be used: {error}") from error
 
 
+class _TlsConnection(HTTPSConnection):
+    """Resumes the last TLS session with its host. Stands before a class of connections, which connects."""
+
+    sessions: tls.Sessions
+
+    @property
+    def _session_of(self) -> tls.Host:
+        return (self._tunnel_host or self.host, self._tunnel_port or self.port or 443)
+
+    def _new_conn(self) -> socket.socket:
+        sock = super()._new_conn()
+        self.sessions.offer(self._session_of, sock)
+        return sock
+
+    def connect(self) -> None:
+        try:
+            super().connect()
+        except ssl.SSLError:
+            self.sessions.forget(self._session_of)
+            raise
+
+    def close(self) -> None:
+        self.sessions.keep(self._session_of, self.sock)
+        super().close()
+
+
 def import_socks() -> Any:
     """Import PySocks, which only SOCKS proxies need. SettingsError if it is not installed."""
     try:
@@ -216,30 +245,8 @@ def import_socks() -> Any:
 
 
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
-    """Give the TLS context of all connections. The certificate authorities are read again only if their file changed.
-
-    Reading them takes 15 ms of processor time, and each edit of the settings makes new connections.
-    """
-    path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
-    try:
-        return _context_of(path, _version_of(path))
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
-
-
-def _version_of(path: str) -> tuple[int, ...]:
-    status = Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, and a device may have no end
-        raise ValueError("it is no regular file")
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-@lru_cache(maxsize=1)
-def _context_of(path: str, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
-    context = create_urllib3_context()
-    context.sslsocket_class = _TlsSocket
-    context.load_verify_locations(path)
-    return context
+    """Give the TLS context of all connections (see `tls.context_for`)."""
+    return tls.context_for(ca_file, _TlsSocket)
 
 
 class _ProxyManager(urllib3.ProxyManager):
@@ -276,11 +283,12 @@ class Adapter(HTTPAdapter):
             num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
         )
         connection = self._connection_class()
-        attributes = {"permits": staticmethod(self._permits), "via": self._via, "learned": racing.Learned()}
-        plain, tls = type("Plain", (connection,), attributes), type("Tls", (connection, HTTPSConnection), attributes)
+        attributes: dict[str, Any] = {"permits": staticmethod(self._permits), "via": self._via, "names": Names()}
+        attributes |= {"learned": racing.Learned(), "sessions": tls.Sessions()}
+        plain, secure = type("Plain", (connection,), attributes), type("Tls", (_TlsConnection, connection), attributes)
         self.poolmanager.pool_classes_by_scheme = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
+            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
         }
 
     def _connection_class(self) -> type[_DirectConnection]:

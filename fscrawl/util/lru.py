@@ -50,3 +50,10 @@ class Lru(Generic[K, V]):
             self._items[key] = value, weight
             while self.weight > self._limit and len(self._items) > 1:
                 self.weight -= self._items.popitem(last=False)[1][1]
+
+    def pop(self, key: K) -> V | None:
+        """Forget an item and give it, None if it is not there."""
+        with self._lock:
+            found, weight = self._items.pop(key, (None, 0))
+            self.weight -= weight
+            return found

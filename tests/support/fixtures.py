@@ -39,7 +39,8 @@ def names(tmp_path: Path) -> Callable[[Mapping[str, str]], dict[str, str]]:
         directory = tmp_path / "names"
         directory.mkdir()
         (directory / "sitecustomize.py").write_text(_RESOLVER.format(names=dict(addresses)))
-        return {**os.environ, "PYTHONPATH": str(directory)}
+        path = os.pathsep.join(filter(None, [str(directory), os.environ.get("PYTHONPATH")]))
+        return {**os.environ, "PYTHONPATH": path}
 
     return environment
 

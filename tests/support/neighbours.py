@@ -112,7 +112,7 @@ def customised(place: Path, code: str) -> dict[str, str]:
     names = place / "names"
     names.mkdir(parents=True, exist_ok=True)
     (names / "sitecustomize.py").write_text(code)
-    return {**os.environ, "PYTHONPATH": str(names)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(names), os.environ.get("PYTHONPATH")]))}
 
 
 def healthy_pages(place: Path, mix: str, seconds: float, delay_s: float) -> int:

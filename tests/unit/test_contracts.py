@@ -33,7 +33,7 @@ FILES = {
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
-    "fscrawl.http.connections": "whether the file of certificate authorities is a file, and whether it has changed",
+    "fscrawl.http.tls": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",

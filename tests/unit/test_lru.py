@@ -47,3 +47,11 @@ def test_many():
     for n in range(10_000):
         lru.put(n, n)
     assert (len(lru), lru.weight) == (100, 100)
+
+
+def test_taking_out():
+    """What is taken out is not there any more, and weighs nothing."""
+    lru = Lru(10)
+    lru.put("a", 1, 3)
+    lru.put("b", 2, 4)
+    assert (lru.pop("a"), lru.pop("a"), lru.get("a"), lru.weight, len(lru)) == (1, None, None, 4, 1)

@@ -133,3 +133,18 @@ def test_a_family_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> Non
         won.close()
     with pytest.raises(OSError, match="family not supported"):
         racing.connected(entries[:1], making, 5.0)
+
+
+def test_a_host_that_has_moved(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:
+    """A host that cannot be reached at the address that is known is looked up anew for the next try."""
+    answer = Response(200, {**HTML, "Connection": "close"}, b"<p>")
+    with Web(lambda _: answer, [HOST]) as old:
+        resolve(monkeypatch, HOST)
+        fetcher, url = make(), f"http://moves.example:{old.port}/"
+        assert fetched(fetcher.get(url)).status == 200
+        port = old.port
+    with Web(lambda _: answer, [SECOND], port=port):
+        resolve(monkeypatch, SECOND)
+        assert failed(fetcher.get(url)).class_ == "connect"
+        assert fetched(fetcher.get(url)).status == 200
+    assert begun == [HOST, HOST, SECOND]

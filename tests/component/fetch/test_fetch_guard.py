@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from fscrawl.http import connections
+from fscrawl.config import addresses
+from fscrawl.http import connections, names
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, failed, fetched
 from tests.support.web import Response, Web
@@ -72,6 +75,57 @@ def test_rebinding_gains_nothing(make: Make, monkeypatch: pytest.MonkeyPatch) ->
     assert (resolver.asked, resolver.connected) == (["rebind.example"], ["93.184.216.34"])
     assert failed(fetcher.get("http://rebind.example/")).class_ == "blocked-address"
     assert resolver.connected == ["93.184.216.34"]
+
+
+def test_rebinding_when_the_time_of_a_name_is_over(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name whose address is kept, and that leads inside when it is looked up anew, is refused from then on."""
+    with Web(lambda _: Response(200, {**HTML, "Connection": "close"}, b"<p>"), [HOST, "127.0.0.1"]) as web:
+        answers = [[HOST], ["127.0.0.1"]]
+
+        def turning(_: str, port: int, **__: object) -> list[Any]:
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in answer]
+
+        monkeypatch.setattr(socket, "getaddrinfo", turning)
+        fetcher = make(allow_private_addresses=False, allow_addresses=(f"{HOST}/32",))
+        url = f"http://rebind.example:{web.port}/"
+        assert [fetched(fetcher.get(url)).status for _ in range(2)] == [200, 200]
+        monkeypatch.setattr(names.time, "monotonic", _later(names.KEPT_S + 1))
+        for _ in range(2):
+            assert failed(fetcher.get(url)).class_ == "blocked-address"
+        assert (web.count(HOST), web.count("127.0.0.1")) == (2, 0)
+
+
+def test_what_is_kept_is_no_permission(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guard is asked about the address of each connection, also of a name that is known already."""
+    asked: list[str] = []
+    with Web(lambda _: Response(200, {**HTML, "Connection": "close"}, b"<p>"), [HOST]) as web:
+        resolver = _resolving(monkeypatch, HOST)
+        monkeypatch.setattr(
+            addresses, "permits", lambda *_: lambda address: not asked.append(address) and len(asked) < 3
+        )
+        fetcher = make()
+        url = f"http://turns.example:{web.port}/"
+        assert [fetched(fetcher.get(url)).status for _ in range(2)] == [200, 200]
+        assert failed(fetcher.get(url)).class_ == "blocked-address"
+        assert (asked, resolver, web.count()) == ([HOST] * 3, ["turns.example"], 2)
+
+
+def _resolving(monkeypatch: pytest.MonkeyPatch, address: str) -> list[str]:
+    """Let all names lead to an address; give the list of names that are asked for."""
+    asked: list[str] = []
+
+    def getaddrinfo(host: str, port: int, **_: object) -> list[Any]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return asked
+
+
+def _later(by_s: float) -> Callable[[], float]:
+    now = time.monotonic
+    return lambda: now() + by_s
 
 
 def test_only_public_addresses_of_several(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

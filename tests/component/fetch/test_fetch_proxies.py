@@ -108,6 +108,25 @@ def test_in_turn(make: Make) -> None:
         assert [fetched(fetcher.get(PAGE)).body for _ in range(4)] == [b"one", b"two", b"one", b"two"]
 
 
+def test_tls_sessions_are_of_one_proxy(make: Make, certificate: Path) -> None:
+    """What was agreed on with a host through one proxy is not shown through another: it would tell who asks."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    resumed: list[bool | None] = []
+
+    def once(connection: socket.socket) -> None:
+        assert isinstance(connection, ssl.SSLSocket)
+        resumed.append(connection.session_reused)
+        answering(ok(b"<p>", "Connection: close"), 1)(connection)
+
+    with Raw(once, context) as page, Raw(tunnelling([], page.port)) as one, Raw(tunnelling([], page.port)) as other:
+        proxies = tuple(f"http://{HOST}:{proxy.port}" for proxy in (one, other))
+        fetcher = make(proxies=proxies, ca_file=str(certificate))
+        assert [fetched(fetcher.get("https://page.example/a")).body for _ in range(4)] == [b"<p>"] * 4
+        assert (one.accepted, other.accepted) == (2, 2)
+    assert resumed == [False, False, True, True]
+
+
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("trouble", ["refused", "407"])
 def test_failing_proxy(make: Make, scheme: str, trouble: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import requests.adapters
 
+from fscrawl.http import tls
 from tests.support.exchanges import SLOW, silence
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 
@@ -102,3 +104,95 @@ def test_tls_to_a_plain_port(make: Make) -> None:
     with Raw(bad_request) as server:
         answer = failed(make().get(server.url(scheme="https")))
     assert (answer.class_, answer.retry) == ("tls", False)
+
+
+class Noting:
+    """Answers one request of each connection; `resumed`: of each, whether it resumed a session."""
+
+    def __init__(self, *lines: str) -> None:
+        self.resumed: list[bool | None] = []
+        self._answer = answering(ok(b"<p>", *lines), 1)
+
+    def __call__(self, connection: socket.socket) -> None:
+        assert isinstance(connection, ssl.SSLSocket)
+        self.resumed.append(connection.session_reused)
+        self._answer(connection)
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_sessions_are_resumed(make: Make, context: ssl.SSLContext, version: ssl.TLSVersion) -> None:
+    """A new connection to a host resumes the session of the one before, again and again."""
+    context.maximum_version = version
+    noting = Noting()
+    with Raw(noting, context) as server:
+        fetcher = make()
+        for n in range(4):
+            assert fetched(fetcher.get(server.url(f"/{n}", "https"))).body == b"<p>"
+            assert server.over.wait(5)
+            server.over.clear()
+    assert noting.resumed == [False, True, True, True]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_sessions_after_connection_close(make: Make, context: ssl.SSLContext) -> None:
+    """An answer that closes its connection leaves a session, too."""
+    noting = Noting("Connection: close")
+    with Raw(noting, context) as server:
+        fetcher = make()
+        for n in range(2):
+            assert fetched(fetcher.get(server.url(f"/{n}", "https"))).body == b"<p>"
+    assert noting.resumed == [False, True]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_session_that_is_not_accepted(make: Make, certificate: Path, context: ssl.SSLContext) -> None:
+    """A server that has forgotten a session gets a full handshake, and nobody notices."""
+    noting = Noting()
+    with Raw(noting, context) as server:
+        fetcher = make()
+        for n in range(3):
+            assert fetched(fetcher.get(server.url(f"/{n}", "https"))).body == b"<p>"
+            assert server.over.wait(5)
+            server.over.clear()
+            server.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # other keys for tickets
+            server.context.load_cert_chain(certificate)
+    assert noting.resumed == [False, False, False]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_sessions_belong_to_host_and_port(make: Make, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session is not offered to another port of its host, nor to another name, and not by another fetcher."""
+    noting = Noting()
+    with Raw(noting, context) as one, Raw(noting, context) as other:
+        fetcher = make()
+        for url in (one.url(scheme="https"), other.url(scheme="https")):
+            assert fetched(fetcher.get(url)).status == 200
+        asked = socket.getaddrinfo
+        monkeypatch.setattr(socket, "getaddrinfo", lambda _, *args, **more: asked(HOST, *args, **more))
+        answer = failed(fetcher.get(f"https://bank.example:{one.port}/"))  # its certificate is looked at
+        assert answer.class_ == "tls"
+        assert fetched(make().get(one.url(scheme="https"))).status == 200
+    assert noting.resumed in ([False] * 3, [False] * 4)
+
+
+def test_sessions_end_with_their_trust(make: Make, certificate: Path, context: ssl.SSLContext, tmp_path: Path) -> None:
+    """By other authorities a server is looked at anew: a session from before does not vouch for it."""
+    noting = Noting()
+    with Raw(noting, context) as server:
+        assert fetched(make(ca_file=f"{certificate}.crt").get(server.url(scheme="https"))).status == 200
+        assert failed(make().get(server.url(scheme="https"))).class_ == "tls"
+    assert noting.resumed == [False]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_sessions_are_few(make: Make, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many hosts have a session; those that were asked last."""
+    monkeypatch.setattr(tls, "MOST_SESSIONS", 2)
+    noting = Noting("Connection: close")
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(Raw(noting, context)) for _ in range(3)]
+        fetcher = make()
+        for server in (*servers, servers[2], servers[0]):
+            assert fetched(fetcher.get(server.url(scheme="https"))).status == 200
+    assert noting.resumed == [False, False, False, True, False]

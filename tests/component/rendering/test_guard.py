@@ -149,11 +149,13 @@ def test_no_way_out(root: Path, trap: Trap, block: str) -> None:
     assert f"{to['trap']}navigation" in record.links
 
 
-# The name is that of an address that is allowed, when it is asked for first; then of one that is not.
+# The name is that of an address that is allowed, when it is asked for first; then of one that is not. What was looked
+# up is not kept, so that each request asks anew.
 REBINDING = f"""\
-import socket
+import socket, sys
 _asked, _answers = socket.getaddrinfo, ["{OTHER}"]
 def _answer(host, *args, **more):
+    sys.modules["fscrawl.http.names"].KEPT_S = 0.0
     if host in ("turns.test", b"turns.test"):
         host = _answers.pop() if _answers else "{REFUSED}"
     return _asked(host, *args, **more)

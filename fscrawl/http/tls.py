@@ -1,0 +1,94 @@
+"""TLS: whom connections trust, and sessions that later connections to the same host resume.
+
+A full handshake costs the client 1.3 ms of processor time and the server more; a resumed one costs half of that, and
+no certificates are sent. TLS 1.3 sends what a session needs (a ticket) some time after the handshake. So a session is
+taken from a connection when it is closed.
+
+Vocabulary:
+  session   what client and server agreed on: keys, and that the certificate was good for the name
+
+Promise: a session is offered only to the host and port that it comes from, and only with the same context, so by the
+same trust. `Sessions` belong to one way to the hosts: what was agreed on through one proxy is not shown through
+another. If the server does not accept a session, the handshake is a full one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import stat
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import requests
+from urllib3.util.ssl_ import create_urllib3_context
+
+from fscrawl.errors import SettingsError
+from fscrawl.util.lru import Lru
+
+MOST_SESSIONS = 4000  # of one worker; each takes some 5 KB
+
+Host = tuple[str, int]  # name and port
+
+
+def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLContext:
+    """Give the TLS context of all connections. The certificate authorities are read again only if their file changed.
+
+    Reading them takes 15 ms of processor time, and each edit of the settings makes new connections.
+    """
+    path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
+    try:
+        context = _context_of(path, _version_of(path))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
+    context.sslsocket_class = sockets
+    return context
+
+
+def _version_of(path: str) -> tuple[int, ...]:
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, and a device may have no end
+        raise ValueError("it is no regular file")
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _context_of(path: str, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
+    context = create_urllib3_context()
+    context.options &= ~ssl.OP_NO_TICKET  # urllib3 refuses those of TLS 1.2, without which few servers resume
+    context.load_verify_locations(path)
+    return context
+
+
+class ResumingSocket(ssl.SSLSocket):
+    """Offers the session that the plain socket brings along (see `Sessions.offer`)."""
+
+    @classmethod
+    def _create(cls, sock: socket.socket, *args: Any, session: ssl.SSLSession | None = None, **more: Any) -> Self:
+        session = session or getattr(sock, "resumes", None)
+        made: Self = super()._create(sock, *args, session=session, **more)  # type: ignore[misc]
+        return made
+
+
+class Sessions:
+    """The last session of each host, for one context and one way to the hosts; threads share it."""
+
+    def __init__(self) -> None:
+        self._sessions: Lru[Host, ssl.SSLSession] = Lru(MOST_SESSIONS)
+
+    def offer(self, host: Host, sock: Any) -> None:
+        """Let the handshake that follows on a connected socket resume the session of this host, if there is one."""
+        sock.resumes = self._sessions.get(host)
+
+    def keep(self, host: Host, sock: Any) -> None:
+        """Keep the session of a connection that is about to be closed. `sock` may be any socket, or None."""
+        with contextlib.suppress(ssl.SSLError, OSError):
+            session = getattr(sock, "session", None)
+            if session is not None and (session.has_ticket or session.id):
+                self._sessions.put(host, session)
+
+    def forget(self, host: Host) -> None:
+        """Offer nothing to a host with which a handshake has failed."""
+        self._sessions.pop(host)
