@@ -12,19 +12,23 @@ deflate stream without output, layers of codings) nor what they have read.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any
+from http.client import HTTPException
+from typing import TYPE_CHECKING
 
 import brotli
-import urllib3
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from fscrawl.http.wire import Reply
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
@@ -75,60 +79,61 @@ def codings(headers: dict[str, str]) -> list[str]:
     return names[::-1]
 
 
-def read_prefix(raw: Any, headers: dict[str, str], max_bytes: int) -> bytes:
+def read_prefix(reply: Reply, headers: dict[str, str], max_bytes: int) -> bytes:
     """Read the first `max_bytes` of a body. If it is longer, its connection is closed: the body may never end."""
-    pieces: Iterable[bytes] = raw.stream(_PIECE, decode_content=False)
+    pieces: Iterable[bytes] = reply.pieces(_PIECE)
     for name in codings(headers):
         pieces = _decoded(pieces, name)
     body = io.BytesIO()
     for piece in pieces:
         body.write(piece)
         if body.tell() > max_bytes:
-            raw.close()
+            reply.close()
             break
     else:
-        raw.release_conn()
+        reply.release()
     return body.getvalue()[:max_bytes]
 
 
 def read_body(
-    raw: Any, status: int, headers: dict[str, str], max_bytes: int, setting: str = "fetch.max_bytes"
+    reply: Reply, status: int, headers: dict[str, str], max_bytes: int, setting: str = "fetch.max_bytes"
 ) -> bytes:
-    """Read the body of `raw`, a response of urllib3, and give its connection back. `setting`: that of the limit.
+    """Read the body of an answer, and give its connection back. `setting`: that of the limit.
 
-    Raises TooLargeError, CodingError, CutShortError, or an error of urllib3.
+    Raises TooLargeError, CodingError, CutShortError, or what its connection raises.
     """
     if status == 204 or status < 200:
-        skip_body(raw, status, headers)
+        skip_body(reply, status, headers)
         return b""
     transfer = headers.get("transfer-encoding", "").lower()
     if transfer not in ("", "chunked", "identity"):
-        raise urllib3.exceptions.ProtocolError(f"the transfer coding {transfer[:40]!a} is unknown")
+        raise HTTPException(f"the transfer coding {transfer[:40]!a} is unknown")
     length = None if transfer else content_length(headers)
     if length is not None and length > max_bytes:
         raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes ({setting})")
     if length is not None and "content-encoding" not in headers:  # it cannot inflate: one read, no copies
-        whole: bytes = raw.read(decode_content=False)
-        raw.release_conn()
+        whole: bytes = reply.whole()
+        reply.release()
         return whole
-    pieces = _limited(raw.stream(_PIECE, decode_content=False), max_bytes, setting)
+    pieces = _limited(reply.pieces(_PIECE), max_bytes, setting)
     for name in codings(headers):
         pieces = _limited(_decoded(pieces, name), max_bytes, setting)
     body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
     for piece in pieces:
         body.write(piece)
-    raw.release_conn()
+    reply.release()
     return body.getvalue()
 
 
-def skip_body(raw: Any, status: int, headers: dict[str, str]) -> None:
+def skip_body(reply: Reply, status: int, headers: dict[str, str]) -> None:
     """Do not use a body. Read it if it is small, to keep the connection; else close the connection."""
     length = 0 if status in (204, 304) else content_length(headers)
     if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
-        raw.drain_conn()
-        raw.release_conn()
+        with contextlib.suppress(OSError, HTTPException):  # nobody wants the body; then the connection ends, too
+            reply.whole()
+        reply.release()
     else:
-        raw.close()
+        reply.close()
 
 
 def _limited(pieces: Iterable[bytes], max_bytes: int, setting: str) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from http.client import HTTPException
 from typing import Any
 
 import urllib3
@@ -59,7 +60,7 @@ _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     ((TimeoutError, urllib3.exceptions.TimeoutError), "timeout", True),
     ((CodingError, urllib3.exceptions.DecodeError), "decode", False),
     ((ConnectionError, urllib3.exceptions.NewConnectionError), "connect", True),
-    ((urllib3.exceptions.ProtocolError, urllib3.exceptions.InvalidHeader, ValueError), "protocol", True),
+    ((HTTPException, urllib3.exceptions.ProtocolError, ValueError), "protocol", True),
 )
 
 

@@ -19,6 +19,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from http.client import HTTPException
 from typing import Any, NamedTuple
 
 import requests
@@ -77,7 +78,7 @@ class Fetcher:
         self._limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
         self._most_bytes = max([fetch.max_bytes, *fetch.max_bytes_by_type.values()])
         self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
-        self._timeouts = (min(fetch.connect_timeout, fetch.timeout), fetch.timeout)
+        self._connect_s = min(fetch.connect_timeout, fetch.timeout)
         variables = credentials.Variables(os.environ, allow_env)
         self._authorizations = credentials.authorizations(fetch.auth, variables)
         self._user_agents = [_sendable(each) for each in politeness.user_agents]
@@ -192,33 +193,33 @@ class Fetcher:
         exchange.allowance_bytes = HEAD_BYTES
         try:
             return self._exchange(adapter, sending)
-        except (requests.RequestException, urllib3.exceptions.HTTPError, TooLargeError, OSError, ValueError) as error:
+        except (urllib3.exceptions.HTTPError, HTTPException, TooLargeError, OSError, ValueError) as error:
             return failure(error)
 
     def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
         request, url, jar, wants_body, max_prefix_bytes, bounds = sending
         began = time.monotonic()
-        answer = adapter.send(request, stream=True, timeout=self._timeouts)
-        raw, status = answer.raw, answer.status_code
+        reply = adapter.ask(request, self._connect_s)
+        status = reply.status
         try:
-            headers = _headers(raw.headers)
+            headers = reply.head.joined()
             head_at = time.monotonic()
             if jar is not None and "set-cookie" in headers:
-                jar.learn(url, raw.headers.getlist("set-cookie"), time.time())
+                jar.learn(url, reply.head.get_all("set-cookie"), time.time())
             limit, setting = self._limit(headers) if self._limits else (self._fetch.max_bytes, "fetch.max_bytes")
             if bounds is not None and bounds.max_bytes < limit:
                 limit, setting = bounds.max_bytes, "render.max_bytes"
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body = None
             if status == 304 or not wants_body(status, headers):
-                skip_body(raw, status, headers)
+                skip_body(reply, status, headers)
             elif max_prefix_bytes is None:
-                body = read_body(raw, status, headers, limit, setting)
+                body = read_body(reply, status, headers, limit, setting)
             else:
-                body = read_prefix(raw, headers, max_prefix_bytes)
+                body = read_prefix(reply, headers, max_prefix_bytes)
             return Fetched(status, headers, body, head_at, time.monotonic() - began)
         except BaseException:
-            raw.close()  # a connection with an unread rest of a body must not be used again
+            reply.close()  # a connection with an unread rest of a body must not be used again
             raise
 
     def _limit(self, headers: dict[str, str]) -> tuple[int, str]:
@@ -288,16 +289,3 @@ def _sendable(text: str) -> str | bytes:
     """
     line = " ".join(text.split())
     return line if line.isascii() else line.encode()
-
-
-def _headers(raw: Any) -> dict[str, str]:
-    """Return the headers of an answer: names in lower case, repeated values joined by ", " (RFC 9110 5.3).
-
-    Values are decoded as UTF-8.
-    """
-    headers: dict[str, str] = {}
-    for spelling, value in raw.iteritems():
-        text = value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "replace")
-        name = spelling.lower()
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
-    return headers

@@ -1,20 +1,24 @@
-"""Heads of answers that two readers could read in two ways. They are refused. Pure: no disk, no socket.
+"""Heads of answers: reading one, and refusing one that two readers could read in two ways. Pure: no disk, no socket.
 
-A lenient proxy may pass on a head that it reads otherwise than `http.client` does. Then one of the two takes the rest
+A lenient proxy may pass on a head that it reads otherwise than this crawler does. Then one of the two takes the rest
 of a body for the next answer. RFC 9112 (2.2, 6.3) names the three ways that count: a carriage return (CR) without a
 line feed, a length beside a transfer coding, and two lengths.
+
+What is not well formed, and does no harm, is read as Python's `http.client` reads it: that is what servers are used to
+being read by. Here it takes a tenth of the time, since a head is no e-mail.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email.message import Message
-from http.client import HTTPMessage
-from typing import IO, TypeGuard
+from http.client import HTTPException, LineTooLong
+from typing import Protocol
 
+_MOST_LINES = 100
+_LINE_BYTES = 65536
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
-
+_NAME = re.compile(r"[!-9;-~]*\Z")  # visible ASCII, without the colon
 _BLANK = " \t\r\n"
 
 
@@ -22,13 +26,17 @@ class BadHeadError(ValueError):
     """The head of an answer does not say clearly where the answer ends."""
 
 
+class Lines(Protocol):
+    """A file of which lines are read."""
+
+    def readline(self, limit: int, /) -> bytes: ...
+    def close(self) -> None: ...
+
+
 class HeadLines:
-    """The part of a file that `http.client` reads heads with. BadHeadError for a CR that ends no line.
+    """The lines of a head. BadHeadError for a CR that ends no line: some readers split heads there."""
 
-    `http.client` splits heads at such a CR, and others do not.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: Lines) -> None:
         self._file = file
         self.close = file.close
 
@@ -41,14 +49,80 @@ class HeadLines:
         return line
 
 
-def check_framing(headers: HTTPMessage) -> None:
+class Head:
+    """The headers of an answer.
+
+    Names are in lower case. `hidden`: the lines behind one that is no header, which readers take for headers or not.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+        self.hidden = ""
+
+    @classmethod
+    def read(cls, lines: HeadLines) -> Head:
+        """Read headers up to the empty line. HTTPException if there are too many of them, or one is too long."""
+        head = cls()
+        values: list[str] | None = None  # those of the last name
+        raw = list(_raw(lines))
+        for number, line in enumerate(raw):
+            if line[0] in " \t":
+                if values is not None:
+                    values[-1] += line  # a folded value keeps its line ends; they are taken off below
+                continue
+            name, colon, value = line.partition(":")
+            if line.startswith("From "):  # of old mail boxes
+                values = None
+                continue
+            if not colon or not _NAME.match(name):
+                head.hidden = "".join(raw[number:])
+                break
+            values = head._values.setdefault(name.lower(), []) if name else []  # ":x" is no header, and no end either
+            values.append(value.lstrip(" \t"))
+        for found in head._values.values():
+            found[:] = [value.rstrip("\r\n") for value in found]
+        return head
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """Return the first value of a name in lower case."""
+        found = self._values.get(name)
+        return found[0] if found else default
+
+    def get_all(self, name: str) -> list[str]:
+        """Return all values of a name in lower case, as they were sent."""
+        return self._values.get(name, [])
+
+    def joined(self) -> dict[str, str]:
+        """Return the headers with repeated values joined by ", " (RFC 9110 5.3), decoded as UTF-8."""
+        return {
+            name: _text(values[0]) if len(values) == 1 else ", ".join(map(_text, values))
+            for name, values in self._values.items()
+        }
+
+
+def _raw(lines: HeadLines) -> Iterator[str]:
+    for _ in range(_MOST_LINES + 1):
+        line = lines.readline(_LINE_BYTES + 1)
+        if len(line) > _LINE_BYTES:
+            raise LineTooLong("header line")
+        if line in (b"\r\n", b"\n", b""):
+            return
+        yield line.decode("latin-1")
+    raise HTTPException(f"got more than {_MOST_LINES} headers")
+
+
+def _text(value: str) -> str:
+    return value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def check_framing(head: Head) -> None:
     """Raise BadHeadError if the headers do not say clearly how long the body is."""
-    if headers.get_payload() and any(map(_FRAMING.search, _hidden(headers))):
+    if _FRAMING.search(head.hidden):
         raise BadHeadError("the head of the answer has a line that is no header, and the length of the body behind it")
-    lengths = headers.get_all("content-length")
-    if lengths is None:
+    lengths = head.get_all("content-length")
+    if not lengths:
         return
-    if "transfer-encoding" in headers:
+    if head.get_all("transfer-encoding"):
         raise BadHeadError("the head of the answer has both Content-Length and Transfer-Encoding")
     different = {length.strip(_BLANK) for line in lengths for length in line.split(",")}
     if len(different) > 1:
@@ -58,7 +132,7 @@ def check_framing(headers: HTTPMessage) -> None:
 
 
 def _is_number_for_python_only(length: str) -> bool:
-    """Tell whether `http.client` takes for a length what the standard does not.
+    """Tell whether `int` takes for a length what the standard does not.
 
     >>> [_is_number_for_python_only(each) for each in ("3", "", "-1", "x", "+3", "3_0", "3\x0b")]
     [False, False, False, False, True, True, True]
@@ -69,21 +143,3 @@ def _is_number_for_python_only(length: str) -> bool:
         return int(length) >= 0
     except ValueError:
         return False
-
-
-def _is_message(part: object) -> TypeGuard[Message]:
-    return isinstance(part, Message)
-
-
-def _hidden(message: Message) -> Iterator[str]:
-    """Give the lines behind one that is no header. The parser takes them for a message, perhaps of several parts.
-
-    To let it write the message down again would take quadratic time.
-    """
-    payload = message.get_payload()
-    if isinstance(payload, str):
-        yield payload
-    yield from filter(None, (message.preamble, message.epilogue))
-    for part in filter(_is_message, payload if isinstance(payload, list) else ()):
-        yield from (f"{name}: {value}" for name, value in part.raw_items())
-        yield from _hidden(part)

@@ -33,7 +33,7 @@ CODINGS = {
 def read(body, coding, *, step=65536, max_bytes=MAX_BYTES):
     """Read a body that comes in pieces of `step` bytes."""
     source = io.BytesIO(body)
-    raw = SimpleNamespace(stream=lambda *_, **__: iter(lambda: source.read(step), b""), release_conn=lambda: None)
+    raw = SimpleNamespace(pieces=lambda _: iter(lambda: source.read(step), b""), release=lambda: None)
     return read_body(raw, 200, {"content-encoding": coding}, max_bytes)
 
 

@@ -201,22 +201,22 @@ def _sniff(data: bytes) -> None:
         assert "/" in media_types.type_of(data, media_type)
 
 
-class _Raw:
-    """urllib3's response, as far as `bodies` looks at it."""
+class _Reply:
+    """A reply, as far as `bodies` looks at it."""
 
     def __init__(self, body: bytes) -> None:
         self._file = io.BytesIO(body)
 
-    def stream(self, size: int, decode_content: bool) -> object:
+    def pieces(self, size: int) -> Iterator[bytes]:
         return iter(lambda: self._file.read(size), b"")
 
-    def read(self, decode_content: bool) -> bytes:
+    def whole(self) -> bytes:
         return self._file.read()
 
-    def release_conn(self) -> None:
+    def release(self) -> None:
         pass
 
-    close = drain_conn = release_conn
+    close = release
 
 
 _CODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "zstd,gzip", "deflate, deflate, deflate", "gzip,identity,gzip")
@@ -227,7 +227,7 @@ def _bodies(data: bytes) -> None:
     coding = _CODINGS[data[0] % len(_CODINGS)] if data else "gzip"
     for headers in ({"content-encoding": coding}, {"content-encoding": data[:100].decode("latin-1")}, {}):
         try:
-            body = bodies.read_body(_Raw(data[1:]), 200, headers, _MAX_BYTES)
+            body = bodies.read_body(_Reply(data[1:]), 200, headers, _MAX_BYTES)
         except (bodies.TooLargeError, bodies.CodingError, bodies.CutShortError):
             continue
         assert len(body) <= _MAX_BYTES

@@ -1,0 +1,139 @@
+"""What goes over a connection: the bytes of a request, and the answer that is read behind them.
+
+`http.client` reads bodies. Heads are written and read here: its own way, and those of urllib3 and requests around it,
+cost more than all the rest of an exchange.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPException, HTTPResponse, IncompleteRead, UnknownProtocol
+from typing import Any
+
+from fscrawl.http.heads import Head, HeadLines, check_framing
+
+_MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
+_NAME = re.compile(rb"[^:\s][^:\r\n]*\Z")
+_LINE_END = re.compile(rb"[\r\n]")
+_WITHOUT_BODY = frozenset({204, 304})
+
+Headers = Mapping[str, str | bytes]
+
+
+def request_bytes(method: str, target: str, host: str, headers: Headers, body: bytes | None) -> bytes:
+    """Write a request. `target`: path and query, or a whole URL; `host`: with its port, if it is not the usual one.
+
+    Raises ValueError for a header that is no line.
+    """
+    lines = [f"{method} {target} HTTP/1.1".encode("ascii")]
+    written = [(_bytes(name), _bytes(value)) for name, value in headers.items()]
+    if not any(name.lower() == b"host" for name, _ in written):
+        lines.append(b"Host: " + host.encode("ascii"))
+    for name, value in written:
+        if not _NAME.match(name) or _LINE_END.search(value):
+            raise ValueError(f"the header {name[:40]!r} of the request cannot be sent")
+        lines.append(name + b": " + value)
+    return b"\r\n".join([*lines, b"", body or b""])
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("latin-1")
+
+
+class Reply(HTTPResponse):
+    """An answer as it comes in. Its connection is given back when the body was read, or closed.
+
+    head        the headers
+    is_whole    the body was read, and the connection can be used again
+    """
+
+    head: Head
+
+    def __init__(self, sock: Any, method: str, done: Callable[[Reply], None]) -> None:
+        """`done`: called once, when the answer is not needed any more."""
+        super().__init__(sock, method=method)
+        self._done: Callable[[Reply], None] | None = done
+
+    def begin(self) -> None:
+        """Read the head, and skip all informational answers: `http.client` takes 103 for the final one.
+
+        Raises BadHeadError for a head that is not clear, or HTTPException.
+        """
+        file = self.fp
+        self.fp = lines = HeadLines(file)  # type: ignore[assignment]
+        try:
+            for _ in range(_MAX_INFORMATIONAL + 1):
+                version, status, reason = self._read_status()  # type: ignore[attr-defined]
+                head = Head.read(lines)
+                if not 100 <= status < 200 or status == 101:
+                    break
+            else:
+                raise HTTPException("the server sent too many informational (1xx) answers")
+        finally:
+            if self.fp is not None:  # it is None when the connection was closed
+                self.fp = file
+        check_framing(head)
+        self.code = self.status = status
+        self.reason = reason.strip()
+        self.version = _version(version)
+        self.head = head
+        self.headers = self.msg = head  # type: ignore[assignment]
+        self._find_end()
+
+    def _find_end(self) -> None:
+        """Find out where the body ends, and whether the connection ends with it."""
+        coding = self.head.get("transfer-encoding")
+        self.chunked = bool(coding) and coding.lower() == "chunked"  # type: ignore[union-attr]
+        self.chunk_left = None
+        self.will_close = self._check_close()  # type: ignore[attr-defined]
+        self.length = None if self.chunked else _length(self.head)
+        if self.status in _WITHOUT_BODY or 100 <= self.status < 200:
+            self.length = 0
+        if self.length is None and not self.chunked:
+            self.will_close = True
+
+    @property
+    def is_whole(self) -> bool:
+        return self.isclosed() and not self.will_close
+
+    def whole(self) -> bytes:
+        """Read the body. IncompleteRead if it ends early."""
+        return self.read()
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """Read the body in pieces of at most `size` bytes. IncompleteRead if it ends early."""
+        while piece := self.read(size):
+            yield piece
+        if self.length:
+            raise IncompleteRead(b"", self.length)
+
+    def release(self) -> None:
+        """Give the connection back, or close it if it cannot be used again."""
+        done, self._done = self._done, None
+        if done is not None:
+            done(self)
+
+    def close(self) -> None:
+        """Close the connection: an unread rest of a body must not be taken for the next answer."""
+        self.will_close = True
+        super().close()
+        self.release()
+
+
+def _version(text: str) -> int:
+    """Return the version as `http.client` counts it. Some servers say 0.9, and mean 1.0."""
+    if text in ("HTTP/1.0", "HTTP/0.9"):
+        return 10
+    if text.startswith("HTTP/1."):
+        return 11
+    raise UnknownProtocol(text)
+
+
+def _length(head: Head) -> int | None:
+    """Return Content-Length; None if there is none, or it is no number: then the body ends with the connection."""
+    try:
+        length = int(head.get("content-length") or "")
+    except ValueError:
+        return None
+    return length if length >= 0 else None

@@ -1,0 +1,81 @@
+"""Heads are read as `http.client` reads them, by other code."""
+
+from __future__ import annotations
+
+import io
+from http.client import HTTPException, parse_headers
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fscrawl.http.heads import Head, HeadLines
+from fscrawl.http.wire import request_bytes
+
+PIECES = st.sampled_from(
+    [
+        "X",
+        "x",
+        "a-b",
+        ":",
+        ": ",
+        " ",
+        "\t",
+        "\r\n",
+        "\n",
+        "From ",
+        "1",
+        "é",
+        "\x0b",
+        "\x85",
+        "\x1c",
+        "\0",
+        "y, z",
+        "(",
+        "\x7f",
+    ]
+)
+
+
+def read(text: str) -> Head:
+    return Head.read(HeadLines(io.BytesIO(text.encode("latin-1"))))
+
+
+@given(st.lists(PIECES, max_size=24).map("".join))
+def test_like_http_client(text: str) -> None:
+    """Names, values and their order are the same, and so is where a head ends that has a line which is no header."""
+    expected = parse_headers(io.BytesIO(text.encode("latin-1") + b"\r\n\r\n"))
+    found = read(text + "\r\n\r\n")
+    values: dict[str, list[str]] = {}
+    for name, value in expected.items():
+        values.setdefault(name.lower(), []).append(str(value))
+    assert {name: found.get_all(name) for name in found.joined()} == values
+    assert bool(expected.get_payload()) <= bool(found.hidden or "From " in text)
+
+
+def test_repeated_and_folded() -> None:
+    """Repeated values are joined, and bytes that are UTF-8 are taken for it."""
+    head = read("A: 1\r\na:2\r\nB: x\r\n\ty \r\nC: " + "é".encode().decode("latin-1") + "\r\n\r\nD: 4\r\n")
+    assert head.joined() == {"a": "1, 2", "b": "x\r\n\ty ", "c": "é"}
+    assert (head.get("a"), head.get("d"), head.get("d", "none")) == ("1", None, "none")
+
+
+@pytest.mark.parametrize("text", ["A: 1\r\n" * 101, "A: " + "x" * 70_000 + "\r\n"])
+def test_bounds(text: str) -> None:
+    """A head has a limit of lines, and a line one of bytes."""
+    with pytest.raises(HTTPException):
+        read(text + "\r\n")
+
+
+def test_request() -> None:
+    """A request has one Host, its headers in order, and its body behind an empty line."""
+    sent = request_bytes("POST", "/a?b", "a.example:8080", {"X": "1", "Y": b"\xc3\xa9"}, b"body")
+    assert sent == b"POST /a?b HTTP/1.1\r\nHost: a.example:8080\r\nX: 1\r\nY: \xc3\xa9\r\n\r\nbody"
+    assert request_bytes("GET", "/", "a.example", {"host": "b"}, None) == b"GET / HTTP/1.1\r\nhost: b\r\n\r\n"
+
+
+@pytest.mark.parametrize(("name", "value"), [("X\r\nY", "1"), ("", "1"), (" X", "1"), ("X", "1\nY: 2"), ("X", b"1\n")])
+def test_no_second_header(name: str, value: str | bytes) -> None:
+    """A header cannot bring another one along."""
+    with pytest.raises(ValueError, match="cannot be sent"):
+        request_bytes("GET", "/", "a.example", {name: value}, None)
