@@ -15,6 +15,8 @@ back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if it is guilt
 from __future__ import annotations
 
 import contextlib
+import heapq
+import itertools
 import multiprocessing
 import selectors
 import time
@@ -22,10 +24,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
-from fscrawl.engine import preload, worker_entry
+from fscrawl.engine import frames, preload, worker_entry
 from fscrawl.engine.messages import (
     Answer,
     Drain,
@@ -59,6 +61,7 @@ class KilledWorker(NamedTuple):
 class _Slot:
     def __init__(self) -> None:
         self.connection: Connection
+        self.frames: frames.Frames
         self.executor: ProcessPoolExecutor
         self.in_flight: dict[str, Task] = {}
         self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
@@ -124,12 +127,13 @@ class Pool:
         self.replaced = 0
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
+        self._by_load: list[tuple[int, int, int]] | None = None  # a heap of slots that take tasks; None: to be made
         for slot in self._slots:
             self._start_process(slot)
 
     def _start_process(self, slot: _Slot) -> None:
         ours, theirs = self._context.Pipe()
-        slot.connection = ours
+        slot.connection, slot.frames = ours, frames.Frames(ours)
         slot.executor = ProcessPoolExecutor(
             1, mp_context=self._context, initializer=worker_entry.start, initargs=(theirs, self._setup, self._config)
         )
@@ -144,7 +148,8 @@ class Pool:
     @property
     def has_room(self) -> bool:
         """A task submitted now would find a thread, or room in an inbox."""
-        return any(slot.open and slot.load < self._capacity for slot in self._slots)
+        idlest = self._idlest()
+        return idlest is not None and idlest.load < self._capacity
 
     def submit(self, task: Task) -> None:
         """Give a task to the worker of its host, or, if that one is busy, to one that has a thread to spare.
@@ -153,8 +158,8 @@ class Pool:
         """
         slot = self._slot_of.get(task.host)
         if slot is None or not slot.open or slot.load >= self._setup.threads:
-            open_slots = [each for each in self._slots if each.open]
-            idlest = min(open_slots, key=lambda each: (each.load, len(each.in_flight)))
+            idlest = self._idlest()
+            assert idlest is not None, "nothing is submitted without room"
             if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._setup.threads:
                 slot = idlest
                 self._slot_of.put(task.host, slot)
@@ -162,6 +167,23 @@ class Pool:
         slot.in_flight[name] = task
         slot.stalled_from[name] = time.monotonic() + stalls_after_s(task)
         slot.unsent.append(task)
+
+    def _idlest(self) -> _Slot | None:
+        """Give the slot with the least load; None if none takes tasks.
+
+        While tasks go out, loads only grow: a slot that is first in the heap by an old load is put back.
+        """
+        if self._by_load is None:
+            self._by_load = [(each.load, len(each.in_flight), n) for n, each in enumerate(self._slots) if each.open]
+            heapq.heapify(self._by_load)
+        while self._by_load:
+            *before, number = self._by_load[0]
+            slot = self._slots[number]
+            now = slot.load, len(slot.in_flight)
+            if now == tuple(before):
+                return slot
+            heapq.heapreplace(self._by_load, (*now, number))
+        return None
 
     def _send_tasks(self, slot: _Slot, now: float) -> None:
         if slot.suspects and not slot.in_flight and slot.suspects[0][0] <= now:
@@ -185,33 +207,40 @@ class Pool:
         while self._returned:
             yield self._returned.popleft()
         self._forgive_silence(now, tree_stalled=tree_stalled)
+        self._by_load = None
         for slot in self._slots:
             slot.count_stalled(now, self._most_stalled)
             self._send_tasks(slot, now)
         for chosen, _ in self._selector.select(timeout_s):
             slot = chosen.data
             try:
-                answers: list[Sent] = slot.connection.recv()
+                messages: list[list[Sent]] = slot.frames.read()
             except (EOFError, OSError):
                 yield from self._replace(slot)
                 continue
             slot.last_answer_at = time.monotonic()
             slot.deaths_at_start = 0
-            for answer in answers:
-                name = _name(answer.task)
-                if isinstance(answer, Parked):
-                    slot.stalled_from.pop(name, None)
-                    slot.parked.add(name)
-                    continue
-                slot.parked.discard(name)
-                if isinstance(answer, Unparked):
-                    continue
-                slot.in_flight.pop(name, None)
-                slot.stalled_from.pop(name, None)
-                slot.alone = None
-                slot.deaths_alone = 0
-                yield answer
+            for sent in itertools.chain.from_iterable(messages):
+                if self._is_answer(sent, slot):
+                    yield sent
+        self._by_load = None
         self._kill_hung()
+
+    def _is_answer(self, sent: Sent, slot: _Slot) -> TypeGuard[Answer]:
+        """Take in what a worker has sent; tell whether its task is over."""
+        name = _name(sent.task)
+        if isinstance(sent, Parked):
+            slot.stalled_from.pop(name, None)
+            slot.parked.add(name)
+            return False
+        slot.parked.discard(name)
+        if isinstance(sent, Unparked):
+            return False
+        slot.in_flight.pop(name, None)
+        slot.stalled_from.pop(name, None)
+        slot.alone = None
+        slot.deaths_alone = 0
+        return True
 
     def _forgive_silence(self, now: float, *, tree_stalled: bool) -> None:
         """Do not count time without an answer if this process itself stood still, or the tree does."""
@@ -284,6 +313,7 @@ class Pool:
             slot.suspects.clear()
             if slot.alone is None:
                 slot.deaths_alone = 0
+        self._by_load = None
 
     def _broadcast(self, message: Message) -> None:
         for slot in self._slots:
@@ -310,7 +340,7 @@ def _to_check(task: Task) -> Task:
 
 def _send(slot: _Slot, message: Message) -> None:
     with contextlib.suppress(OSError):  # it has just died; `wait` will see that
-        slot.connection.send(message)
+        frames.send(slot.connection, message)
 
 
 def _kill(slot: _Slot) -> None:

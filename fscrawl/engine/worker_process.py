@@ -21,10 +21,10 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 
-from fscrawl.engine import parse_process
+from fscrawl.engine import frames, parse_process
 from fscrawl.engine.messages import (
     MAX_THREADS_FACTOR,
     Answer,
@@ -123,8 +123,10 @@ class _WorkerProcess:
     def run(self) -> None:
         for _ in range(self._setup.threads):
             self._add_thread()
-        while not isinstance(message := self._receive(), Stop):
+        for message in self._messages():
             match message:
+                case Stop():
+                    break
                 case Drain():
                     self._is_held = True
                     self._return_waiting()
@@ -183,12 +185,13 @@ class _WorkerProcess:
             self._parked.discard(me)
             self._send(Unparked(self._tasks[me]))
 
-    def _receive(self) -> Message:
-        """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""
-        while not self._connection.poll(_STALL_CHECK_S):
-            self._replace_stalled_threads()
-        message: Message = self._connection.recv()
-        return message
+    def _messages(self) -> Iterator[Message]:
+        """Give each message as it comes. Meanwhile look after tasks that wait behind stalled threads."""
+        received = frames.Frames(self._connection)
+        while True:
+            while not received.wait(_STALL_CHECK_S):
+                self._replace_stalled_threads()
+            yield from received.read()
 
     # -- threads
 
@@ -270,7 +273,7 @@ class _WorkerProcess:
                 while self._outbox:
                     batch.append(self._outbox.popleft())
                 if batch:
-                    self._connection.send(batch)
+                    frames.send(self._connection, batch)
             except OSError:
                 os._exit(0)  # the machine is gone
             finally:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.sites.seeds import MAX_SEEDS, Labelled
 from fscrawl.sites.site_file import SiteFault
 

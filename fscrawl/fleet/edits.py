@@ -18,7 +18,7 @@ from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import labelled
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 
 
 class Seeds:

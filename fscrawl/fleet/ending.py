@@ -27,7 +27,7 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 
 
 class Told(NamedTuple):

@@ -17,7 +17,7 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rests import Rests
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 
 
 class Handover:

@@ -25,7 +25,7 @@ from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock

@@ -30,8 +30,8 @@ from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.flags import NO_FLAGS, Flags
-from fscrawl.frontier.frontier import ShardHolder
 from fscrawl.frontier.seen import RecentDepths
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
@@ -138,8 +138,11 @@ class Ledger:
         new_shards = []
         mark = _mark(flags.label)
         is_stopped = flags.label in self.rules.stopped
-        for url in links:
-            location = self._frontier.location(url)
+        if flags is NO_FLAGS and not is_stopped:
+            located = self._frontier.unknown(links, self.rules.seeds)
+        else:
+            located = [(url, self._frontier.location(url)) for url in links]
+        for url, location in located:
             shard, own = location.shard, self._frontier.holds(location.shard)
             news = self._frontier.add(url, depth, referrer, location, flags) if own and not is_stopped else None
             if mark and own and not news and self._frontier.is_settled(shard, int.from_bytes(location.digest[:8])):

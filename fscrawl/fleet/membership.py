@@ -48,7 +48,7 @@ from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import PageTask
 from fscrawl.storage.caches import caches_live_s

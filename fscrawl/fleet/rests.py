@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.storage.records import TreeRecord
 
 _LONG_REST_S = 5.0  # shorter rests are over before another machine could begin

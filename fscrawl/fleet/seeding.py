@@ -18,7 +18,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.sites.rules import files, too_many
 from fscrawl.sites.seeds import SeedTemplate
 from fscrawl.store import Tree

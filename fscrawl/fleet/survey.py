@@ -16,7 +16,7 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
-from fscrawl.frontier.frontier import ShardHolder
+from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.labels import sound

@@ -14,7 +14,7 @@ The frontier is a door over four parts. Each does one job, and none knows of thi
   retries     tasks that failed and come back later
 
 Who drives it: the engine, from its main loop. It takes tasks and brings them back here, and reports to `scheduler` how
-exchanges went. The fleet's membership sees only `ShardHolder`: it takes shards on, fills them, and lets them go.
+exchanges went. The fleet's membership sees only `shard_holder`: it takes shards on, fills them, and lets them go.
 
 Promise: no URL is fetched twice unless it is retried or given back, or a user asks for another try or a refresh. What
 the tree has a record of already is handed out with `check`: a worker tells its links or its failure from the record.
@@ -27,8 +27,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, KeysView, Sequence
-from typing import Protocol
+from collections.abc import Collection, Container, Iterable, KeysView, Sequence
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -43,47 +42,6 @@ from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.frontier.url_table import UrlTable
 
 _CROWDED = 10_000
-
-
-class ShardHolder(Protocol):
-    """What the fleet's membership may do with a frontier: nothing about whose turn it is."""
-
-    cut: Counter[str]
-
-    def use(self, settings: Settings) -> None: ...
-    @property
-    def shards(self) -> KeysView[int]: ...
-    @property
-    def idle(self) -> bool: ...
-    def location(self, url: str) -> Location: ...
-    def shard_of(self, task: Task) -> int: ...
-    def holds(self, shard: int) -> bool: ...
-    def hold(
-        self, shard: int, taken_at: float | None = None, *, check_s: float = 0.0, deep: bool | None = None
-    ) -> object: ...
-    def learn_stored(self) -> None: ...
-    def load(
-        self,
-        shard: int,
-        fingerprints: Sequence[int],
-        known: Sequence[int] | None = None,
-        told: Sequence[int] | None = None,
-    ) -> None: ...
-    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
-    def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None: ...
-    def learn(self, location: Location, depth: int) -> tuple[bool, int]: ...
-    def mark_told(self, shard: int, fingerprint: int, depth: int, *, failed: bool = False) -> None: ...
-    def is_settled(self, shard: int, fingerprint: int, depth: int | None = None) -> bool: ...
-    def is_told_as_page(self, shard: int, fingerprint: int) -> bool: ...
-    def drop_settled(self) -> None: ...
-    def let_go(self, shard: int) -> None: ...
-    def in_flight_of(self, shard: int) -> int: ...
-    def add(
-        self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
-    ) -> bool | None: ...
-    def rest(self, name: str, until: float) -> None: ...
-    def rests(self, now: float) -> dict[str, float]: ...
-    def forget_what_is_over(self, now: float) -> None: ...
 
 
 class Frontier:
@@ -187,6 +145,25 @@ class Frontier:
         if host is not None and host.shard is not None:
             return Location(host.name, urls.digest(url), host.shard)
         return self._shards.locate(url)
+
+    def unknown(self, links: Iterable[str], always: Container[str]) -> list[tuple[str, Location]]:
+        """Give the links that `add` may change something for, and where they belong. Most links are known by now.
+
+        `always`: URLs that are not left out. With a limit of depth nothing is: a shorter way to a URL is news.
+        """
+        if self._settings.crawl.max_depth is not None:
+            return [(url, self.location(url)) for url in links]
+        found = []
+        for url in links:
+            host = self._by_name.get(url.split("/", 3)[2])
+            if host is None or host.shard is None:
+                found.append((url, self._shards.locate(url)))
+                continue
+            digest = urls.digest(url)
+            shard = self._held.get(host.shard)
+            if shard is None or not shard.knows_alike(int.from_bytes(digest[:8])) or url in always:
+                found.append((url, Location(host.name, digest, host.shard)))
+        return found
 
     def holds(self, shard: int) -> bool:
         return shard in self._held

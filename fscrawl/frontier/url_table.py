@@ -209,6 +209,16 @@ class UrlTable:
 
     # -- what is asked
 
+    def is_known(self, fingerprint: int) -> bool:
+        """Tell whether a URL is known; asked for each link of a page."""
+        bucket = self._buckets[fingerprint >> self._shift]
+        entry = (fingerprint & _REST_OF_FINGERPRINT) << _STATE_BITS
+        index = bisect_left(bucket, entry)
+        if index == len(bucket):
+            return False
+        state = bucket[index] - entry
+        return state <= _ALL_STATES and bool(state & _KNOWN)
+
     def state(self, fingerprint: int) -> UrlState:
         """Tell all that is known of a URL."""
         state, depths = self._look_up(fingerprint)

@@ -29,6 +29,7 @@ FILES = {
     "fscrawl.commands.report": "the file of --out",
     "fscrawl.commands.site_option": "the file of --site",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
+    "fscrawl.engine.frames": "the pipe between a machine and its worker",
     "fscrawl.engine.parse_process": "/proc: lets other sessions go first",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
@@ -70,6 +71,7 @@ ENVIRONMENT = {
 }
 CODE = {
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
+    "fscrawl.engine.frames": "what a machine and its worker processes send each other",
     "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",

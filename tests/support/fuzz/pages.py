@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zlib
+from collections.abc import Iterator
 
 import brotli
 import webencodings
