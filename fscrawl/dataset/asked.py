@@ -27,6 +27,9 @@ def columns(spellings: Sequence[str]) -> Asked:
     >>> [each.to_pylist() for each in columns(["http://a.example/", "http://a.example/s#method=POST&body=q"])]
     [['http://a.example/', 'http://a.example/s'], ['GET', 'POST'], [None, 'q']]
     """
+    if "#" not in "".join(spellings):  # all are plain URLs, as nearly always
+        urls = pa.array(spellings, pa.string())
+        return Asked(urls, pa.repeat(pa.scalar(GET), len(urls)), pa.nulls(len(urls), pa.string()))
     plain = list(map(url_of, spellings))
     methods = [GET] * len(plain)
     bodies: list[str | None] = [None] * len(plain)

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -45,6 +46,8 @@ from fscrawl.util.parallel import READERS
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
+_OF_RECORDS = frozenset(PageRecord.__slots__)
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass
@@ -187,7 +190,7 @@ def _parse_document(
         text = decode(body, encoding).encode("utf-8", "replace").decode()
         found.update(_fields(job, record, links.readable(body, encoding), result))
     if text:
-        found["signature"] = similar.signature(text)
+        found["signature"] = similar.values(text)
         if job.options.text != "none":
             found["text"] = text
     return found
@@ -202,7 +205,7 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     found: dict[str, Any] = {"language": read.language or _header_language(record)}
     if job.options.text != "none":
         found["text"] = read.text
-    found["signature"] = similar.signature(read.text)
+    found["signature"] = similar.values(read.text)
     return found | _fields(job, record, html, result)
 
 
@@ -229,16 +232,17 @@ def _header_language(record: PageRecord) -> str | None:
 
 
 class _Rows:
-    """Rows that wait to become a record batch."""
+    """Rows that wait to become a record batch. `signature` has MinHash values until then: see `similar`."""
 
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
         self._path = job.tree.body_path
-        self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
+        self._records: list[PageRecord] = []
+        self._made: list[dict[str, Any]] = []  # what a record does not have, or not as a column has it
         self.held_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._columns["key"])
+        return len(self._records)
 
     def add(self, page: ReadPage, record: PageRecord, found: dict[str, Any]) -> None:
         (host, _), body = page.name, page.body
@@ -246,7 +250,7 @@ class _Rows:
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
             "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
-            "headers": json.dumps(record.headers, ensure_ascii=False, separators=(",", ":")),
+            "headers": _to_json(record.headers),
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
@@ -261,8 +265,8 @@ class _Rows:
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
         }
-        for name, column in self._columns.items():
-            column.append(values[name] if name in values else getattr(record, name, None))
+        self._records.append(record)
+        self._made.append(values)
         self.held_bytes += (
             sum(len(each or b"") for each in (body, page.dom, page.picture))
             + len(values.get("text") or "")
@@ -272,10 +276,15 @@ class _Rows:
         self.held_bytes += 200 * len(values.get("items") or ())
 
     def flush(self) -> pa.RecordBatch:
-        arrays = [pa.array(self._columns[each.name], each.type) for each in self._schema]
-        self._columns = {name: [] for name in self._schema.names}
-        self.held_bytes = 0
+        arrays = [pa.array(self._column(each.name), each.type) for each in self._schema]
+        self._records, self._made, self.held_bytes = [], [], 0
         return pa.record_batch(arrays, schema=self._schema)
+
+    def _column(self, name: str) -> list[Any]:
+        if name in _OF_RECORDS and name not in self._made[0]:
+            return list(map(attrgetter(name), self._records))
+        column = [values.get(name) for values in self._made]
+        return similar.signatures(column) if name == "signature" else column
 
 
 def _identity(record: PageRecord, dom: bytes | None) -> str | None:

@@ -12,7 +12,7 @@ Promise: the result depends only on the pages and their order. It takes some 100
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -37,17 +37,31 @@ def signature(text: str) -> bytes | None:
     >>> signature("a b c") == signature("a  b\\nc"), signature(" ") is None
     (True, True)
     """
+    return signatures([values(text)])[0]
+
+
+def values(text: str) -> NDArray[np.uint32] | None:
+    """Return a text's 128 MinHash values; None if it has no word."""
     words = text.split()
     if not words:
         return None
     hashes = RMinHash(num_perm=_PERMUTATIONS, seed=_SEED)
     hashes.update(_shingles(words))
-    values = np.array(hashes.digest(), dtype=np.uint64).reshape(BANDS, -1)
-    mixed = np.zeros(BANDS, dtype=np.uint64)
-    for column in np.ascontiguousarray(values.T):
-        mixed = (mixed ^ column) * _MIX
+    return np.array(hashes.digest(), dtype=np.uint32)
+
+
+def signatures(texts: Sequence[NDArray[np.uint32] | None]) -> list[bytes | None]:
+    """Return the signatures of texts, given their MinHash values. For many at once this takes a tenth of the time."""
+    there = [each for each in texts if each is not None]
+    if not there:
+        return [None] * len(texts)
+    columns = np.stack(there).astype(np.uint64).reshape(len(there), BANDS, -1)
+    mixed = np.zeros((len(there), BANDS), dtype=np.uint64)
+    for number in range(columns.shape[2]):
+        mixed = (mixed ^ columns[:, :, number]) * _MIX
         mixed ^= mixed >> np.uint64(29)
-    return (mixed >> np.uint64(32)).astype("<u4").tobytes()
+    made = iter((mixed >> np.uint64(32)).astype("<u4"))
+    return [None if each is None else next(made).tobytes() for each in texts]
 
 
 def _shingles(words: list[str]) -> Iterator[str]:

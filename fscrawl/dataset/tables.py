@@ -112,7 +112,8 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     sources = pc.list_parent_indices(rows[column])
     targets = pc.list_flatten(rows[column]).dictionary_encode()
     spellings = targets.dictionary.to_pylist()
-    keys = pa.array(map(_key, spellings), pa.string(), size=len(spellings))
+    plain = "#" not in "".join(spellings)
+    keys = pa.array(map(_key_of_url if plain else _key, spellings), pa.string(), size=len(spellings))
     of_requests = asked.columns(spellings)
     columns = [
         _urls_of(rows["url"]).take(sources),

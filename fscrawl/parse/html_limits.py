@@ -75,16 +75,42 @@ _TAG = re.compile(rb"""<[a-z](?:[^<>"']++|<(?!/)|"[^"]*+"|'[^']*+')*+""", re.IGN
 _BETWEEN = re.compile(rb"""[\s/="']+""")
 
 
-# A long tag has one of these: a long stretch without brackets, or many brackets in quotes or in names.
+# A long tag has one of these: a long stretch without brackets, or many brackets in quotes or in names. To look for the
+# latter, first in what is left of a page without all other bytes: it has at least as many of them.
 _LONG = re.compile(rb"<[a-z][^<>]{%d}" % _CROWDED_BYTES, re.IGNORECASE)
+_BLOCK_BYTES = _CROWDED_BYTES // 2  # a long stretch has a whole block of this size
 _QUOTED_BRACKET = re.compile(rb"""=\s*+(?:"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
 _OPEN_IN_TAG = re.compile(rb"<[a-z][^<>]*+<(?!/)", re.IGNORECASE)
 _BRACKETS_IN_TAGS = 32
+_BRACKETS, _QUOTES = b"<>", b"=\"'"
+_BUT_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
+_BUT_BOTH = bytes(set(range(256)) - set(_BRACKETS + _QUOTES))
 
 
 def _may_be_crowded(body: bytes) -> bool:
-    """Return whether the page needs the full check, which takes eight times as long as this one."""
-    return _LONG.search(body) is not None or any(map(_has_many, (_QUOTED_BRACKET, _OPEN_IN_TAG), (body, body)))
+    """Return whether the page needs the full check, which takes many times as long as this one."""
+    if _has_long(body):
+        return True
+    marks = body.translate(None, _BUT_BOTH)
+    if _has_many(_QUOTED_BRACKET, marks) and _has_many(_QUOTED_BRACKET, body):
+        return True
+    in_a_row = marks.translate(None, _BUT_BRACKETS).count(b"<<")
+    return in_a_row >= _BRACKETS_IN_TAGS and _has_many(_OPEN_IN_TAG, body)
+
+
+def _has_long(body: bytes) -> bool:
+    """Tell whether `_LONG` is somewhere in a page. Only where a whole block has no bracket, one looks at the bytes.
+
+    >>> _has_long(b"<p>" + b" " * 3000), _has_long(b">" * 500 + b"<p" + b" " * 1025)
+    (False, True)
+    """
+    for block in range(0, len(body), _BLOCK_BYTES):
+        end = block + _BLOCK_BYTES
+        if body.find(b"<", block, end) < 0 and body.find(b">", block, end) < 0:
+            begin = body.rfind(b"<", max(0, block - _BLOCK_BYTES - 1), block)
+            if begin >= 0 and _LONG.match(body, begin):
+                return True
+    return False
 
 
 def _has_many(brackets: re.Pattern[bytes], body: bytes) -> bool:
@@ -104,8 +130,8 @@ def _without_crowd(tag: re.Match[bytes]) -> bytes:
 _MAX_REOPENED = 1_000_000  # elements, which take some 200 MB
 _FEW_TAGS = 1400  # if half of them stay open and half are paragraphs, half a million are reopened, which is harmless
 _FEW_OPEN = 4  # so few open formatting elements need no exact count
-_NAMES = rb"b(?:ig)?|code|em|font|i|nobr|s(?:mall|tr(?:ike|ong))?|tt|u"
-_FORMATTING = re.compile(rb"<(/?(?:%s))[\s/>]" % _NAMES)
+_NAMES = rb"b(?:ig)?+|code|em|font|i|nobr|s(?:mall|tr(?:ike|ong))?+|tt|u"
+_FORMATTING = re.compile(rb"<(/?+(?:%s))[\t\n\v\f\r\x20/>]" % _NAMES)  # `\s` would take longer
 _FORMATTING_TAG = re.compile(rb"""</?(?:%s)(?=[\s/>])(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>?""" % _NAMES, re.IGNORECASE)
 
 
@@ -123,8 +149,8 @@ def _reopened(body: bytes, tags: int) -> tuple[int, int]:
     names = _FORMATTING.findall(body)
     if len(names) <= _MAX_DEPTH and len(names) * tags <= _MAX_REOPENED:
         return 0, 0
-    most, stray = _most_open(names)
-    if most <= _FEW_OPEN:
+    most, stray = _at_most_open(names)
+    if most <= _FEW_OPEN or most * tags <= _MAX_REOPENED:
         return 0, stray
     open_: defaultdict[bytes, int] = defaultdict(int)
     reopened = count = last = 0
@@ -133,6 +159,28 @@ def _reopened(body: bytes, tags: int) -> tuple[int, int]:
         last = tag.start()
         count += _opened(tag[1], open_)
     return reopened + count * body.count(b"<", last), stray
+
+
+_TAG_NAMES = b"b big code em font i nobr s small strike strong tt u".split()
+_PAIRS = [b"<%s></%s>" % (name, name) for name in _TAG_NAMES]
+
+
+def _at_most_open(names: list[bytes]) -> tuple[int, int]:
+    """Return a number that is at least as high as that of open elements ever is; and how many end tags are stray.
+
+    Elements that the next of these tags closes, which most are, need not be counted one by one. Without those of one
+    name there is at most one open element less.
+
+    >>> _at_most_open([b"b", b"i", b"/i", b"/b", b"/u"])
+    (2, 1)
+    """
+    left, fewer = b"<%s>" % b"><".join(names), 0
+    for pair in _PAIRS:
+        before = len(left)
+        left = left.replace(pair, b"")
+        fewer += len(left) < before
+    most, stray = _most_open(left[1:-1].split(b"><") if left else [])
+    return most + fewer, stray
 
 
 def _most_open(names: list[bytes]) -> tuple[int, int]:

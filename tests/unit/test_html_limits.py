@@ -1,10 +1,12 @@
 """What would hang a parser is taken out, and nothing else."""
 
+import random
 import time
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from fscrawl.parse import html_limits
 from fscrawl.parse.html_limits import limit_html
 
 
@@ -66,3 +68,51 @@ def test_depth_counts_what_is_open():
     assert limit_html(shallow) == shallow
     deep = shallow + b"<i>" * 513
     assert b"<div>" not in limit_html(deep)
+
+
+PARTS = [b"<", b">", b"/", b"=", b'"', b"'", b" ", b"<a ", b"<p>", b"x='<'", b'y=">"', b"\n", b" " * 300, b"x" * 700]
+FORMATS = [
+    b"<b>",
+    b"</b>",
+    b"<i x>",
+    b"</i>",
+    b"<CODE>",
+    b"</code>",
+    b"<big>",
+    b"</big>",
+    b"<tt><u>",
+    b"</u></tt>",
+    b"<p>",
+]
+
+
+def some(rng: random.Random, parts: list[bytes], most: int) -> bytes:
+    """Give a page of a few kinds of parts."""
+    return b"".join(rng.choices(rng.sample(parts, rng.randint(2, len(parts))), k=rng.randint(1, most)))
+
+
+def test_the_quick_look_for_crowds_misses_none():
+    """A page gets the full check just if it has one of the three signs of a long tag, at random or near the limits."""
+    rng = random.Random(1)
+    pages = [some(rng, PARTS, 400) for _ in range(600)]
+    pages += [b"<b>" + b"<" * over + b"<a" + b" " * (1023 + rng.randrange(3)) + b"<" for over in range(1200)]
+    found = [html_limits._may_be_crowded(page) for page in pages]
+    many = [html_limits._has_many(each, page) for page in pages for each in (QUOTED, OPEN)]
+    assert found == [
+        html_limits._LONG.search(page) is not None or any(many[2 * number : 2 * number + 2])
+        for number, page in enumerate(pages)
+    ]
+    assert 100 < sum(found) < len(found) - 100
+    assert all(sum(many[kind::2]) > 0 for kind in range(2))
+
+
+QUOTED, OPEN = html_limits._QUOTED_BRACKET, html_limits._OPEN_IN_TAG
+
+
+def test_the_quick_count_of_open_elements_is_not_too_low():
+    """It is at least the highest number of elements that are open, little more, and the stray end tags are exact."""
+    rng = random.Random(2)
+    for _ in range(400):
+        names = html_limits._FORMATTING.findall(some(rng, FORMATS, 300).lower())
+        (quick, stray), (most, strays) = html_limits._at_most_open(names), html_limits._most_open(names)
+        assert (most <= quick <= most + 12, stray) == (True, strays)
