@@ -215,7 +215,7 @@ class Fetcher:
                 body = read_body(raw, status, headers, limit, setting)
             else:
                 body = read_prefix(raw, headers, max_prefix_bytes)
-            return Fetched(status, headers, body, head_at, time.monotonic() - began)
+            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address)
         except BaseException:
             raw.close()  # a connection with an unread rest of a body must not be used again
             raise
