@@ -163,7 +163,7 @@ def _record(found: Explanation) -> Iterator[str]:
     if page is not None:
         kind = page.headers.get("content-type", "no type")
         yield f"stored    {page.status}, {kind}, {number_of(page.bytes, 'byte')}, depth {page.depth}"
-        yield f"fetched   {page.fetched_at} by {page.machine}"
+        yield f"fetched   {page.fetched_at} by {page.machine}{f' from {page.ip}' if page.ip else ''}"
         if page.checked_at:
             yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
         if page.title:

@@ -32,6 +32,7 @@ ROWS = pa.schema(
         ("referrer", pa.string()),
         ("fetched_at", TIME),
         ("machine", pa.string()),
+        ("ip", pa.string()),
         ("status", pa.int32()),
         ("headers", pa.string()),
         ("elapsed", pa.float64()),

@@ -38,6 +38,7 @@ PAGES = pa.schema(
         _column("bytes", pa.int64(), "of the body after content decoding"),
         _column("elapsed", pa.float64(), "seconds from sending the request to the body's end"),
         _column("machine", pa.string(), "id of the machine that fetched it"),
+        _column("ip", pa.string(), "address that the answer came from; null behind a proxy"),
         _column(
             "check_time", TIME, "of the last refresh that kept the page; null if there was none since it was fetched"
         ),

@@ -6,12 +6,11 @@
     warc/<part>.cdxj                      the index for web archives, sorted
     warc-index/<part>.parquet             the same index as a table
 
-A page is a response record and a metadata record with its outlinks. What its scripts have made of it, and the picture
-of that, are records of their own between them: a conversion of the response, and a resource `urn:view:<URL>`. If it was
-not asked for by a plain GET, a request record stands behind the response: it has what decides about the answer, and not
-every header that was sent. For an exact duplicate, a revisit record takes the place of the response. Bodies are stored
-without content encoding. So the headers that are no longer true are named `X-Crawl-…`, as in Common Crawl's files.
-Record ids are made of crawl, key and time: the same page gives the same bytes.
+A page is a response record, its request record (`warc_request`), and a metadata record with its outlinks. What its
+scripts have made of it, and the picture of that, are records of their own before the last: a conversion of the
+response, and a resource `urn:view:<URL>`. For an exact duplicate, a revisit record takes the place of the response.
+Bodies are stored without content encoding. So the headers that are no longer true are named `X-Crawl-…`, as in Common
+Crawl's files. Record ids are made of crawl, key and time: the same page gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
-from fscrawl import __version__, urls
+from fscrawl import __version__
 from fscrawl.dataset.asked import GET, parts_of, text_of
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
@@ -42,18 +41,20 @@ from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.dataset.tally import pages_done
-from fscrawl.request import Request, read, url_of
+from fscrawl.dataset.warc_request import address, request_record
+from fscrawl.request import read, url_of
 from fscrawl.storage.render_record import DOM_TYPE
 
 PART_BYTES = 1_000_000_000
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _LINES = 1000
-COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer"]
+_SMALL_BYTES = 4096
+COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_HTTP = "application/http; msgtype={kind}"
+_HTTP = "application/http; msgtype=response"
 _FIELDS = "application/warc-fields"
 
 
@@ -92,8 +93,8 @@ class SegmentWriter:
             }
         )
         beside = "revisit" if duplicate else "response"
-        if not request.is_plain:
-            self._append(_request(self._crawl, row, request, beside))
+        ids = _id(self._crawl, row, "request"), _id(self._crawl, row, beside)
+        self._append(request_record(request, *ids, rfc3339(row["fetched_at"]), row["ip"]))
         if row["dom"] is not None:
             self._append(_conversion(self._crawl, row, request.address, beside))
         if row["picture"] is not None:
@@ -115,7 +116,9 @@ def write_index(path: Path, index: list[dict[str, Any]]) -> None:
 
 
 def _compress(record: bytes) -> bytes:
-    packer = zlib.compressobj(4, zlib.DEFLATED, 31)  # 4: 3 % larger than 6, in three quarters of the time; 31: gzip
+    # 4: 3 % larger than 6, in three quarters of the time; 31: gzip; a window and tables that fit a small record: a
+    # quarter of the time
+    packer = zlib.compressobj(4, zlib.DEFLATED, *((28, 4) if len(record) <= _SMALL_BYTES else (31,)))
     return packer.compress(record) + packer.flush()
 
 
@@ -125,6 +128,7 @@ def _compress(record: bytes) -> bytes:
 def _response(crawl: str, row: dict[str, Any]) -> bytes:
     body = row["html"]
     headers = {"WARC-Record-ID": _id(crawl, row, "response"), "WARC-Date": rfc3339(row["fetched_at"])}
+    headers |= _ip(row)
     if body is None:
         headers["WARC-Truncated"] = "unspecified"  # there may have been a body that the crawl did not store
     else:
@@ -136,29 +140,13 @@ def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
     headers = {
         "WARC-Record-ID": _id(crawl, row, "revisit"),
         "WARC-Date": rfc3339(row["fetched_at"]),
+        **_ip(row),
         "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
         "WARC-Refers-To-Target-URI": url_of(verdict["original_url"]),
         "WARC-Refers-To-Date": rfc3339(verdict["original_time"]),
         "WARC-Payload-Digest": f"sha1:{row['sha1']}",
     }
     return _record("revisit", row["url"], b"", headers, _http_head(row, len(row["html"])))
-
-
-def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> bytes:
-    target = request.url[len(urls.origin(request.url)) :]
-    lines = [f"{request.method} {target} HTTP/1.1", f"Host: {urls.origin(request.url).partition('://')[2]}"]
-    lines += [f"{name}: {value}" for name, value in request.headers]
-    if request.type_:
-        lines.append(f"Content-Type: {request.type_}")
-    if request.method != "GET":
-        lines.append(f"Content-Length: {len(request.body)}")
-    headers = {
-        "WARC-Record-ID": _id(crawl, row, "request"),
-        "WARC-Concurrent-To": _id(crawl, row, beside),
-        "WARC-Date": rfc3339(row["fetched_at"]),
-    }
-    head = "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
-    return _record("request", request.url, request.body, headers, head)
 
 
 def _conversion(crawl: str, row: dict[str, Any], address: str, beside: str) -> bytes:
@@ -226,9 +214,7 @@ def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str],
 
     `head`: status line and headers of an exchange. Without a head, `headers` must have the Content-Type.
     """
-    content_type = _HTTP.format(kind="request" if kind == "request" else "response")
-    if not head:
-        content_type = headers.pop("Content-Type")
+    content_type = _HTTP if head else headers.pop("Content-Type")
     lines = headers | {"WARC-Type": kind}
     if url is not None:
         lines["WARC-Target-URI"] = url
@@ -244,6 +230,11 @@ def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str],
 def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
     name = f"{crawl}/{row['key']}/{rfc3339(row['fetched_at'])}/{kind}"
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}>"
+
+
+def _ip(row: dict[str, Any]) -> dict[str, str]:
+    found = address(row["ip"])
+    return {"WARC-IP-Address": found} if found else {}
 
 
 def _http_head(row: dict[str, Any], length: int) -> bytes:

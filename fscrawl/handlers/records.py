@@ -47,6 +47,7 @@ def page_record(
         links=outlinks,
         too_long=too_long + dropped or None,
         label=task.flags.label or None,
+        ip=answer.address or None,
         **fields,  # type: ignore[arg-type]
     )
 

@@ -20,7 +20,7 @@ class Fetched:
     """`headers`: names in lower case. `body`: None if it was not wanted (see `Fetcher.get`), and for a 304.
 
     `began`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
-    body.
+    body. `address`: the IP address that it came from, "" behind a proxy.
     """
 
     status: int
@@ -28,6 +28,7 @@ class Fetched:
     body: bytes | None
     began: float
     elapsed_s: float
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

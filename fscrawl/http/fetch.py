@@ -217,7 +217,7 @@ class Fetcher:
                 body = read_body(reply, status, headers, limit, setting)
             else:
                 body = read_prefix(reply, headers, max_prefix_bytes)
-            return Fetched(status, headers, body, head_at, time.monotonic() - began)
+            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address)
         except BaseException:
             reply.close()  # a connection with an unread rest of a body must not be used again
             raise

@@ -113,7 +113,7 @@ def attempt_stored(
     record, nowhere = tree.page(host, key), _Nowhere(tree)
     if record.sha256:
         body = tree.body(host, key, record.bytes, record.file)
-        answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed)
+        answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed, record.ip or "")
         stored = _stored_dom(tree, host, record)
         _worker(nowhere, settings, seeds, allow_env, read, stored).store(_task(url, settings), answer)
     else:

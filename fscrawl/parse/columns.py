@@ -39,7 +39,7 @@ OF_PAGES = frozenset(
             "duplicate_of",
             "near_duplicate_of",
         ),
-        *("headers", "text", "html", "file", "body"),
+        *("headers", "text", "html", "file", "body", "ip"),
     }
 )
 OF_ITEMS = frozenset({"url", "key", "position"})

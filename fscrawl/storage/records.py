@@ -128,6 +128,8 @@ class PageRecord(_Record):
     file              the extension of the body's file, which is in files; absent if it is HTML, or there is no body
     label             of the seed that led here (`fscrawl.labels`); absent if it has none
     rendered          how its scripts were run (`RenderRecord`); absent if they were not
+    ip                the address that the stored answer came from; absent behind a proxy. A refresh that keeps the page
+                      keeps it, too
     """
 
     url: str
@@ -159,6 +161,7 @@ class PageRecord(_Record):
     file: str | None = None
     label: str | None = None
     rendered: RenderRecord | None = None
+    ip: str | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)

@@ -357,14 +357,16 @@ def test_dataset(crawled: Crawled) -> None:
 
 
 def test_archive(crawled: Crawled, tmp_path: Path) -> None:
-    """Beside the response to a request there is a request record; a plain GET has none."""
+    """A request record has the method and the body of its request; the answer to it is beside it."""
     done = _fscrawl(["merge", "--root", str(crawled.root), "--out", str(tmp_path / "out"), "--format", "warc"])
     assert done.code == 0, done
     (path,) = (tmp_path / "out").glob("warc/*.warc.gz")
     with path.open("rb") as file:
         found = [(r.rec_type, r.rec_headers, r.http_headers, r.raw_stream.read()) for r in ArchiveIterator(file)]
     ids = {headers.get_header("WARC-Record-ID"): kind for kind, headers, _, _ in found}
-    requests = [each for each in found if each[0] == "request"]
+    of_all = [each for each in found if each[0] == "request"]
+    assert len(of_all) == len([kind for kind in ids.values() if kind in ("response", "revisit")])
+    requests = [each for each in of_all if each[2].protocol != "GET"]
     assert len(requests) == len(crawled.sent) + 1  # and what the 307 has led to
     for _, headers, _, _ in requests:
         assert ids[headers.get_header("WARC-Concurrent-To")] in ("response", "revisit")

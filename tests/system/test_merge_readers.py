@@ -237,6 +237,7 @@ def test_fastwarc_finds_every_digest_right(exported: Exported) -> None:
         ("warcinfo", True): 1,
         ("response", True): pages_ - duplicates,
         ("revisit", True): duplicates,
+        ("request", True): pages_,
         ("metadata", True): pages_,
     }
     assert duplicates > datasets.NUMBERED, "a response and a revisit of everything"
@@ -272,7 +273,7 @@ def test_warcio_check_finds_nothing_wrong(exported: Exported) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done
     verdicts = Counter(re.findall(r"^    (digest .*)$", done.stdout, re.MULTILINE))
     duplicates = datasets.manifest(exported.out)["counts"]["duplicates"]
-    passed = 1 + 2 * len(exported.records) - duplicates
+    passed = 1 + 3 * len(exported.records) - duplicates
     assert verdicts == {"digest pass": passed, "digest present but not checked (revisit)": duplicates}
 
 
@@ -298,7 +299,7 @@ def test_metadata_records_have_the_outlinks(exported: Exported) -> None:
                 assert each.rec_headers["WARC-Concurrent-To"] in ids
                 fields = [line.split(": ", 1) for line in each.content_stream().read().decode().splitlines()]
                 seen[each.rec_headers["WARC-Target-URI"]] = fields
-    assert len(ids) == 1 + 2 * len(exported.records)
+    assert len(ids) == 1 + 3 * len(exported.records)
     assert seen.keys() == exported.records.keys()
     for url, fields in seen.items():
         record = exported.records[url]

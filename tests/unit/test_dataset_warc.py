@@ -69,11 +69,40 @@ def of(made, url, kind):
 
 
 def test_order(made):
-    """An archive begins with a warcinfo record; each page is a response or a revisit, and then its metadata."""
+    """An archive begins with a warcinfo; each page is a response or a revisit, then its request and its metadata."""
     kinds = [kind for kind, _, _, _ in read(made)]
     assert kinds[0] == "warcinfo"
-    assert kinds[1::2] == ["response"] * 5 + ["revisit"]
-    assert kinds[2::2] == ["metadata"] * 6
+    assert kinds[1::3] == ["response"] * 5 + ["revisit"]
+    assert kinds[2::3] == ["request"] * 6
+    assert kinds[3::3] == ["metadata"] * 6
+
+
+def test_request(made, tree):
+    """A request record has what was surely sent, and belongs to the response, or the revisit, of its page."""
+    for url, kind in ((A, "response"), (B, "response"), (COPY, "revisit"), ("http://a.example/old", "response")):
+        _, headers, head, body = of(made, url, "request")
+        target = url.partition(".example")[2]
+        assert (head.protocol, head.statusline, body) == ("GET", f"{target} HTTP/1.1", b"")
+        assert head.headers == [("Host", url.split("/")[2])]
+        _, answer, _, _ = of(made, url, kind)
+        assert headers["WARC-Concurrent-To"] == answer["WARC-Record-ID"]
+        assert headers["WARC-Date"] == answer["WARC-Date"] == tree.records[url].fetched_at
+
+
+@pytest.mark.parametrize(("ip", "said"), [("192.0.2.7", "192.0.2.7"), ("FE80::1%eth0", "fe80::1"), ("x\r\ny: z", None)])
+def test_address(tree, tmp_path, ip, said):
+    """Request and answer have the address that the page came from; one that is none, or is not known, is left out."""
+    for url in (A, "http://a.example/old"):
+        tree.rewrite(url, b'"elapsed"', f'"ip":{json.dumps(ip)},"elapsed"'.encode())
+    tree.page(COPY, tree.bodies[A], ip=ip)
+    made = tree.merge(tmp_path / "out", formats=("parquet", "warc"))
+    for url, kind in ((A, "response"), ("http://a.example/old", "response"), (COPY, "revisit"), (B, "response")):
+        wanted = None if url == B else said
+        assert of(made, url, kind)[1].get("WARC-IP-Address") == wanted
+        assert of(made, url, "request")[1].get("WARC-IP-Address") == wanted
+        assert "WARC-IP-Address" not in of(made, url, "metadata")[1]
+        assert made.by_url()[url]["ip"] == (None if url == B else ip)
+    assert not [headers for _, headers, _, _ in read(made) if "y" in headers]
 
 
 def test_response(made, tree):

@@ -14,6 +14,8 @@ from warcio.warcwriter import WARCWriter
 
 from fscrawl.dataset import warc
 from fscrawl.dataset.extract import base32_sha1
+from fscrawl.dataset.warc_request import request_record
+from fscrawl.request import Request
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)
 _BODY = b"<p>\xe9\x00</p>\r\n\r\n"
@@ -37,13 +39,20 @@ def _row(**values):
         "links": ["http://a.example/b", "http://b.example/"],
         "nofollow": None,
         "html": body,
+        "ip": "192.0.2.7",
     }
     return row | values
 
 
+_REQUESTS = [
+    Request("https://a.example:8443/b?x=1"),
+    Request("http://a.example/", "POST", "text/plain; charset=utf-8", "ü".encode(), {"x-a": "é", "x-b": "1"}),
+    Request("http://a.example/", "PUT"),
+    Request("http://a.example/", headers={"x-a": "1"}, session="s", fragment="/r"),
+]
 _ROWS = [
     _row(),
-    _row(html=b""),
+    _row(html=b"", ip=None),
     _row(html=None, status=301, redirect="http://b.example/"),
     _row(html=None, skipped="type application/pdf"),
     _row(headers=json.dumps({"x-name": "sch\u00f6n \u2603", "content-encoding": "gzip"}), status=599),
@@ -53,8 +62,41 @@ _ORIGINAL = {"original_url": "http://o.example/", "original_time": _MOMENT}
 
 
 def _records(row):
-    records = [warc._response("c", row), warc._metadata("c", row, "response")]
+    records = [warc._response("c", row), warc._metadata("c", row, "response"), _request(Request(row["url"]), row["ip"])]
     return [*records, warc._revisit("c", row, _ORIGINAL)] if row["html"] is not None else records
+
+
+def _request(request, ip):
+    return request_record(request, "<urn:uuid:1>", "<urn:uuid:2>", "2026-11-21T12:00:00.005Z", ip)
+
+
+@pytest.mark.parametrize("ip", ["192.0.2.7", None])
+@pytest.mark.parametrize("request_", _REQUESTS)
+def test_request_as_warcio(request_, ip):
+    """A request record is byte for byte what warcio's writer makes of the same."""
+    ours = _request(request_, ip)
+    head, _, rest = ours.partition(b"\r\n\r\n")
+    names = ("WARC-Record-ID", "WARC-Concurrent-To", "WARC-Date", "WARC-IP-Address")
+    said = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    http, _, body = rest.removesuffix(b"\r\n\r\n").partition(b"\r\n\r\n")
+    first, *lines = http.decode().split("\r\n")
+    headers = StatusAndHeaders(
+        first.partition(" ")[2], [tuple(line.split(": ", 1)) for line in lines], protocol=request_.method
+    )
+    buffer = io.BytesIO()
+    writer = WARCWriter(buffer, gzip=False, warc_version="WARC/1.1")
+    record = writer.create_warc_record(
+        request_.url,
+        "request",
+        payload=io.BytesIO(body),
+        length=len(body),
+        warc_content_type="application/http; msgtype=request",
+        warc_headers_dict={name: said[name] for name in names if name in said},
+        http_headers=headers,
+    )
+    headers.to_ascii_bytes = lambda _=None: http + b"\r\n\r\n"  # it would quote what is not ASCII
+    writer.write_record(record)
+    assert ours == buffer.getvalue()
 
 
 def _by_warcio(kind, url, payload, headers, head=b""):

@@ -77,7 +77,8 @@ def test_http(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     heads: list[bytes] = []
     with Raw(noting(heads, ok(b"<p>"))) as proxy:
         fetcher = make(proxies=(f"http://me:$FSCRAWL_TEST_PW@{HOST}:{proxy.port}",), allow_private_addresses=False)
-        assert [fetched(fetcher.get(PAGE + "|")).body for _ in range(2)] == [b"<p>"] * 2
+        answers = [fetched(fetcher.get(PAGE + "|")) for _ in range(2)]
+        assert [(each.body, each.address) for each in answers] == [(b"<p>", "")] * 2
         assert proxy.accepted == 1
     assert heads[0].startswith(b"GET http://page.example/a?b| HTTP/1.1\r\nHost: page.example\r\n")
     assert b"Proxy-Authorization: Basic bWU6cEBzcw==\r\n" in heads[0]
@@ -92,7 +93,8 @@ def test_https(make: Make, certificate: Path) -> None:
     with Raw(noting(asked, ok(b"<p>")), context) as page, Raw(tunnelling(connects, page.port)) as proxy:
         settings = {"proxies": (f"http://me:pw@{HOST}:{proxy.port}",), "allow_private_addresses": False}
         fetcher = make(**settings, ca_file=str(certificate))
-        assert [fetched(fetcher.get("https://page.example/a")).body for _ in range(2)] == [b"<p>"] * 2
+        answers = [fetched(fetcher.get("https://page.example/a")) for _ in range(2)]
+        assert [(each.body, each.address) for each in answers] == [(b"<p>", "")] * 2
         assert failed(fetcher.get("https://other.example/")).class_ == "tls"
         assert failed(make(**settings).get("https://page.example/")).class_ == "tls"
     assert connects[0].startswith(b"CONNECT page.example:443 HTTP/1.")

@@ -60,6 +60,16 @@ def test_sessions_stay_in_memory(work: Work, root: Path, status: int) -> None:
     assert (record.headers["set-cookie"], record.headers["www-authenticate"]) == ("", "")
 
 
+def test_address(work: Work, root: Path) -> None:
+    """The record of a page, of a redirect and of an unwanted type has the address that it came from."""
+    moved, file = Response(302, {"Location": "/"}), Response(200, {"Content-Type": "application/pdf"}, b"%PDF-")
+    with Web(site({"/": page("<p>"), "/moved": moved, "/file": file}), [HOST]) as web:
+        worker = work()
+        for path in ("/", "/moved", "/file"):
+            worker.do(task(web.url(HOST, path)))
+    assert [record.ip for record in pages(root).values()] == [HOST] * 3
+
+
 def test_bad_ports_are_left_out(work: Work, root: Path) -> None:
     """Links and redirects to ports of other protocols are left out and counted, and the record has them."""
     links = "".join(f'<a href="http://{HOST}:{port}/">' for port in (25, 6000, 10080, 8))

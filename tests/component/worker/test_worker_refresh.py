@@ -92,6 +92,13 @@ def test_changed_page(refresh: Refresh) -> None:
     assert (found.new.checked_at, found.new.checked_status) == (None, None)
 
 
+def test_address(refresh: Refresh) -> None:
+    """A page keeps the address that it came from until it is replaced."""
+    assert refresh(Response(304), ip="192.0.2.7").new.ip == "192.0.2.7"
+    assert refresh(Response(404), ip="192.0.2.7").new.ip == "192.0.2.7"
+    assert refresh(page("new"), ip="192.0.2.7").new.ip == HOST
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "body"),
     [

@@ -252,3 +252,16 @@ def test_a_redirect_to_a_route(work: Work, tree: Tree) -> None:
         route = spelling(Request(url, fragment="/old"))
         work(always(), render=lambda job, fetch: seen(ITEM)).do(task(route))
         assert record(tree, route).redirect == spelling(Request(url, fragment="/login"))
+
+
+def test_the_address_of_a_page_that_loads_from_others(work: Work, tree: Tree) -> None:
+    """Its record has the address that the page itself came from, not the last one that it loaded from."""
+    other = "127.0.77.2"
+
+    def render(job: Job, fetch: Fetch) -> Rendered:
+        assert fetch(Ask(1, web.url(other, "/api"), "GET", {}, b"", "XHR")).status == 200
+        return seen(ITEM)
+
+    with Web(site(ANSWERS), [HOST, other]) as web:
+        assert isinstance(work(always(), render=render).do(task(web.url(HOST))), Stored)
+        assert record(tree, web.url(HOST)).ip == HOST

@@ -62,6 +62,7 @@ def test_sitemap(work: Work, root: Path) -> None:
         assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
         record = pages(root)[web.url(HOST, "/s.xml")]
         assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)
+        assert record.ip == HOST
         known = [read_sitemap(work, web, "/s.xml"), work().do(task(web.url(HOST, "/s.xml")))]
         assert [what(each) for each in known] == [Known, Known]
         assert [(each.task.flags.sitemap, each.links) for each in known] == [("sitemap", outcome.links)] * 2

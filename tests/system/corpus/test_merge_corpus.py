@@ -96,7 +96,7 @@ def test_fastwarc_verifies_every_block(exported: Exported) -> None:
     for path in exported.archives():
         with path.open("rb") as stream:
             counts.update(each.verify_block_digest() for each in ArchiveIterator(stream, parse_http=False))
-    assert counts == {True: len(exported.archives()) + 2 * len(exported.crawl.records)}
+    assert counts == {True: len(exported.archives()) + 3 * len(exported.crawl.records)}
 
 
 def test_warcio_check_passes(exported: Exported) -> None:

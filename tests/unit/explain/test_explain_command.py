@@ -22,11 +22,12 @@ def test_the_command_tells_by_its_exit_code_whether_it_is_stored(tree, capsys):
 def test_the_command_shows_all_there_is(tree, capsys):
     """A page's title, headers, checks, directives, files, source and inlinks are lines of their own."""
     facts = {"checked_at": "2026-02-02", "checked_status": 0, "robots": ("noindex",), "skipped": "why", "depth": 1}
-    tree.page("http://a.example/b", b"<title>B</title>", referrer=urls.key(SEED), **facts)
+    tree.page("http://a.example/b", b"<title>B</title>", referrer=urls.key(SEED), ip="192.0.2.7", **facts)
     code, out = show(tree, capsys, "http://a.example/b", "--inlinks")
     assert code == 0
     for text in ("title     B", "checked   2026-02-02: no answer", "robots    noindex", "no body   why"):
         assert text in out
+    assert " from 192.0.2.7\n" in out
     assert f"found on  {SEED}" in out
     assert "inlink    http://a.example/\ninlinks   1 page\n" in out
 
