@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-render bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -152,8 +152,8 @@ schedules: .venv/.dev  ## random schedules of real machines over a share in memo
 fuzz: .venv/.dev  ## random hostile input for SECONDS (60) for each TARGET (all of them)
 	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
 
-bench: .venv/.dev  ## pages per second of one machine
-	$(BIN)/python -m benchmarks.speed
+bench: .venv/.dev  ## pages per second of one machine, beside Scrapy, wget2, and the checkout --base
+	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 bench-corpus: .venv/.dev  ## pages per second on real documentation
 	$(BIN)/python -m benchmarks.corpus
@@ -175,6 +175,10 @@ bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops w
 
 bench-parts: .venv/.dev  ## the cost of each step of a page
 	$(BIN)/python -m benchmarks.parts
+
+bench-same: .venv/.dev  ## are trees and datasets those of the checkout BASE?
+	@$(if $(BASE),,echo 'make bench-same BASE=DIR: name the other checkout' >&2; exit 2)
+	$(BIN)/python -m benchmarks.same --base "$(BASE)" $(ARGS)
 
 bench-scale: .venv/.dev  ## fleets of 1 to 1,000 machines in one process: calls, bytes and CPU of a page, joins
 	$(BIN)/python -m benchmarks.scale $(ARGS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from benchmarks import scrapy_venv
@@ -19,15 +20,25 @@ Command = Callable[[Site, Path, int], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Crawler:
-    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be."""
+    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be, by site."""
 
     name: str
     command: Command
-    wanted: float | None = None
+    wanted: Mapping[str, float] = field(default_factory=dict)
     good_exits: tuple[int, ...] = (0,)
 
 
-def _fscrawl(site: Site, out: Path, pages: int) -> list[str]:
+def fscrawl(checkout: Path) -> Command:
+    """Give the command of a checkout's crawl."""
+    return partial(_fscrawl, checkout)
+
+
+def base(checkout: Path) -> Crawler:
+    """Give the crawler of another checkout, which an older version stands in."""
+    return Crawler("base", fscrawl(checkout), wanted={"python3-doc": 1.7, "rust-doc": 1.5})
+
+
+def _fscrawl(checkout: Path, site: Site, out: Path, pages: int) -> list[str]:
     settings = {
         "politeness.delay": "0",
         "politeness.per_host": str(WORKERS * THREADS),
@@ -37,7 +48,7 @@ def _fscrawl(site: Site, out: Path, pages: int) -> list[str]:
     }
     if pages:
         settings["crawl.max_pages"] = str(pages)
-    command = [sys.executable, str(PROJECT / "crawl.py"), "--root", str(out), "--seed", site.url, "--quiet"]
+    command = [sys.executable, str(checkout / "crawl.py"), "--root", str(out), "--seed", site.url, "--quiet"]
     command += ["--workers", str(WORKERS), "--threads", str(THREADS)]
     return command + [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
 
@@ -58,10 +69,14 @@ def _wget2(site: Site, out: Path, pages: int) -> list[str]:
     return ["wget2", "-q", "-r", "-l", "inf", threads, "-P", str(out), site.url]
 
 
+def _on_both(times: float) -> dict[str, float]:
+    return {"python3-doc": times, "rust-doc": times}
+
+
 CRAWLERS = (
-    Crawler("fscrawl", _fscrawl),
-    Crawler("scrapy", _scrapy("extractor"), wanted=5),
-    Crawler("scrapy-xpath", _scrapy("xpath")),
-    Crawler("classical", _classical, wanted=25),
-    Crawler("wget2", _wget2, good_exits=(0, 8)),  # 8: some link was a 404, and some are
+    Crawler("fscrawl", fscrawl(PROJECT)),
+    Crawler("scrapy", _scrapy("extractor"), wanted=_on_both(15)),
+    Crawler("scrapy-xpath", _scrapy("xpath"), wanted=_on_both(7)),
+    Crawler("classical", _classical, wanted=_on_both(25)),
+    Crawler("wget2", _wget2, wanted={"rust-doc": 0.35}, good_exits=(0, 8)),  # 8: some link was a 404, and some are
 )

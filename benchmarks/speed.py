@@ -1,6 +1,7 @@
 """Pages per second and CPU per page: fscrawl, Scrapy, the classical recipe and wget2 on the same sites.
 
     python -m benchmarks.speed [--pages N | --full] [--repeat N] [--only NAME…] [--sites NAME…]
+        [--base DIR]
 
 They run on the same machine and nginx, one after the other, in an order that is reversed from site to site and repeat
 to repeat. It counts HTML files on the disk, and the time from process start to exit.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import corpus, measure, scrapy_venv
-from benchmarks.crawlers import CLASSICAL_PAGES, CRAWLERS, THREADS, WORKERS, Crawler
+from benchmarks.crawlers import CLASSICAL_PAGES, CRAWLERS, THREADS, WORKERS, Crawler, base
 
 _HEAD = f"{'site':12} {'crawler':13} {'pages':>6} {'KB/page':>8} {'wall s':>7} {'pages/s':>8}"
 _HEAD += f" {'CPU ms/page':>12} {'nginx':>6} {'peak MB':>8}  fscrawl ÷ it: pages/s (wanted), CPU"
@@ -54,7 +55,8 @@ def main() -> None:
         end=" ",
     )
     print(f"{os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
-    chosen = [crawler for crawler in CRAWLERS if not arguments.only or crawler.name in arguments.only]
+    crawlers = (*CRAWLERS, base(arguments.base.resolve())) if arguments.base else CRAWLERS
+    chosen = [crawler for crawler in crawlers if not arguments.only or crawler.name in arguments.only]
     with corpus.serve() as served, tempfile.TemporaryDirectory(prefix="fscrawl-speed-") as trees:
         for number, site in enumerate(s for s in served.sites if not arguments.sites or s.name in arguments.sites):
             _warm(site.root)
@@ -72,7 +74,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pages", type=int, default=3000, help="of rust-doc, which has 21,600 (default 3000)")
     parser.add_argument("--full", action="store_true", help="all of rust-doc; Scrapy takes minutes")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each; the table shows medians (default 1)")
-    parser.add_argument("--only", nargs="+", choices=[c.name for c in CRAWLERS], help="some of the crawlers")
+    parser.add_argument("--base", type=Path, metavar="DIR", help="a checkout of an older fscrawl, which runs, too")
+    names = [*(crawler.name for crawler in CRAWLERS), "base"]
+    parser.add_argument("--only", nargs="+", choices=names, help="some of the crawlers")
     parser.add_argument("--sites", nargs="+", choices=["python3-doc", "rust-doc"], help="one of the sites")
     return parser.parse_args()
 
@@ -100,8 +104,9 @@ def _run(crawler: Crawler, site: corpus.Site, limit: int, served: corpus.Served,
 
 
 def _print_site(runs: list[Run]) -> None:
-    grouped = {crawler.name: [run for run in runs if run.crawler is crawler] for crawler in CRAWLERS}
-    ours = grouped.pop("fscrawl")
+    names = list(dict.fromkeys(run.crawler.name for run in runs))
+    grouped = {name: [run for run in runs if run.crawler.name == name] for name in names}
+    ours = grouped.pop("fscrawl", [])
     for own in ([ours] if ours else []) + [group for group in grouped.values() if group]:
         print(_row(own, ours), flush=True)
 
@@ -120,7 +125,7 @@ def _row(runs: list[Run], ours: list[Run]) -> str:
 def _ratios(runs: list[Run], ours: list[Run]) -> str:
     rate = _median(r.rate for r in ours) / _median(r.rate for r in runs)
     cpu = _median(r.cpu_ms for r in ours) / _median(r.cpu_ms for r in runs)
-    wanted = runs[0].crawler.wanted
+    wanted = runs[0].crawler.wanted.get(runs[0].site)
     verdict = f" (≥ {wanted:g}: {'yes' if rate >= wanted else 'NO'})" if wanted else ""
     return f"{rate:.2f}×{verdict}, {cpu:.2f}× the CPU"
 
