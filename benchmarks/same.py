@@ -3,8 +3,8 @@
     python -m benchmarks.same --base DIR [--depth N] [--sites NAME…]
 
 Bodies are compared byte for byte, records and rows value for value. Left out are values that differ from run to run
-(times, machines, which of several pages with a link was read first: referrer and depth), and fields and columns that only one of the two
-has; these are named. Exit code 1 if anything else differs.
+(times, machines, which of several pages with a link was read first: referrer and depth), and fields and columns that
+only one of the two has; these are named. Exit code 1 if anything else differs.
 """
 
 from __future__ import annotations
