@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
-from fscrawl.commands.parser import Program
+from fscrawl.commands.warm_up import warm_up
 from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
 from fscrawl.util.safe_path import protect_children
 from fscrawl.util.terminal import say_error
+
+if TYPE_CHECKING:
+    from fscrawl.commands.parser import Program
 
 _OPEN_FILES = "/proc/self/fd"  # see `storage.safe_open`
 
@@ -41,6 +45,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         if not os.access(_OPEN_FILES, os.X_OK):
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
         words = sys.argv[1:] if arguments is None else arguments
+        warm_up(list(words))
         options = parser(words).parse_args(words)
         return int(options.run(options))
     except FscrawlError as error:
@@ -63,6 +68,8 @@ def _discard_output() -> None:
 
 def parser(words: Sequence[str] = ()) -> Program:
     """Return the parser of the command that `words` begin with; of all commands if they begin with none."""
+    from fscrawl.commands.parser import Program  # noqa: PLC0415 - loaded while the server of workers loads
+
     whole = Program(
         prog="fscrawl",
         description="A web crawler for a few machines that share a directory.",

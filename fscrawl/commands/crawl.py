@@ -7,8 +7,6 @@ from pathlib import Path
 
 from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
 from fscrawl.commands.site_option import add_site
-from fscrawl.engine.preload import MODULES
-from fscrawl.util.children import start_server
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --seed https://example.org/ --workers 32
@@ -54,12 +52,6 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    _warm_up()
-    from fscrawl.commands.crawling import crawl  # noqa: PLC0415 - loaded while the forkserver loads
+    from fscrawl.commands.crawling import crawl  # noqa: PLC0415 - what only a crawl needs
 
     return crawl(options)
-
-
-def _warm_up() -> None:
-    """Start the process that workers are forked from, so that it and this one load their modules at the same time."""
-    start_server(MODULES)

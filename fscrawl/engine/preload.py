@@ -2,5 +2,12 @@
 
 from __future__ import annotations
 
-# With `worker_process` the modules of the executor, which a worker needs, too.
-MODULES = ("concurrent.futures.process", "fscrawl.engine.worker_process")
+# With `worker_process`, what multiprocessing and the executor load in a child that begins.
+MODULES = (
+    "concurrent.futures.process",
+    "multiprocessing.popen_forkserver",
+    "multiprocessing.sharedctypes",
+    "multiprocessing.synchronize",
+    "fscrawl.engine.worker_entry",
+    "fscrawl.engine.worker_process",
+)

@@ -35,7 +35,6 @@ from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
-_IDLE_FLUSH_S = 0.02
 _HUNGRY_FLUSH_S = 0.2
 _BUSY_FLUSH_S = 5.0
 _FLUSH_S_A_MACHINE = 0.06  # with a thousand machines each flush has a line for most of them
@@ -198,7 +197,7 @@ class Ledger:
         if self._writer.is_empty:
             return
         if starved:
-            pause_s = _IDLE_FLUSH_S
+            pause_s = 0.0
         elif somebody_is_hungry and self._writer.has_foreign:
             pause_s = _HUNGRY_FLUSH_S
         else:

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
-from fscrawl.commands import crawl as crawl_command
 from fscrawl.config.settings import END
 from tests.support import effort
 from tests.support.crawling import SETTINGS, Done, check_tree, crawl, lines_of, run
@@ -51,7 +50,7 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     """Give a `run` in this process, for what is refused before a machine starts; the real one where all is tried."""
     if effort.FULL:
         return run
-    monkeypatch.setattr(crawl_command, "_warm_up", lambda: None)  # no worker will be needed
+    monkeypatch.setattr(cli, "warm_up", lambda words: None)  # no worker will be needed
 
     def run_here(words: Sequence[str]) -> Done:
         capfd.readouterr()

@@ -26,9 +26,9 @@ time.sleep(60)
 INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from fscrawl.commands import crawl
+from fscrawl.commands.warm_up import warm_up
 
-crawl._warm_up()
+warm_up(["crawl"])
 signal.signal(signal.SIGINT, lambda *_: print("machine", flush=True))
 with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
     pool.submit(os.getpid).result()

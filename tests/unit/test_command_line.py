@@ -163,7 +163,7 @@ def test_one_command_loads_no_other() -> None:
         "print(*sorted(name for name in sys.modules if name.startswith('fscrawl.commands.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"fscrawl.commands.{name}" for name in ("common", "parser", "status")]
+    assert done.stdout.split() == [f"fscrawl.commands.{name}" for name in ("common", "parser", "status", "warm_up")]
 
 
 def test_each_command_is_found_by_its_name() -> None:

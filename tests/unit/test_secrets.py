@@ -61,7 +61,7 @@ def test_arguments(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bad argument that may hold a password is not shown."""
-    monkeypatch.setattr("fscrawl.commands.crawl._warm_up", lambda: None)
+    monkeypatch.setattr("fscrawl.cli.warm_up", lambda words: None)
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("fscrawl: ")
