@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -172,6 +172,9 @@ bench-latency: .venv/.dev  ## pages per second when servers answer slowly
 
 bench-merge: .venv/.dev  ## pages per second and memory of merge, beside loops with Beautiful Soup and trafilatura
 	$(BIN)/python -m benchmarks.merge
+
+bench-parent: .venv/.dev  ## how many pages per second one parent process can drive
+	$(BIN)/python -m benchmarks.parent $(ARGS)
 
 bench-parts: .venv/.dev  ## the cost of each step of a page
 	$(BIN)/python -m benchmarks.parts
