@@ -310,7 +310,7 @@ def test_metadata_records_have_the_outlinks(exported: Exported) -> None:
 
 def test_index_leads_to_each_record(exported: Exported) -> None:
     """Each line of the CDXJ, which is sorted, and each row of its table leads to a record of its URL."""
-    lines = exported.one("warc/*.cdxj").read_bytes().splitlines()
+    lines = gzip.decompress(exported.one("warc/*.cdxj.gz").read_bytes()).splitlines()
     assert lines == sorted(lines)
     table = pq.read_table(exported.out / "warc-index").to_pylist()
     values = [json.loads(line[line.index(b"{") :]) for line in lines]
