@@ -273,7 +273,11 @@ def check(made: Made) -> None:
     """Assert that the manifest tells the truth, and that nothing is there that it does not name."""
     named = {each["path"]: each for each in made.manifest["files"]}
     there = {name for name in contents(made.out) if not name.startswith(".merge/")}
-    papers = {"wacz/all.json": any(name.startswith("wacz/") for name in named)}
+    tables = ("pages/", "links/", "items/", "errors/")
+    papers = {
+        "wacz/all.json": any(name.startswith("wacz/") for name in named),
+        "croissant.json": any(name.startswith(tables) and named[name]["rows"] for name in named),
+    }
     assert there == {"manifest.json", "README.md", *named, *(name for name, is_there in papers.items() if is_there)}
     for name, facts in named.items():
         data = (made.out / name).read_bytes()
