@@ -90,7 +90,7 @@ class Package:
             "profile": "data-package",
             "title": self._title,
             "resources": self._members,
-            "created": self._moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "created": self._moment.isoformat(timespec="seconds").replace("+00:00", "Z"),
             "wacz_version": _VERSION,
             "software": f"fscrawl {__version__}",
         }

@@ -54,6 +54,7 @@ class SegmentWriter:
         self.index: list[dict[str, Any]] = []
         self.pages: list[str] = []
         self._crawl = job.crawl
+        self._lists_pages = "wacz" in job.options.formats
         self._file = path.open("wb")
         self._offset = 0
 
@@ -82,8 +83,8 @@ class SegmentWriter:
                 "warc_record_length": self._offset - begin,
             }
         )
-        if line := page_line(row, request):
-            self.pages.append(line)
+        if self._lists_pages:
+            self.pages.append(page_line(row, request))
         beside = "revisit" if duplicate else "response"
         ids = _id(self._crawl, row, "request"), _id(self._crawl, row, beside)
         self._append(request_record(request, *ids, rfc3339(row["fetched_at"]), row["ip"]))

@@ -1,4 +1,4 @@
-"""A group: its kept rows become a part of each table in each format, and a segment of the WARC archive.
+"""A group: its kept rows become a part of each table in each format, and a segment of the archive.
 
 .merge/run-<run>/group-<n>.json    GroupResult; when this file exists, the group is done
 """
