@@ -38,11 +38,16 @@ def test_a_large_member(tmp_path):
 
 def test_an_error(tmp_path):
     """An error in the middle comes through, and no member is described."""
-    with (
-        pytest.raises(OSError, match="gone"),
-        Package(tmp_path / "a.wacz", "title", MOMENT) as package,
-    ):
-        package.add("a", (_ for _ in ()))
+
+    def failing():
+        yield b"x"
         raise OSError("gone")
+
+    def write():
+        with Package(tmp_path / "a.wacz", "title", MOMENT) as package:
+            package.add("a", failing())
+
+    with pytest.raises(OSError, match="gone"):
+        write()
     with zipfile.ZipFile(tmp_path / "a.wacz") as found:
         assert found.namelist() == ["a"]
