@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import gzip
+import hashlib
 import io
 import json
 import zlib
@@ -14,7 +15,7 @@ from cdxj_indexer.main import CDXJIndexer
 from fscrawl.dataset import cdxj
 from fscrawl.dataset.surt import surt
 from fscrawl.request import Request, spelling
-from tests.support.trees import Grown
+from tests.support.trees import Grown, check
 
 A = "http://a.example/"
 
@@ -98,3 +99,26 @@ def test_as_cdxj_indexer(made):
 def test_no_lines():
     """An index without lines has no blocks."""
     assert list(cdxj.blocks([])) == []
+
+
+def test_a_dataset_of_an_earlier_version(made, tmp_path):
+    """A plain .cdxj of an earlier version stays as it is; what a further run adds is compressed, and --rebuild all."""
+    path, _ = idx(made)
+    packed, plain = path.with_suffix(".cdxj.gz"), path.with_suffix(".cdxj")
+    data = gzip.decompress(packed.read_bytes())
+    plain.write_bytes(data)
+    values = made.manifest
+    files = [each for each in values["files"] if each["path"] not in (f"warc/{packed.name}", f"warc/{path.name}")]
+    digest = hashlib.sha256(data).hexdigest()
+    files.append({"path": f"warc/{plain.name}", "rows": 63, "bytes": len(data), "sha256": digest})
+    (made.out / "manifest.json").write_text(json.dumps({**values, "files": files}), encoding="utf-8")
+    packed.unlink()
+    path.unlink()
+    tree = Grown(tmp_path / "other", crawl="c1")
+    tree.page("http://z.example/")
+    check(tree.merge(made.out))
+    names = {each.name for each in made.files("warc/*")}
+    archives = {f"part-000{run}-00000.warc.gz" for run in (1, 2)}
+    assert names == {*archives, plain.name, "part-0002-00000.cdxj.gz", "part-0002-00000.idx"}
+    check(tree.merge(made.out, rebuild=True))
+    assert not plain.exists()
