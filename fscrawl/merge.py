@@ -6,9 +6,9 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     extract     read them from the tree in batches, make rows             extract, reading
     dedupe      mark duplicates, apply the limit                          dedupe, similar
     write       the rows of a group of batches become parts of tables     write, tables, formats
-    join        segments become WARC archives                             warc
+    join        segments become archives                                  archives, wacz, cdxj
     failures    the tree's errors become a table                          write, tables
-    manifest    commit the run                                            manifest, card
+    manifest    commit the run                                            manifest, papers, card
 
 Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
 
@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import card, dedupe, plan, warc
+from fscrawl.dataset import archives, dedupe, plan
 from fscrawl.dataset.crew import Crew, open_crew
-from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
 from fscrawl.dataset.options import Filters, Options, choose
+from fscrawl.dataset.papers import papers
 from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
 from fscrawl.errors import UsageError
@@ -227,18 +228,18 @@ def _join(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
     segments = [(index, group) for index, group in enumerate(groups) if group.segment_bytes]
     if not segments:
         return []
-    archives = warc.cut_into_parts([group.segment_bytes for _, group in segments])
+    parts = archives.cut_into_parts([group.segment_bytes for _, group in segments])
     tasks = [
         partial(
-            warc.join_segments,
+            archives.join_segments,
             job,
             part_name(job.run, number),
             [segment_name(segments[position][0]) for position in archive],
         )
-        for number, archive in enumerate(archives)
+        for number, archive in enumerate(parts)
     ]
-    sizes = [sum(segments[position][1].rows for position in archive) for archive in archives]
-    return [part for parts in crew.run("joining archives", tasks, sizes) for part in parts]
+    sizes = [sum(segments[position][1].rows for position in archive) for archive in parts]
+    return [part for made in crew.run("joining archives", tasks, sizes) for part in made]
 
 
 def _fields(batches: list[BatchResult]) -> dict[str, list[int]]:
@@ -263,7 +264,8 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
-    directory.write(CARD, card.card(job, manifest))
+    for name, text in papers(job, manifest).items():
+        directory.write(name, text)
     directory.write_json(MANIFEST, manifest.as_json())
     for path in (before.paths if before else set()) - manifest.paths:
         directory.path(path).unlink(missing_ok=True)

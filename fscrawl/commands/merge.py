@@ -31,7 +31,7 @@ def add(commands: Commands[Parser]) -> None:
         commands,
         "merge",
         run,
-        summary="export a tree as a dataset: Parquet, WARC, JSON lines, CSV",
+        summary="export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV",
         description="Export what has been crawled as a dataset. Machines may be crawling.",
         examples=_EXAMPLES,
         notes=_NOTES,
@@ -39,7 +39,12 @@ def add(commands: Commands[Parser]) -> None:
     add = merge.add_argument
     add_root(merge)
     add("--out", required=True, type=Path, metavar="DIR", help="the dataset: a new directory, or an earlier dataset")
-    add("--format", action="append", metavar="F", help="parquet (default), warc, jsonl, jsonl.zst, csv; repeatable")
+    add(
+        "--format",
+        action="append",
+        metavar="F",
+        help="parquet (default), warc, wacz, jsonl, jsonl.zst, csv; repeatable",
+    )
     add("--text", metavar="HOW", help="visible (default), main (main content, by trafilatura) or none")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")

@@ -1,7 +1,7 @@
 """From the tree to files that other tools can open. `fscrawl.merge` has the steps in order; their parts are here.
 
 Vocabulary:
-  dataset   the directory that is made: tables, archives, `manifest.json`, a card `README.md`; its state is in `.merge/`
+  dataset   the directory that is made: tables, archives, `manifest.json`, papers; its state is in `.merge/`
   run       one merge from start to end; a later run adds what is new in the tree, and changes no earlier part
   plan      the pages of a run, sorted by host and then by key
   batch     a stretch of the plan that is read from the tree at once; its rows go to a file of the run (`extract`)

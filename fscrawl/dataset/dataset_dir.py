@@ -2,7 +2,8 @@
 
     manifest.json   what the dataset holds (`manifest`); written last, it commits a run
     README.md       its card (`card`)
-    pages/ links/ items/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `warc`)
+    croissant.json  the tables, for programs (`croissant`)
+    pages/ links/ items/ errors/ warc/ warc-index/ wacz/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `archives`)
     .merge/         options.json, lock, seen-<run>.parquet (`dedupe`), run-<run>/ while a run is under way
 
 Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
@@ -27,6 +28,7 @@ from fscrawl.errors import UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
+CROISSANT = "croissant.json"
 FOLDERS = ("pages", "links", "items", "errors", "warc-index", *(each for each in FORMATS if each != "parquet"))
 STATE = ".merge"
 
@@ -149,7 +151,7 @@ class DatasetDir:
         marker = self.root / STATE / "rebuilding"
         try:
             marker.touch()
-            for name in (MANIFEST, CARD):
+            for name in (MANIFEST, CARD, CROISSANT):
                 (self.root / name).unlink(missing_ok=True)
             for folder in FOLDERS:
                 shutil.rmtree(self.root / folder, ignore_errors=True)

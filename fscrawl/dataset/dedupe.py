@@ -196,7 +196,7 @@ def _write_verdicts(
     near: NDArray[np.int64],
     written: Callable[[int], object],
 ) -> None:
-    archived = "warc" in job.options.formats
+    archived = job.options.archives
     originals = known.describe(exact[known.begin :][exact[known.begin :] >= 0].tolist()) if archived else {}
     with (
         job.directory.publish(job.scratch("verdicts.arrow")) as temporary,

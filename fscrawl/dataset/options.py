@@ -19,7 +19,8 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import parse_age
 from fscrawl.util.user_text import decode
 
-FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
+FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
+ARCHIVES = frozenset({"warc", "wacz"})
 TEXTS = ("visible", "main", "none")
 
 
@@ -61,8 +62,14 @@ class Options:
 
     @property
     def reads_text(self) -> bool:
-        """Whether pages must be parsed: a WARC archive alone needs no text."""
-        return bool(self.fields or self.site) or self.dedupe or (self.text != "none" and self.formats != ("warc",))
+        """Whether pages must be parsed: archives alone need no text."""
+        has_tables = not ARCHIVES.issuperset(self.formats)
+        return bool(self.fields or self.site) or self.dedupe or (self.text != "none" and has_tables)
+
+    @property
+    def archives(self) -> bool:
+        """Whether there is a format of archives."""
+        return not ARCHIVES.isdisjoint(self.formats)
 
     def values(self) -> dict[str, Any]:
         """Return the options as values of JSON; `from_values` reads them."""

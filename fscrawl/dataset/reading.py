@@ -128,7 +128,7 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
 
 def _picture(job: Job, name: Name, size: int) -> bytes | None:
     """Read the picture of a page. What is wrong with it is the audit's to say: the page is whole without it."""
-    if not size or "warc" not in job.options.formats:
+    if not size or not job.options.archives:
         return None
     with contextlib.suppress(RecordError):
         return _read_path(job, job.tree.body_path(*name, PICTURE), most=size)

@@ -1,10 +1,8 @@
-"""Pages as WARC files (ISO 28500, version 1.1), with an index that says where each record is.
+"""Pages as WARC records (ISO 28500, version 1.1), with an index that says where each one is. `archives` joins them.
 
     .merge/run-<run>/group-<n>.warc.gz    a segment: the records of a group, each compressed separately
     .merge/run-<run>/group-<n>.arrow      its index; offsets count from the start of the segment
-    warc/<part>.warc.gz                   a warcinfo record, then consecutive segments unchanged, 1 GB at most
-    warc/<part>.cdxj                      the index for web archives, sorted
-    warc-index/<part>.parquet             the same index as a table
+    .merge/run-<run>/group-<n>.pages.jsonl   for a WACZ: its pages (`wacz`)
 
 A page is a response record, its request record (`warc_request`), and a metadata record with its outlinks. What its
 scripts have made of it, and the picture of that, are records of their own before the last: a conversion of the
@@ -18,38 +16,29 @@ from __future__ import annotations
 import http
 import json
 import re
-import shutil
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
-from urllib.parse import quote
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from warcio.statusandheaders import StatusAndHeaders
 
 from fscrawl import __version__
-from fscrawl.dataset.asked import GET, parts_of, text_of
+from fscrawl.dataset.asked import parts_of, text_of
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
-from fscrawl.dataset.tally import pages_done
+from fscrawl.dataset.wacz import page_line
 from fscrawl.dataset.warc_request import address, request_record
 from fscrawl.request import read, url_of
 from fscrawl.storage.render_record import DOM_TYPE
 
-PART_BYTES = 1_000_000_000
-_ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
-_LINES = 1000
 _SMALL_BYTES = 4096
-COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip"]
+COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
@@ -59,11 +48,13 @@ _FIELDS = "application/warc-fields"
 
 
 class SegmentWriter:
-    """Writes a segment. `index` gets a row for each response or revisit."""
+    """Writes a segment. `index` gets a row for each response or revisit, `pages` the lines for a WACZ."""
 
     def __init__(self, path: Path, job: Job) -> None:
         self.index: list[dict[str, Any]] = []
+        self.pages: list[str] = []
         self._crawl = job.crawl
+        self._lists_pages = "wacz" in job.options.formats
         self._file = path.open("wb")
         self._offset = 0
 
@@ -92,6 +83,8 @@ class SegmentWriter:
                 "warc_record_length": self._offset - begin,
             }
         )
+        if self._lists_pages:
+            self.pages.append(page_line(row, request))
         beside = "revisit" if duplicate else "response"
         ids = _id(self._crawl, row, "request"), _id(self._crawl, row, beside)
         self._append(request_record(request, *ids, rfc3339(row["fetched_at"]), row["ip"]))
@@ -102,7 +95,7 @@ class SegmentWriter:
         self._append(_metadata(self._crawl, row, beside))
 
     def _append(self, record: bytes) -> None:
-        data = _compress(record)
+        data = compressed(record)
         self._file.write(data)
         self._offset += len(data)
 
@@ -115,7 +108,7 @@ def write_index(path: Path, index: list[dict[str, Any]]) -> None:
         writer.write_table(pa.Table.from_pylist(index, schema=WARC_INDEX))
 
 
-def _compress(record: bytes) -> bytes:
+def compressed(record: bytes) -> bytes:
     # 4: 3 % larger than 6, in three quarters of the time; 31: gzip; a window and tables that fit a small record: a
     # quarter of the time
     packer = zlib.compressobj(4, zlib.DEFLATED, *((28, 4) if len(record) <= _SMALL_BYTES else (31,)))
@@ -191,7 +184,7 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     return _record("metadata", row["url"], text.encode(), headers)
 
 
-def _warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
+def warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
     fields = {
         "software": f"fscrawl/{__version__}",
         "format": "WARC File Format 1.1",
@@ -252,94 +245,3 @@ def _status_line(status: int) -> str:
         return f"{status} {http.HTTPStatus(status).phrase}"
     except ValueError:
         return f"{status} "
-
-
-# -- parts
-
-
-def cut_into_parts(sizes: Iterable[int]) -> list[range]:
-    """Cut segments into parts of at most PART_BYTES; a single larger segment is a part of its own.
-
-    >>> cut_into_parts([600_000_000, 300_000_000, 600_000_000])
-    [range(0, 2), range(2, 3)]
-    """
-    found: list[range] = []
-    begin = total = end = 0
-    for end, size in enumerate(sizes, 1):
-        if end - 1 > begin and total + size > PART_BYTES:
-            found.append(range(begin, end - 1))
-            begin, total = end - 1, 0
-        total += size
-    return [*found, range(begin, end)] if end else found
-
-
-def join_segments(job: Job, part: str, segments: list[str]) -> list[Part]:
-    """Make one archive of segments (names, in order), and its two indexes."""
-    archive, cdxj, table = f"warc/{part}.warc.gz", f"warc/{part}.cdxj", f"warc-index/{part}.parquet"
-    indexes = [_read_index(job, segment) for segment in segments]
-    latest = max(pc.max(index["fetch_time"]).as_py() for index in indexes)
-    offset = 0
-    moved = []
-    with job.directory.publish(archive) as temporary, temporary.open("wb") as file:
-        offset += file.write(_compress(_warcinfo(job.crawl, archive.rpartition("/")[2], latest)))
-        for segment, index in zip(segments, indexes, strict=True):
-            moved.append(_moved(index, archive, offset))
-            offset += _copy(job.directory.path(job.scratch(f"{segment}.warc.gz")), file)
-            pages_done(len(index))
-    rows = pa.concat_tables(moved).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
-    with job.directory.publish(cdxj) as temporary, temporary.open("w", encoding="utf-8") as lines:
-        lines.writelines(sorted(_cdxj_lines(rows)))
-    with job.directory.publish(table) as temporary:
-        pq.write_table(rows, temporary, compression="zstd")
-    return [job.directory.part(name, len(rows)) for name in (archive, cdxj, table)]
-
-
-def _read_index(job: Job, segment: str) -> pa.Table:
-    with pa.OSFile(str(job.directory.path(job.scratch(f"{segment}.arrow")))) as source:
-        return pa.ipc.open_file(source).read_all()
-
-
-def _moved(index: pa.Table, archive: str, offset: int) -> pa.Table:
-    """Change a segment's index into that of its archive, where the segment begins at `offset`."""
-    made = {
-        "warc_filename": pa.repeat(pa.scalar(archive), len(index)),
-        "warc_record_offset": pc.add(index["warc_record_offset"], offset),
-    }
-    return pa.table([made.get(name, index[name]) for name in WARC_INDEX.names], schema=WARC_INDEX)
-
-
-def _copy(path: Path, file: BinaryIO) -> int:
-    with path.open("rb") as source:
-        shutil.copyfileobj(source, file, 1 << 20)
-        return source.tell()
-
-
-def _cdxj_lines(rows: pa.Table) -> Iterator[str]:
-    """Yield the lines of an index. Only 1000 rows at a time become Python values, which need far more memory."""
-    return (_cdxj_line(row) for batch in rows.to_batches(_LINES) for row in batch.to_pylist())
-
-
-def _cdxj_line(row: dict[str, Any]) -> str:
-    values = {
-        "url": row["url"],
-        "mime": row["content_mime_type"] or "unk",
-        "status": str(row["fetch_status"]),
-        "digest": f"sha1:{row['content_digest']}" if row["content_digest"] else "-",
-        "length": str(row["warc_record_length"]),
-        "offset": str(row["warc_record_offset"]),
-        "filename": row["warc_filename"].rpartition("/")[2],
-    }
-    if row["method"] != GET:
-        values |= {"method": row["method"], "requestBody": row["request_body"] or ""}
-    return f"{_cdxj_key(row)} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
-
-
-def _cdxj_key(row: dict[str, Any]) -> str:
-    """Give the key of a line. Method and body of a request are in the query, as pywb has them: it would take it for a
-    GET of the same URL otherwise. https://pypi.org/project/cdxj-indexer/
-    """
-    if row["method"] == GET:
-        return str(row["url_surtkey"])
-    body = quote(row["request_body"] or "", safe="=&+%")
-    url = row["url"]
-    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if body else ''}{body}")

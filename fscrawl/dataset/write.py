@@ -1,4 +1,4 @@
-"""A group: its kept rows become a part of each table in each format, and a segment of the WARC archive.
+"""A group: its kept rows become a part of each table in each format, and a segment of the archive.
 
 .merge/run-<run>/group-<n>.json    GroupResult; when this file exists, the group is done
 """
@@ -90,7 +90,7 @@ def _write(job: Job, index: int, batches: range) -> GroupResult:
     rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
         writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
-        segment = _open_segment(stack, job, index) if "warc" in job.options.formats else None
+        segment = _open_segment(stack, job, index) if job.options.archives else None
         for kept, verdicts in _kept(job, batches):
             rows += kept.num_rows
             moved = pc.is_valid(kept["redirect"])
@@ -114,13 +114,16 @@ def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.Seg
     temporary = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.warc.gz")))
     index_file = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.arrow")))
     segment = warc.SegmentWriter(temporary, job)
+    if "wacz" in job.options.formats:
+        pages = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.pages.jsonl")))
+        stack.callback(lambda: pages.write_text("".join(segment.pages), encoding="utf-8"))
     stack.callback(lambda: warc.write_index(index_file, segment.index))
     stack.callback(segment.close)
     return segment
 
 
 def _segment_bytes(job: Job, index: int) -> int:
-    if "warc" not in job.options.formats:
+    if not job.options.archives:
         return 0
     return job.directory.path(job.scratch(f"{segment_name(index)}.warc.gz")).stat().st_size
 

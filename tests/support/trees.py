@@ -41,7 +41,7 @@ from fscrawl.util.progress import ProgressLine
 MACHINE = "m-1-aa"
 BEGAN_S = 1_790_000_000.0  # when the first page of a tree was fetched; each further one a second later
 HTML = {"content-type": "text/html"}
-ALL = ("parquet", "warc", "jsonl", "csv")
+ALL = ("parquet", "warc", "wacz", "jsonl", "csv")
 
 
 class Grown:
@@ -273,7 +273,12 @@ def check(made: Made) -> None:
     """Assert that the manifest tells the truth, and that nothing is there that it does not name."""
     named = {each["path"]: each for each in made.manifest["files"]}
     there = {name for name in contents(made.out) if not name.startswith(".merge/")}
-    assert there == {"manifest.json", "README.md", *named}
+    tables = ("pages/", "links/", "items/", "errors/")
+    papers = {
+        "wacz/all.json": any(name.startswith("wacz/") for name in named),
+        "croissant.json": any(name.startswith(tables) and named[name]["rows"] for name in named),
+    }
+    assert there == {"manifest.json", "README.md", *named, *(name for name, is_there in papers.items() if is_there)}
     for name, facts in named.items():
         data = (made.out / name).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"]), name

@@ -42,8 +42,8 @@ _SMALL = """\
 from fscrawl import interrupts
 interrupts.catch()
 import sys
-from fscrawl.dataset import dedupe, plan, warc
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, warc.PART_BYTES = 90, 30, 20_000
+from fscrawl.dataset import archives, dedupe, plan
+dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 90, 30, 20_000
 from fscrawl.__main__ import main
 sys.exit(main())
 """

@@ -27,8 +27,8 @@ DEAD = "fscrawl: a process of the merge died"
 # Cut small, so that a few thousand pages are many batches, some groups and some archives.
 _SMALL = """\
 import sys
-from fscrawl.dataset import dedupe, plan, warc
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, warc.PART_BYTES = 600, 120, 400_000
+from fscrawl.dataset import archives, dedupe, plan
+dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 600, 120, 400_000
 from fscrawl.cli import main
 sys.exit(main())
 """

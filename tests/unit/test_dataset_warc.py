@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from fscrawl.dataset import surt, warc
+from fscrawl.dataset import archives, surt
 from fscrawl.dataset.extract import base32_sha1
 from tests.support.trees import Grown, check
 
@@ -240,16 +240,16 @@ def test_offsets(made, tree):
 
 
 def lines(made):
-    for path in made.files("warc/*.cdxj"):
-        for line in path.read_text(encoding="utf-8").splitlines():
+    for path in made.files("warc/*.cdxj.gz"):
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
             key, moment, values = line.split(" ", 2)
             yield path, key, moment, json.loads(values)
 
 
 def test_cdxj(made, tree):
     """The index for web archives is sorted by its bytes, and tells the same as the table."""
-    (path,) = made.files("warc/*.cdxj")
-    text = path.read_bytes().splitlines()
+    (path,) = made.files("warc/*.cdxj.gz")
+    text = gzip.decompress(path.read_bytes()).splitlines()
     assert text == sorted(text)
     for path, key, moment, values in lines(made):
         assert key == surt.surt(values["url"])
@@ -267,8 +267,8 @@ def test_cdxj_within_a_second(tree, tmp_path):
     """Lines of one key and one second are sorted by their bytes, too."""
     for number, name in enumerate(["x/", "X", "x"]):
         tree.page(f"http://www.z.example/{name}", fetched_at=f"2026-11-05T00:00:00.{9 - number}00Z")
-    (path,) = tree.merge(tmp_path / "out", formats=("warc",)).files("warc/*.cdxj")
-    text = path.read_bytes().splitlines()
+    (path,) = tree.merge(tmp_path / "out", formats=("warc",)).files("warc/*.cdxj.gz")
+    text = gzip.decompress(path.read_bytes()).splitlines()
     assert text == sorted(text)
 
 
@@ -288,7 +288,7 @@ def test_every_record_is_a_member(made):
 
 def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
     """Offsets are right in later segments and later parts, too."""
-    monkeypatch.setattr(warc, "PART_BYTES", 9000)
+    monkeypatch.setattr(archives, "PART_BYTES", 9000)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 3)
     monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 4)
     tree.many(2, 15)
@@ -298,17 +298,18 @@ def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
     test_offsets(made, tree)
     infos = [headers["WARC-Filename"] for kind, headers, _, _ in read(made) if kind == "warcinfo"]
     assert infos == [path.name for path in made.files("warc/*.warc.gz")]
-    for path in made.files("warc/*.cdxj"):
-        assert path.read_bytes().splitlines() == sorted(path.read_bytes().splitlines())
+    for path in made.files("warc/*.cdxj.gz"):
+        text = gzip.decompress(path.read_bytes()).splitlines()
+        assert text == sorted(text)
 
 
 def test_parts_by_size():
     """A segment larger than a part is a part of its own."""
-    limit = warc.PART_BYTES
-    assert warc.cut_into_parts([]) == []
-    assert warc.cut_into_parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
-    assert warc.cut_into_parts([limit, 1]) == [range(1), range(1, 2)]
-    assert warc.cut_into_parts([limit - 1, 1]) == [range(2)]
+    limit = archives.PART_BYTES
+    assert archives.cut_into_parts([]) == []
+    assert archives.cut_into_parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
+    assert archives.cut_into_parts([limit, 1]) == [range(1), range(1, 2)]
+    assert archives.cut_into_parts([limit - 1, 1]) == [range(2)]
 
 
 def test_table_is_readable(made):

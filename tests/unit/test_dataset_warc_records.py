@@ -123,15 +123,15 @@ def _by_warcio(kind, url, payload, headers, head=b""):
 @pytest.mark.parametrize("row", _ROWS)
 def test_as_warcio(row, monkeypatch):
     """A record is byte for byte what warcio's writer makes of the same."""
-    ours = [*_records(row), warc._warcinfo("c", "part.warc.gz", _MOMENT)]
+    ours = [*_records(row), warc.warcinfo("c", "part.warc.gz", _MOMENT)]
     monkeypatch.setattr(warc, "_record", _by_warcio)
-    assert ours == [*_records(row), warc._warcinfo("c", "part.warc.gz", _MOMENT)]
+    assert ours == [*_records(row), warc.warcinfo("c", "part.warc.gz", _MOMENT)]
 
 
 @pytest.mark.parametrize("row", _ROWS)
 def test_fastwarc_verifies(row):
     """FastWARC finds every block digest, and the payload digest of a response, to be that of the bytes."""
-    data = b"".join(map(warc._compress, _records(row)))
+    data = b"".join(map(warc.compressed, _records(row)))
     blocks = [each.verify_block_digest() for each in ArchiveIterator(io.BytesIO(data), parse_http=False)]
     response = next(iter(ArchiveIterator(io.BytesIO(data), parse_http=True)))
     assert (blocks, response.verify_payload_digest()) == ([True] * len(_records(row)), True)
@@ -140,7 +140,7 @@ def test_fastwarc_verifies(row):
 def test_warcio_check(tmp_path, capsys):
     """`warcio check` has nothing to say of an archive of them."""
     path = tmp_path / "part.warc.gz"
-    path.write_bytes(b"".join(warc._compress(record) for row in _ROWS for record in _records(row)))
+    path.write_bytes(b"".join(warc.compressed(record) for row in _ROWS for record in _records(row)))
 
     class Command:
         verbose = False

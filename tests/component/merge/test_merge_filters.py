@@ -153,7 +153,7 @@ def test_limit_within_a_batch(tree: Grown, out: Path) -> None:
     """A limit is exact also where a batch has more pages, in archives too."""
     made = tree.merge(out, limit=2, formats=ALL)
     assert made.manifest["counts"]["records"] == len(made.keys()) == 2
-    assert sum(each["rows"] for each in made.manifest["files"] if each["path"].endswith(".cdxj")) == 2
+    assert sum(each["rows"] for each in made.manifest["files"] if each["path"].endswith(".cdxj.gz")) == 2
     check(made)
 
 

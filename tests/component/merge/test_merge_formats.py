@@ -11,7 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import merge
-from fscrawl.dataset import warc
+from fscrawl.dataset import archives
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.merging import A, archived
 from tests.support.steps import Steps
@@ -47,7 +47,7 @@ def test_zstd(tree: Grown, out: Path) -> None:
 
 def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives hold segments up to their limit, each begins with a warcinfo record that names it, and none is lost."""
-    monkeypatch.setattr(warc, "PART_BYTES", 170_000)
+    monkeypatch.setattr(archives, "PART_BYTES", 170_000)
     monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
     tree.many(3, 150)

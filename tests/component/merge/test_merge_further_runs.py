@@ -89,7 +89,8 @@ def test_rebuild(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, 
     (out / "NOTES").unlink()
     check(Made(out))
     assert Made(out).keys() == tree.keys()
-    assert {path.name for path in out.iterdir()} == {"manifest.json", "README.md", "pages", "links", "errors", ".merge"}
+    papers = {"manifest.json", "README.md", "croissant.json"}
+    assert {path.name for path in out.iterdir()} == {*papers, "pages", "links", "errors", ".merge"}
 
 
 def test_other_crawl(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -108,7 +109,8 @@ def test_warcio_check_passes(exported: Exported) -> None:
 
 def test_index_leads_to_every_page(exported: Exported) -> None:
     """The CDXJ names each record of the tree once, and its lines are sorted bytewise."""
-    lines = [line for path in sorted(exported.out.glob("warc/*.cdxj")) for line in path.read_bytes().splitlines()]
+    paths = sorted(exported.out.glob("warc/*.cdxj.gz"))
+    lines = [line for path in paths for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert lines == sorted(lines)
     urls = [json.loads(line[line.index(b"{") :])["url"] for line in lines]
     assert sorted(urls) == sorted(exported.crawl.records)

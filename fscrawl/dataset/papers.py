@@ -1,0 +1,16 @@
+"""What stands beside the data and describes it, written again by every run: name → text."""
+
+from __future__ import annotations
+
+from fscrawl.dataset import wacz
+from fscrawl.dataset.card import card
+from fscrawl.dataset.croissant import croissant
+from fscrawl.dataset.dataset_dir import CARD, CROISSANT
+from fscrawl.dataset.job import Job
+from fscrawl.dataset.manifest import Manifest
+
+
+def papers(job: Job, manifest: Manifest) -> dict[str, str]:
+    """Return the papers of a dataset; a text that is empty is not written."""
+    found = {CARD: card(job, manifest), CROISSANT: croissant(job, manifest), wacz.ALL: wacz.all_of(manifest)}
+    return {name: text for name, text in found.items() if text}
