@@ -263,9 +263,10 @@ class _WorkerProcess:
             self._send(Unparked(self._tasks[me]))
 
     def _receive(self) -> Message:
-        """Wait for a message. Meanwhile look after tasks that wait behind stalled threads."""
+        """Wait for a message. Meanwhile look after tasks that wait behind stalled threads, and after connections."""
         while not self._connection.poll(_STALL_CHECK_S):
             self._replace_stalled_threads()
+            self._worker.tidy()
         message: Message = self._connection.recv()
         return message
 

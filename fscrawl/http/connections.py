@@ -18,6 +18,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from http.client import HTTPMessage, HTTPResponse
 from typing import Any
@@ -27,6 +28,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util.connection import is_connection_dropped
 
 from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
@@ -35,12 +37,13 @@ from fscrawl.http import racing, tls
 from fscrawl.http.answers import BlockedAddressError, ProxyFailedError
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.heads import HeadLines, check_framing
+from fscrawl.http.keeping import IDLE_S, Kept, idle_s
 from fscrawl.http.names import Names
 from fscrawl.util.installed import to_install
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
 
-_KEPT_HOSTS = 256  # a worker keeps the connections of so many hosts open
+_POOLS = 256  # what urllib3 knows of so many hosts
 _MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
 
 
@@ -49,6 +52,7 @@ class _Exchange(threading.local):
 
     deadline = float("inf")
     allowance_bytes = HEAD_BYTES
+    idle_s = IDLE_S  # that the connection may wait for its next exchange
     target = ""  # path and query as they are sent
     address = ""  # of the host; "" before it is connected to, and if a proxy is asked
 
@@ -98,6 +102,7 @@ class _Response(HTTPResponse):
             if self.fp is not None:  # it is None when the connection was closed
                 self.fp = file
         check_framing(self.msg)
+        exchange.idle_s = idle_s(self.msg.get("keep-alive"))
 
     def _begin(self) -> None:
         super().begin()
@@ -249,6 +254,30 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
     return tls.context_for(ca_file, _TlsSocket)
 
 
+class _KeepingPool(HTTPConnectionPool):
+    """The connections of one host. Those that wait are in `kept`, which all hosts share."""
+
+    kept: Kept[Any, Any]
+    reaches: tuple[str | None, int | None] | None = None  # what a proxy is asked for; None: the host itself
+
+    @property
+    def _key(self) -> Any:
+        return self.scheme, self.reaches or (self.host, self.port)
+
+    def _get_conn(self, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's signature
+        connection = self.kept.take(self._key)
+        if connection is not None and is_connection_dropped(connection):
+            connection.close()
+        return connection or self._new_conn()
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            self.kept.put(self._key, conn, exchange.idle_s if conn.sock is not None else 0.0)
+
+    def close(self) -> None:
+        """Do nothing: `kept` closes what waits for too long."""
+
+
 class _ProxyManager(urllib3.ProxyManager):
     """Keeps a pool of connections to the proxy for each host, although they all lead to the proxy.
 
@@ -263,7 +292,9 @@ class _ProxyManager(urllib3.ProxyManager):
         context: dict[str, Any] = self._merge_pool_kwargs(pool_kwargs)
         context |= {"scheme": self.proxy.scheme, "host": self.proxy.host, "port": self.proxy.port}
         key: Any = (self.key_fn_by_scheme["http"](context.copy()), host, port)
-        return self.connection_from_pool_key(key, context)
+        pool: Any = self.connection_from_pool_key(key, context)
+        pool.reaches = (host, port)
+        return pool  # type: ignore[no-any-return]
 
 
 class Adapter(HTTPAdapter):
@@ -276,19 +307,21 @@ class Adapter(HTTPAdapter):
         self._permits = permits
         self._context = context
         self._via = via
-        super().__init__(pool_connections=_KEPT_HOSTS, pool_maxsize=per_host)
+        self._kept: Kept[Any, Any] = Kept(per_host)
+        weakref.finalize(self, self._kept.close)
+        super().__init__(pool_connections=_POOLS, pool_maxsize=1)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
         self.poolmanager: Any = self._manager(
             num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
         )
-        connection = self._connection_class()
+        connection, kept = self._connection_class(), self._kept
         attributes: dict[str, Any] = {"permits": staticmethod(self._permits), "via": self._via, "names": Names()}
         attributes |= {"learned": racing.Learned(), "sessions": tls.Sessions()}
         plain, secure = type("Plain", (connection,), attributes), type("Tls", (_TlsConnection, connection), attributes)
         self.poolmanager.pool_classes_by_scheme = {
-            "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
+            "http": type("PlainPool", (_KeepingPool,), {"ConnectionCls": plain, "kept": kept}),
+            "https": type("TlsPool", (_KeepingPool, HTTPSConnectionPool), {"ConnectionCls": secure, "kept": kept}),
         }
 
     def _connection_class(self) -> type[_DirectConnection]:
@@ -302,6 +335,14 @@ class Adapter(HTTPAdapter):
             return urllib3.PoolManager(**options)
         login = {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
         return _ProxyManager(via.address, proxy_headers=login, **options)
+
+    def tidy(self) -> None:
+        """Close the connections that have waited for too long."""
+        self._kept.expire()
+
+    def close(self) -> None:
+        super().close()
+        self._kept.close()
 
     def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:  # noqa: ARG002 - requests' signature
         """Return what is asked for: the path; or the whole URL, if an HTTP proxy answers without a tunnel."""
