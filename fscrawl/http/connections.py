@@ -128,6 +128,7 @@ class _DirectConnection(HTTPConnection):
     names: Names
     learned: racing.Learned
     sessions: tls.Sessions
+    is_kept = True  # if it may be used again
     address = ""  # of the host that it is connected to; "" behind a proxy
 
     def request(self, method: str, url: str, *args: Any, **more: Any) -> None:
@@ -217,7 +218,9 @@ class _SocksProxyConnection(_DirectConnection):
 class _TlsConnection(HTTPSConnection):
     """Resumes the last TLS session with its host. Stands before a class of connections, which connects."""
 
+    names: Names
     sessions: tls.Sessions
+    is_kept: bool
 
     @property
     def _session_of(self) -> tls.Host:
@@ -231,12 +234,15 @@ class _TlsConnection(HTTPSConnection):
     def connect(self) -> None:
         try:
             super().connect()
+            self.is_kept = not tls.is_heavy(self.sock)
         except ssl.SSLError:
             self.sessions.forget(self._session_of)
+            self.names.forget(self._dns_host)  # the address may be another host's by now
             raise
 
     def close(self) -> None:
-        self.sessions.keep(self._session_of, self.sock)
+        if self.is_kept:
+            self.sessions.keep(self._session_of, self.sock)
         super().close()
 
 
@@ -272,7 +278,7 @@ class _KeepingPool(HTTPConnectionPool):
 
     def _put_conn(self, conn: Any) -> None:
         if conn is not None:
-            self.kept.put(self._key, conn, exchange.idle_s if conn.sock is not None else 0.0)
+            self.kept.put(self._key, conn, exchange.idle_s if conn.sock is not None and conn.is_kept else 0.0)
 
     def close(self) -> None:
         """Do nothing: `kept` closes what waits for too long."""
