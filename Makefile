@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -154,6 +154,9 @@ fuzz: .venv/.dev  ## random hostile input for SECONDS (60) for each TARGET (all 
 
 bench: .venv/.dev  ## pages per second of one machine, beside Scrapy, wget2, and the checkout --base
 	$(BIN)/python -m benchmarks.speed $(ARGS)
+
+bench-broad: .venv/.dev  ## names, TLS handshakes, connections and memory of a crawl of 2,000 hosts; ARGS="--hosts 300" is quick
+	$(BIN)/python -m benchmarks.broad $(ARGS)
 
 bench-corpus: .venv/.dev  ## pages per second on real documentation
 	$(BIN)/python -m benchmarks.corpus

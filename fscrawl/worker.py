@@ -70,6 +70,10 @@ class Worker:
                 raise
             return Returned(task)  # heartbeats cannot be written either: the machine waits for the tree
 
+    def tidy(self) -> None:
+        """Give up what is not needed any more, when there is nothing to do: connections that have waited for long."""
+        self._context.fetcher.tidy()
+
     def store(self, task: PageTask, answer: Fetched) -> Outcome:
         """Store an answer that was fetched before, as if the host had just sent it."""
         now = time.monotonic()

@@ -48,6 +48,8 @@ from fscrawl.util.lru import Lru
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
 _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
+_MOST_WAITING = 2  # times its capacity: so much may be at a worker whose hosts are due while others have room
+_UNEVEN_S = 0.5  # a worker is busy and another is not for so long: then it is no chance, and hosts move
 _DEATHS_ALONE = 2
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
@@ -74,6 +76,8 @@ class _Slot:
         self.was_hung = False  # the process was killed for it
         self.last_answer_at = time.monotonic()
         self.deaths_at_start = 0  # processes in a row that died without an answer
+        self._is_busy = False
+        self._since = time.monotonic()
 
     @property
     def load(self) -> int:
@@ -82,6 +86,18 @@ class _Slot:
     def count_stalled(self, now: float, most: int) -> None:
         stalled = sum(now > at for at in self.stalled_from.values())
         self.stalled = min(stalled, most)
+
+    def note_busy(self, now: float, threads: int) -> None:
+        """Note since when all threads have a task, or some have none."""
+        busy = self.load >= threads
+        if busy != self._is_busy:
+            self._is_busy, self._since = busy, now
+
+    def busy_s(self, now: float) -> float:
+        return now - self._since if self._is_busy else 0.0
+
+    def spare_s(self, now: float) -> float:
+        return 0.0 if self._is_busy else now - self._since
 
     @property
     def open(self) -> bool:
@@ -147,26 +163,48 @@ class Pool:
 
     @property
     def has_room(self) -> bool:
-        """A task submitted now would find a thread, or room in an inbox."""
+        """A task submitted now would find a thread, or room in an inbox.
+
+        An inbox may have more than its share, as long as the others have less.
+        """
         idlest = self._idlest()
-        return idlest is not None and idlest.load < self._capacity
+        if idlest is None or idlest.load >= self._capacity:
+            return False
+        if idlest.load < self._setup.threads:
+            return True
+        loads = [slot.load for slot in self._slots if slot.open]
+        return sum(loads) < len(loads) * self._capacity
 
     def submit(self, task: Task) -> None:
-        """Give a task to the worker of its host, or, if that one is busy, to one that has a thread to spare.
+        """Give a task to the worker of its host, or, if that one stays busy, to one that has threads to spare.
 
-        A host stays with a worker so that its connection is used again.
+        A host stays with a worker, which has its address, its connection and its TLS session.
         """
+        now = time.monotonic()
         slot = self._slot_of.get(task.host)
         if slot is None or not slot.open or slot.load >= self._setup.threads:
             idlest = self._idlest()
             assert idlest is not None, "nothing is submitted without room"
-            if slot is None or not slot.open or slot.load >= self._capacity or idlest.load < self._setup.threads:
+            if slot is None or not slot.open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
                 self._slot_of.put(task.host, slot)
         name = _name(task)
         slot.in_flight[name] = task
-        slot.stalled_from[name] = time.monotonic() + stalls_after_s(task)
+        slot.stalled_from[name] = now + stalls_after_s(task)
         slot.unsent.append(task)
+        slot.note_busy(now, self._setup.threads)
+
+    def _moves(self, host: str, slot: _Slot, idlest: _Slot, now: float) -> bool:
+        """Tell whether a host whose worker is busy goes to another one, where it is met for the first time.
+
+        For a task that is alone it is better to wait a moment, if threads are short here by chance.
+        """
+        if slot.load >= _MOST_WAITING * self._capacity:
+            return True
+        if idlest.load >= self._setup.threads:
+            return False
+        is_alone = all(task.host != host for task in slot.in_flight.values())
+        return not is_alone or min(slot.busy_s(now), idlest.spare_s(now)) > _UNEVEN_S
 
     def _idlest(self) -> _Slot | None:
         """Give the slot with the least load; None if none takes tasks.
@@ -240,6 +278,7 @@ class Pool:
         slot.stalled_from.pop(name, None)
         slot.alone = None
         slot.deaths_alone = 0
+        slot.note_busy(slot.last_answer_at, self._setup.threads)
         return True
 
     def _forgive_silence(self, now: float, *, tree_stalled: bool) -> None:

@@ -186,11 +186,12 @@ class _WorkerProcess:
             self._send(Unparked(self._tasks[me]))
 
     def _messages(self) -> Iterator[Message]:
-        """Give each message as it comes. Meanwhile look after tasks that wait behind stalled threads."""
+        """Give each message as it comes. Meanwhile look after tasks behind stalled threads, and after connections."""
         received = frames.Frames(self._connection)
         while True:
             while not received.wait(_STALL_CHECK_S):
                 self._replace_stalled_threads()
+                self._worker.tidy()
             yield from received.read()
 
     # -- threads

@@ -19,6 +19,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util.connection import is_connection_dropped
 from urllib3.util.proxy import connection_requires_http_tunnel
 
 from fscrawl.config import credentials
@@ -35,13 +37,14 @@ from fscrawl.errors import SettingsError
 from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError, ProxyFailedError
+from fscrawl.http.keeping import IDLE_S, Kept, idle_s
 from fscrawl.http.names import Names
 from fscrawl.http.wire import Reply, request_bytes
 from fscrawl.util.installed import to_install
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
 
-_KEPT_HOSTS = 256  # a worker keeps the connections of so many hosts open
+_POOLS = 256  # what urllib3 knows of so many hosts
 
 
 class _Exchange(threading.local):
@@ -49,6 +52,7 @@ class _Exchange(threading.local):
 
     deadline = float("inf")
     allowance_bytes = HEAD_BYTES
+    idle_s = IDLE_S  # that the connection may wait for its next exchange
     address = ""  # of the host; "" before it is connected to, and if a proxy is asked
 
 
@@ -90,6 +94,7 @@ class _DirectConnection(HTTPConnection):
     names: Names
     learned: racing.Learned
     sessions: tls.Sessions
+    is_kept = True  # if it may be used again
     address = ""  # of the host that it is connected to; "" behind a proxy
 
     def exchange(self, method: str, request: bytes, done: Callable[[Reply], None]) -> Reply:
@@ -101,6 +106,7 @@ class _DirectConnection(HTTPConnection):
             sock.sendall(request)
         reply = Reply(sock, method, done)
         reply.begin()
+        exchange.idle_s = idle_s(reply.head.get("keep-alive"))
         return reply
 
     def _new_conn(self) -> socket.socket:
@@ -185,7 +191,9 @@ class _SocksProxyConnection(_DirectConnection):
 class _TlsConnection(HTTPSConnection):
     """Resumes the last TLS session with its host. Stands before a class of connections, which connects."""
 
+    names: Names
     sessions: tls.Sessions
+    is_kept: bool
 
     @property
     def _session_of(self) -> tls.Host:
@@ -199,12 +207,15 @@ class _TlsConnection(HTTPSConnection):
     def connect(self) -> None:
         try:
             super().connect()
+            self.is_kept = not tls.is_heavy(self.sock)
         except ssl.SSLError:
             self.sessions.forget(self._session_of)
+            self.names.forget(self._dns_host)  # the address may be another host's by now
             raise
 
     def close(self) -> None:
-        self.sessions.keep(self._session_of, self.sock)
+        if self.is_kept:
+            self.sessions.keep(self._session_of, self.sock)
         super().close()
 
 
@@ -236,11 +247,36 @@ class _ProxyManager(urllib3.ProxyManager):
         context: dict[str, Any] = self._merge_pool_kwargs(pool_kwargs)
         context |= {"scheme": self.proxy.scheme, "host": self.proxy.host, "port": self.proxy.port}
         key: Any = (self.key_fn_by_scheme["http"](context.copy()), host, port)
-        return self.connection_from_pool_key(key, context)
+        pool: Any = self.connection_from_pool_key(key, context)
+        pool.reaches = (host, port)
+        return pool  # type: ignore[no-any-return]
 
 
 class _Pool(HTTPConnectionPool):
-    """The connections to one host. It does exchanges itself: those of urllib3 cost five times as much."""
+    """The connections to one host. Those that wait are in `kept`, which all hosts share.
+
+    It does exchanges itself: those of urllib3 cost five times as much.
+    """
+
+    kept: Kept[Any, Any]
+    reaches: tuple[str | None, int | None] | None = None  # what a proxy is asked for; None: the host itself
+
+    @property
+    def _key(self) -> Any:
+        return self.scheme, self.reaches or (self.host, self.port)
+
+    def _get_conn(self, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's signature
+        connection = self.kept.take(self._key)
+        if connection is not None and is_connection_dropped(connection):
+            connection.close()
+        return connection or self._new_conn()
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            self.kept.put(self._key, conn, exchange.idle_s if conn.sock is not None and conn.is_kept else 0.0)
+
+    def close(self) -> None:
+        """Do nothing: `kept` closes what waits for too long."""
 
     def ask(self, method: str, request: bytes, connect_s: float) -> Reply:
         """Do an exchange up to the head of the answer. `connect_s`: that connecting may take, and a TLS handshake."""
@@ -258,7 +294,6 @@ class _Pool(HTTPConnectionPool):
             reply: Reply = connection.exchange(method, request, done)
         except BaseException:
             connection.close()
-            self._put_conn(None)
             raise
         return reply
 
@@ -282,19 +317,21 @@ class Adapter(HTTPAdapter):
         self._permits = permits
         self._context = context
         self._via = via
-        super().__init__(pool_connections=_KEPT_HOSTS, pool_maxsize=per_host)
+        self._kept: Kept[Any, Any] = Kept(per_host)
+        weakref.finalize(self, self._kept.close)
+        super().__init__(pool_connections=_POOLS, pool_maxsize=1)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
         self.poolmanager: Any = self._manager(
             num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
         )
-        connection = self._connection_class()
+        connection, kept = self._connection_class(), self._kept
         attributes: dict[str, Any] = {"permits": staticmethod(self._permits), "via": self._via, "names": Names()}
         attributes |= {"learned": racing.Learned(), "sessions": tls.Sessions()}
         plain, secure = type("Plain", (connection,), attributes), type("Tls", (_TlsConnection, connection), attributes)
         self.poolmanager.pool_classes_by_scheme = {
-            "http": type("PlainPool", (_Pool,), {"ConnectionCls": plain}),
-            "https": type("TlsPool", (_Pool, HTTPSConnectionPool), {"ConnectionCls": secure}),
+            "http": type("PlainPool", (_Pool,), {"ConnectionCls": plain, "kept": kept}),
+            "https": type("TlsPool", (_Pool, HTTPSConnectionPool), {"ConnectionCls": secure, "kept": kept}),
         }
 
     def _connection_class(self) -> type[_DirectConnection]:
@@ -323,6 +360,14 @@ class Adapter(HTTPAdapter):
         body: Any = request.body
         reply: Reply = pool.ask(method, request_bytes(method, target, authority, headers, body), connect_s)
         return reply
+
+    def tidy(self) -> None:
+        """Close the connections that have waited for too long."""
+        self._kept.expire()
+
+    def close(self) -> None:
+        super().close()
+        self._kept.close()
 
     def forwards(self, url: str) -> bool:
         """Return whether the proxy itself answers, not the host through a tunnel."""

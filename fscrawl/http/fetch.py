@@ -231,6 +231,11 @@ class Fetcher:
         limit = self._most_bytes if named in NO_MEANING else self._limits.of(named)
         return limit, "fetch.max_bytes" if limit == self._fetch.max_bytes else "fetch.max_bytes_by_type"
 
+    def tidy(self) -> None:
+        """Close the connections that have waited for too long. Exchanges do that, too, as long as there are some."""
+        for adapter in self._adapters:
+            adapter.tidy()
+
     def close(self) -> None:
         for adapter in self._adapters:
             adapter.close()

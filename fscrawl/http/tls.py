@@ -10,6 +10,9 @@ Vocabulary:
 Promise: a session is offered only to the host and port that it comes from, and only with the same context, so by the
 same trust. `Sessions` belong to one way to the hosts: what was agreed on through one proxy is not shown through
 another. If the server does not accept a session, the handshake is a full one.
+
+Connections and sessions hold the certificates that the host has sent, and it may send 100 KB of them: such a connection
+is not kept, nor its session (`is_heavy`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import contextlib
 import socket
 import ssl
 import stat
+import struct
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +32,10 @@ from urllib3.util.ssl_ import create_urllib3_context
 from fscrawl.errors import SettingsError
 from fscrawl.util.lru import Lru
 
-MOST_SESSIONS = 4000  # of one worker; each takes some 5 KB
+MOST_SESSIONS = 1500  # of one worker; each takes some 5 KB
+MOST_HANDSHAKE_BYTES = 32768  # that the host may send for it, or its connection is not kept; the usual are 3 to 10 KB
+
+_BYTES_RECEIVED = struct.Struct("128xQ")  # in Linux's struct tcp_info
 
 Host = tuple[str, int]  # name and port
 
@@ -70,6 +77,15 @@ class ResumingSocket(ssl.SSLSocket):
         session = session or getattr(sock, "resumes", None)
         made: Self = super()._create(sock, *args, session=session, **more)  # type: ignore[misc]
         return made
+
+
+def is_heavy(sock: socket.socket) -> bool:
+    """Tell whether a host has sent too much in a handshake that is just over for its connection to be kept."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
+    (received,) = _BYTES_RECEIVED.unpack(told)
+    return bool(received > MOST_HANDSHAKE_BYTES)
 
 
 class Sessions:

@@ -129,7 +129,6 @@ def test_too_few_open_files_are_a_problem(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit[0], limit[0]))
     assert levels(this_machine.open_files(4, 8)) == [OK]
     assert levels(this_machine.open_files(4, 100)) == [PROBLEM]
-    assert levels(this_machine.open_files(4, 8, per_host=4)) == [PROBLEM]
     [said] = this_machine.open_files(200, 8)
     assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1664")
     limit[0] = resource.RLIM_INFINITY

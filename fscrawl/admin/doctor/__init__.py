@@ -95,7 +95,7 @@ def _directory(
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from results
-    yield from this_machine.open_files(workers, threads, chosen.politeness.per_host)
+    yield from this_machine.open_files(workers, threads)
     line.begin("trying the browser", unit="")
     yield from browser.browser(chosen, warn)
     line.begin("resolving host names", unit="")

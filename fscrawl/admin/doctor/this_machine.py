@@ -32,7 +32,6 @@ _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 _BASE_BYTES = 100 << 20  # the parent with its frontier, and the process from which workers are forked
 _WORKER_BYTES = 64 << 20  # 25 MiB with small pages; large pages need more while they are read
-_KEPT_CONNECTIONS = 256  # connections that a worker keeps open
 _MOST_THREADS = 5  # times `threads`: a worker may start so many while hosts answer slowly
 _OTHER_FILES = 64
 _RESOLVERS = 16
@@ -55,10 +54,10 @@ def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterato
         yield CheckResult(OK, f"not installed: {extra}", f"if you want it: {to_install(extra)}")
 
 
-def open_files(workers: int, threads: int, per_host: int = 1) -> Iterator[CheckResult]:
+def open_files(workers: int, threads: int) -> Iterator[CheckResult]:
     """Compare the limit of open files (of each process) with what a worker and the parent process may need."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    of_worker = _KEPT_CONNECTIONS * per_host + 2 * _MOST_THREADS * threads + _OTHER_FILES
+    of_worker = (2 * _MOST_THREADS * threads + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
     needed = max(of_worker, 8 * workers + _OTHER_FILES)
     shown = "not set" if limit == resource.RLIM_INFINITY else limit
     told = f"the limit of open files is {shown}; {needed} may be needed"

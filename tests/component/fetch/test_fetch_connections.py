@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import gc
 import socket
+import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fscrawl.http import connections
+from fscrawl.config.settings import FetchSettings, PolitenessSettings
+from fscrawl.http import connections, keeping
+from fscrawl.http.fetch import Fetcher
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
 from tests.support.web import Response, Web
@@ -116,14 +119,68 @@ def test_heads_are_not_kept(make: Make, answer: bytes) -> None:
 
 
 def test_hosts_whose_connections_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fetcher keeps the connections of so many hosts open, those that were asked last."""
-    monkeypatch.setattr(connections, "_KEPT_HOSTS", 5)
+    """A fetcher keeps so many connections open, of hosts that take turns."""
+    monkeypatch.setattr(keeping, "MOST", 5)
     hosts = [f"127.0.48.{n + 1}" for n in range(12)]
     with Web(lambda request: Response(200, HTML, b"<p>"), hosts) as web:
         fetcher = make()
-        for host in (*hosts, hosts[-1]):
+        for host in (*hosts, *hosts):
             fetched(fetcher.get(web.url(host)))
-        assert {host for host, port in peers() if port == web.port} == set(hosts[-5:])
+            assert len(open_to(web)) <= 5
+        assert open_to(web) == set(hosts[:5])
+        assert web.count() == 24
+
+
+def test_connections_that_wait_for_long(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that has waited too long is closed, when another host is asked or when nobody is; not used again."""
+    hosts = ["127.0.48.1", "127.0.48.2"]
+    with Web(lambda request: Response(200, HTML, b"<p>"), hosts) as web:
+        fetcher = make()
+        fetched(fetcher.get(web.url(hosts[0])))
+        fetcher.tidy()
+        assert open_to(web) == {hosts[0]}
+        monkeypatch.setattr(keeping.time, "monotonic", _later(keeping.IDLE_S + 1))
+        fetched(fetcher.get(web.url(hosts[1])))
+        assert open_to(web) == {hosts[1]}
+        monkeypatch.setattr(keeping.time, "monotonic", _later(keeping.IDLE_S + 1))
+        fetcher.tidy()
+        assert open_to(web) == set()
+
+
+@pytest.mark.parametrize(("keep_alive", "accepted"), [("timeout=1", 3), ("timeout=5, max=100", 1), ("max=1", 1)])
+def test_what_the_server_says_of_its_connections(make: Make, keep_alive: str, accepted: int) -> None:
+    """A connection that its server gives up in a moment is not used for another request, which could fail."""
+    with Raw(answering(ok(b"<p>", f"Keep-Alive: {keep_alive}"))) as server:
+        fetcher = make()
+        assert [fetched(fetcher.get(server.url())).body for _ in range(3)] == [b"<p>"] * 3
+        assert server.accepted == accepted
+
+
+def test_connections_end_with_their_fetcher(make: Make) -> None:
+    """When settings are edited, the fetcher of before goes, and its connections with it at once."""
+    with Web(lambda request: Response(200, HTML, b"<p>"), [HOST]) as web:
+        fetcher = Fetcher(FetchSettings(allow_private_addresses=True), PolitenessSettings(), 4)
+        gc.disable()
+        try:
+            fetched(fetcher.get(web.url(HOST)))
+            assert open_to(web) == {HOST}
+            del fetcher
+            assert open_to(web) == set()
+        finally:
+            gc.enable()
+        closed = make()
+        fetched(closed.get(web.url(HOST)))
+        closed.close()
+        assert open_to(web) == set()
+
+
+def open_to(web: Web) -> set[str]:
+    return {host for host, port in peers() if port == web.port}
+
+
+def _later(by_s: float) -> Callable[[], float]:
+    now = time.monotonic
+    return lambda: now() + by_s
 
 
 def peers() -> Iterator[tuple[str, int]]:

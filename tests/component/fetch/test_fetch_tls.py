@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests.adapters
@@ -64,11 +65,20 @@ def test_trusted(make: Make, context: ssl.SSLContext) -> None:
 @pytest.mark.usefixtures("trusted")
 def test_certificate_of_another(make: Make, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """A good certificate of another name is none."""
-    asked = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *args, **more: asked(HOST, *args, **more))
+    ask = socket.getaddrinfo
+    asked: list[str] = []
+
+    def getaddrinfo(host: str, *args: Any, **more: Any) -> Any:
+        asked.append(host)
+        return ask(HOST, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     with Raw(answering(ok(b"<p>")), context) as server:
-        answer = failed(make().get(f"https://bank.example:{server.port}/"))
-    assert (answer.class_, answer.retry) == ("tls", False)
+        fetcher = make()
+        for _ in range(2):
+            answer = failed(fetcher.get(f"https://bank.example:{server.port}/"))
+            assert (answer.class_, answer.retry) == ("tls", False)
+    assert asked == ["bank.example"] * 2  # its address may have changed
 
 
 @pytest.mark.usefixtures("trusted")
@@ -111,12 +121,12 @@ class Noting:
 
     def __init__(self, *lines: str) -> None:
         self.resumed: list[bool | None] = []
-        self._answer = answering(ok(b"<p>", *lines), 1)
+        self.answer = answering(ok(b"<p>", *lines), 1)
 
     def __call__(self, connection: socket.socket) -> None:
         assert isinstance(connection, ssl.SSLSocket)
         self.resumed.append(connection.session_reused)
-        self._answer(connection)
+        self.answer(connection)
 
 
 @pytest.mark.usefixtures("trusted")
@@ -183,6 +193,21 @@ def test_sessions_end_with_their_trust(make: Make, certificate: Path, context: s
         assert fetched(make(ca_file=f"{certificate}.crt").get(server.url(scheme="https"))).status == 200
         assert failed(make().get(server.url(scheme="https"))).class_ == "tls"
     assert noting.resumed == [False]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_host_with_many_certificates(make: Make, certificate: Path, tmp_path: Path) -> None:
+    """A host that sends 50 KB of certificates is fetched, but its connection and its session are not kept."""
+    (tmp_path / "many.pem").write_bytes(certificate.read_bytes() + Path(f"{certificate}.crt").read_bytes() * 120)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "many.pem")
+    noting = Noting()
+    noting.answer = answering(ok(b"<p>"))
+    with Raw(noting, context) as server:
+        fetcher = make()
+        for n in range(3):
+            assert fetched(fetcher.get(server.url(f"/{n}", "https"))).body == b"<p>"
+    assert noting.resumed == [False] * 3
 
 
 @pytest.mark.usefixtures("trusted")
