@@ -58,17 +58,21 @@ _FIELDS = "application/warc-fields"
 
 
 class SegmentWriter:
-    """Writes a segment. `index` gets a row for each response or revisit."""
+    """Writes a segment, and its index with a row for each response or revisit."""
 
-    def __init__(self, path: Path, job: Job) -> None:
-        self.index: list[dict[str, Any]] = []
+    def __init__(self, path: Path, index: Path, job: Job) -> None:
+        self._index: list[dict[str, Any]] = []  # of the rows at hand: a segment has far more than memory should hold
         self._crawl = job.crawl
         self._file = path.open("wb")
+        self._index_file = pa.OSFile(str(index), "wb")
+        self._index_writer = pa.ipc.new_file(self._index_file, WARC_INDEX)
         self._offset = 0
 
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True):
             self._add(row, verdict)
+        self._index_writer.write_table(pa.Table.from_pylist(self._index, schema=WARC_INDEX))
+        self._index = []
 
     def _add(self, row: dict[str, Any], verdict: dict[str, Any]) -> None:
         duplicate = verdict["original_url"] is not None
@@ -76,7 +80,7 @@ class SegmentWriter:
         row["url"] = request.url
         begin = self._offset
         self._append(_revisit(self._crawl, row, verdict) if duplicate else _response(self._crawl, row))
-        self.index.append(
+        self._index.append(
             {
                 "url_surtkey": surt(row["url"]),
                 "url": row["url"],
@@ -106,12 +110,9 @@ class SegmentWriter:
         self._offset += len(data)
 
     def close(self) -> None:
+        self._index_writer.close()
+        self._index_file.close()
         self._file.close()
-
-
-def write_index(path: Path, index: list[dict[str, Any]]) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, WARC_INDEX) as writer:
-        writer.write_table(pa.Table.from_pylist(index, schema=WARC_INDEX))
 
 
 def _compress(record: bytes) -> bytes:
