@@ -30,7 +30,7 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch
-from fscrawl.dataset.reading import ReadPage, is_noindex, pages
+from fscrawl.dataset.reading import THREADS, ReadPage, is_noindex, pages
 from fscrawl.dataset.tally import pages_done
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import links
@@ -43,7 +43,6 @@ from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
 from fscrawl.storage.records import PageRecord
-from fscrawl.util.parallel import READERS
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
@@ -102,7 +101,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
-        ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool,
+        ThreadPoolExecutor(THREADS, thread_name_prefix="merge") as pool,
         contextlib.closing(PdfText()) as pdf_text,
     ):
         rows, order = _Rows(job), _Order()

@@ -2,6 +2,9 @@
 
 import json
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -249,6 +252,55 @@ def test_groups():
     assert groups([BatchResult(rows + 1, 1), BatchResult(0, 0), BatchResult(1, 1)]) == [range(1), range(1, 3)]
     assert groups([BatchResult(1, raw), BatchResult(1, 1), BatchResult(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
     assert groups([BatchResult(rows, 1)]) == [range(1)]
+
+
+class Watched:
+    """Counts how many files are read at the same time at most, and how many bodies were read."""
+
+    def __init__(self, monkeypatch, takes_s=0.0):
+        self.most = self.bodies = self._now = 0
+        self._lock = threading.Lock()
+        read = TreeFiles.read
+
+        def watched(files, path, most=None):
+            with self._lock:
+                self._now += 1
+                self.bodies += path.startswith("htmls")
+                self.most = max(self.most, self._now)
+            time.sleep(takes_s)
+            try:
+                return read(files, path, most)
+            finally:
+                with self._lock:
+                    self._now -= 1
+
+        monkeypatch.setattr(TreeFiles, "read", watched)
+
+
+def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
+    """Where a call takes a while, two dozens of files are read at the same time, and all come in their order."""
+    tree.many(1, 200)
+    job = job_of(tree, tmp_path)
+    watched = Watched(monkeypatch, 0.01)
+    with ThreadPoolExecutor(reading.THREADS) as pool:
+        found = [page.name for page in reading.pages(job, only(job).names(), pool)]
+    assert found == list(only(job).names())
+    assert watched.most >= 20
+
+
+def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
+    """Of large bodies only so many are read ahead as the bound allows, and one more, however late they are taken."""
+    for number in range(60):
+        tree.page(f"http://a.example/large/{number}", b"x" * 20_000)
+    job = job_of(tree, tmp_path)
+    monkeypatch.setattr(reading, "_AHEAD_BYTES", 100_000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 20_000)
+    watched = Watched(monkeypatch)
+    with ThreadPoolExecutor(reading.THREADS) as pool:
+        for taken, _ in enumerate(reading.pages(job, only(job).names(), pool), 1):
+            time.sleep(0.005)
+            assert watched.bodies - taken <= 6 + reading._CHUNK_PAGES
+    assert watched.bodies == 62
 
 
 def test_sizes_of_groups():
