@@ -22,7 +22,7 @@ import re
 import shutil
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -192,16 +192,34 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     if row["encoding"]:
         fields.append(("charset-detected", row["encoding"]))
     kind = "R" if row["redirect"] else "L a/@href"
-    fields += [("outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}") for link in row["links"] or ()]
-    fields += [("nofollow", url) for url in row["nofollow"] or ()]
-    text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # one line per value
+    links, nofollow = row["links"] or (), row["nofollow"] or ()
+    lines = [_line(*field) for field in fields]
+    if _are_plain(links):
+        lines += [f"outlink: {link} {kind}\r\n" for link in links]
+    else:
+        lines += [_line("outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}") for link in links]
+    lines += [_line("nofollow", url) for url in nofollow]
     headers = {
         "WARC-Record-ID": _id(crawl, row, "metadata"),
         "WARC-Concurrent-To": _id(crawl, row, beside),
         "WARC-Date": rfc3339(row["fetched_at"]),
         "Content-Type": _FIELDS,
     }
-    return _record("metadata", row["url"], text.encode(), headers)
+    return _record("metadata", row["url"], "".join(lines).encode(), headers)
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}: {' '.join(value.split())}\r\n"  # one line, whatever somebody has written into a record
+
+
+def _are_plain(links: Sequence[str]) -> bool:
+    """Tell whether links are URLs without white space, and no requests, as nearly always.
+
+    >>> _are_plain(["http://a.example/", "http://b.example/"]), _are_plain(["http://a.example/ b"])
+    (True, False)
+    """
+    text = "".join(links)
+    return "#" not in text and text.split(None, 1) == [text]
 
 
 def _warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
@@ -233,10 +251,11 @@ def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str],
     lines = headers | {"WARC-Type": kind}
     if url is not None:
         lines["WARC-Target-URI"] = url
+    block = head + payload if head else payload
+    digest = f"sha1:{base32_sha1(block)}"
     if kind not in ("warcinfo", "revisit") and "WARC-Payload-Digest" not in lines:
-        lines["WARC-Payload-Digest"] = f"sha1:{base32_sha1(payload)}"
-    block = head + payload
-    lines["WARC-Block-Digest"] = f"sha1:{base32_sha1(block)}"
+        lines["WARC-Payload-Digest"] = f"sha1:{base32_sha1(payload)}" if head else digest
+    lines["WARC-Block-Digest"] = digest
     lines |= {"Content-Type": content_type, "Content-Length": str(len(block))}
     text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     return b"".join((b"WARC/1.1\r\n", text.encode(), b"\r\n", block, b"\r\n\r\n"))
@@ -253,6 +272,10 @@ def _http_head(row: dict[str, Any], length: int) -> bytes:
         clean = _CONTROL.sub("", " ".join(value.split()))
         headers.append((f"X-Crawl-{name}" if name in _UNTRUE_HEADERS else _NOT_A_TOKEN.sub("_", name) or "_", clean))
     headers.append(("Content-Length", str(length)))
+    lines = [f"HTTP/1.1 {_status_line(row['status'])}", *(f"{name}: {value}" for name, value in headers), "", ""]
+    text = "\r\n".join(lines)
+    if text.isascii():
+        return text.encode()
     head: bytes = StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1").to_ascii_bytes()
     return head
 
