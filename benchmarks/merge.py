@@ -1,9 +1,12 @@
 """Pages per second, CPU and memory of `fscrawl merge`, beside the scripts that one would write without it.
 
-    python -m benchmarks.merge [--pages N] [--large N] [--quick] [--work DIR]
+    python -m benchmarks.merge [--pages N] [--large N] [--quick] [--only-mount] [--call-ms MS] [--work DIR]
+    python -m benchmarks.merge --compare DATASET DATASET
 
 A tree of rust-doc is crawled from nginx on loopback, and a larger tree is made from it. Neither is measured. Every run
-reads from the page cache: the trees have just been written, and all of them are read once before.
+reads from the page cache: the trees have just been written, and all of them are read once before. At the end, a tree
+is read from a mount where each call takes a while (`slow_mount`). `--compare` measures nothing: are the rows of two
+datasets the same (`same_rows`)?
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import corpus, measure
+from benchmarks import corpus, measure, same_rows, slow_mount
 from benchmarks.crawlers import CRAWLERS
 from fscrawl import urls
 from fscrawl.storage import records
@@ -55,8 +58,8 @@ class Task:
     bounded: bool = False
 
 
-_PARQUET = Task("parquet, text, near-duplicates", ("--format", "parquet"), 1200, bounded=True)
-_WARC = Task("warc", ("--format", "warc"), 2000, bounded=True)
+_PARQUET = Task("parquet, text, near-duplicates", ("--format", "parquet"), 1600, bounded=True)
+_WARC = Task("warc", ("--format", "warc"), 2500, bounded=True)
 _JSONL = Task("jsonl", ("--format", "jsonl"))
 _MAIN = Task("parquet, --text main", ("--format", "parquet", "--text", "main"))
 
@@ -66,13 +69,18 @@ def main() -> None:
     if arguments.recipe:
         _RECIPES[arguments.recipe](arguments.root, arguments.sample, arguments.out)
         return
+    if arguments.compare:
+        sys.exit(same_rows.compare(*arguments.compare))
     corpus.exit_on_terminate()
     corpus.install()
     pages, large = _QUICK if arguments.quick else (arguments.pages, arguments.large)
     directory = Path(tempfile.mkdtemp(prefix="fscrawl-merge-", dir=arguments.work))
     try:
         _refuse_small_disk(directory, pages + large)
-        _bench(directory, pages, large)
+        tree = _crawled(directory / "tree", pages)
+        if not arguments.only_mount:
+            _bench(tree, directory, large)
+        _bench_mount(tree, directory, arguments.call_ms)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -84,6 +92,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK[0]} and {_QUICK[1]} pages")
     parser.add_argument("--work", type=Path, help="where trees and datasets go (default: the temporary directory)")
     parser.add_argument("--recipe", choices=_RECIPES, help=argparse.SUPPRESS)  # the process that is measured
+    parser.add_argument("--only-mount", action="store_true", help="measure only the mount with slow calls")
+    ms = slow_mount.CALL_MS
+    parser.add_argument("--call-ms", type=float, default=ms, help=f"what a call takes on this mount (default {ms:g})")
+    parser.add_argument("--compare", type=Path, nargs=2, metavar="DATASET", help="compare two datasets row by row")
     for name, kind in (("root", Path), ("out", Path), ("sample", int)):
         parser.add_argument(f"--{name}", type=kind, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -95,8 +107,12 @@ def _refuse_small_disk(directory: Path, pages: int) -> None:
         sys.exit(f"{directory} has {free / 1e9:.0f} GB, and {needed / 1e9:.0f} GB are needed; see --work and --large")
 
 
-def _bench(directory: Path, pages: int, large: int) -> None:
-    tree = _crawled(directory / "tree", pages)
+def _bench_mount(tree: Tree, directory: Path, call_ms: float) -> None:
+    sample = multiplied(tree, directory / "mounted", min(slow_mount.PAGES, tree.pages))
+    slow_mount.bench(sample.root, sample.pages, directory, PROCESSES, call_ms)
+
+
+def _bench(tree: Tree, directory: Path, large: int) -> None:
     print(f"{PROCESSES} processes, {os.cpu_count()} cores; page cache warm for all\n\n{_HEAD}", flush=True)
     for task in (_PARQUET, _WARC, _JSONL):
         _merge(tree, task, directory)

@@ -217,8 +217,8 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
-    groups = dedupe.cut_into_groups(batches)
-    sizes = [sum(batches[number].rows for number in group) for group in groups]
+    groups = dedupe.cut_into_groups(batches, archived="warc" in job.options.formats)
+    sizes = [sum(batches[number].rows for number in group.batches) for group in groups]
     step = f"writing {', '.join(job.options.formats)}"
     return list(crew.run(step, (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
 
@@ -264,6 +264,7 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
+    directory.remove_parts(f"part-{job.run:04}-*", but=manifest.paths)
     for name, text in papers(job, manifest).items():
         directory.write(name, text)
     directory.write_json(MANIFEST, manifest.as_json())

@@ -19,6 +19,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,12 @@ class DatasetDir:
             shutil.rmtree(renamed)
         except OSError as error:
             raise tree_error(error, path) from error
+
+    def remove_parts(self, pattern: str, but: AbstractSet[str]) -> None:
+        """Remove the parts of a run that it has not made: an older version that was interrupted cut others."""
+        for path in (path for folder in FOLDERS for path in (self.root / folder).rglob(pattern)):
+            if str(path.relative_to(self.root)) not in but:
+                _discard(path)
 
     # -- the whole
 

@@ -10,6 +10,7 @@ means: in an earlier run, or before it in the plan. A duplicate always points to
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,11 @@ from fscrawl.util.progress import ProgressLine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_GROUP_BYTES = 128 << 20  # of bodies: these become some 20 MB of Parquet
-_GROUP_ROWS = 10_000
+# Of the bodies of a group. Those of a large crawl become 120 to 400 MB of Parquet. A small crawl has four groups, which
+# can be written at the same time, unless they would be very small.
+_GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1536 << 20, 128 << 20, 4
+_SEGMENT_BYTES = 512 << 20  # of an archive: it has at most 1 GB, whatever the bodies are
+_GROUP_ROWS = 500_000
 _KEY = "S24"
 
 VERDICTS = pa.schema(
@@ -63,21 +67,40 @@ class Counts:
     dropped: int
 
 
-def cut_into_groups(batches: Sequence[BatchResult]) -> list[range]:
-    """Cut a run's batches into groups: ranges of their numbers.
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The numbers of its batches. `in_order`: their rows are sorted by the names of hosts, and then by key."""
 
-    >>> cut_into_groups([BatchResult(6000, 1), BatchResult(3000, 1), BatchResult(3000, 1)])
-    [range(0, 2), range(2, 3)]
+    batches: range
+    in_order: bool = False
+
+
+def cut_into_groups(batches: Sequence[BatchResult], *, archived: bool = False) -> list[Group]:
+    """Cut a run's batches into groups. `archived`: they also become segments of archives.
+
+    >>> cut_into_groups([BatchResult(300_000, 1), BatchResult(200_000, 1), BatchResult(3000, 1)])
+    [Group(batches=range(0, 2), in_order=False), Group(batches=range(2, 3), in_order=False)]
     """
+    most = _SEGMENT_BYTES if archived else _GROUP_BYTES
+    most = min(most, max(_LEAST_GROUP_BYTES, sum(each.raw_bytes for each in batches) // _GROUPS))
     found: list[range] = []
     begin = rows = raw = 0
     for index, each in enumerate(batches):
-        if index > begin and (rows + each.rows > _GROUP_ROWS or raw + each.raw_bytes > _GROUP_BYTES):
+        if index > begin and (rows + each.rows > _GROUP_ROWS or raw + each.raw_bytes > most):
             found.append(range(begin, index))
             begin, rows, raw = index, 0, 0
         rows += each.rows
         raw += each.raw_bytes
-    return [*found, range(begin, len(batches))] if batches else found
+    cut = [*found, range(begin, len(batches))] if batches else found
+    return [Group(group, _in_order(batches[group.start : group.stop])) for group in cut]
+
+
+def _in_order(batches: Sequence[BatchResult]) -> bool:
+    """Tell whether rows are sorted by names of hosts, too. With ports they may not be: a.example_80 > a.example-b."""
+    ends = [each.ends for each in batches if each.rows]
+    return all(ends) and all(
+        before[1] == after[0] or before[1][1] < after[0][1] for before, after in itertools.pairwise(ends)
+    )
 
 
 def mark_duplicates(

@@ -25,11 +25,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from fscrawl import urls
 from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch
-from fscrawl.dataset.reading import ReadPage, is_noindex, pages
+from fscrawl.dataset.reading import THREADS, ReadPage, is_noindex, pages
 from fscrawl.dataset.tally import pages_done
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import links
@@ -42,7 +43,6 @@ from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
 from fscrawl.storage.records import PageRecord
-from fscrawl.util.parallel import READERS
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
@@ -64,6 +64,8 @@ class BatchResult:
     cut_items: int = 0  # pages with more items than are taken
     unread: Counter[str] = field(default_factory=Counter)  # documents whose text is missing or not whole, by the reason
     columns: list[str] = field(default_factory=list)  # of its rows
+    # host directory and host name of the first row and of the last one; empty if the names do not sort the rows
+    ends: list[tuple[str, str]] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
@@ -72,7 +74,9 @@ class BatchResult:
         unread = Counter(values.get("unread", {}))  # an older version did not count them
         cut_items = values.get("cut_items", 0)
         columns = values.get("columns", [])  # an older version had others
-        return cls(values["rows"], values["raw_bytes"], left_out, broken, values["found"], cut_items, unread, columns)
+        ends = [(host, name) for host, name in values.get("ends", [])]
+        rows, raw = values["rows"], values["raw_bytes"]
+        return cls(rows, raw, left_out, broken, values["found"], cut_items, unread, columns, ends)
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -97,17 +101,20 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
-        ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool,
+        ThreadPoolExecutor(THREADS, thread_name_prefix="merge") as pool,
         contextlib.closing(PdfText()) as pdf_text,
     ):
-        rows = _Rows(job)
+        rows, order = _Rows(job), _Order()
         for page in pages(job, batch.names(), pool):
             _add_page(job, page, rows, result, pdf_text)
             pages_done(1)
+            if page.record is not None:
+                order.add(page.name[0], page.record.url)
             if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
         if len(rows):
             writer.write_batch(rows.flush())
+    result.ends = order.ends if order.is_kept else []
     if result.broken:
         job.tree.check_there()
     job.directory.write_json(job.scratch(result_name(batch.index)), result.as_json())
@@ -134,7 +141,7 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
             result.broken.append((*page.name, page.broken))
         return
     result.rows += 1
-    result.raw_bytes += len(page.body or b"") + len(page.dom or b"")
+    result.raw_bytes += sum(len(each or b"") for each in (page.body, page.dom, page.picture))
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
@@ -229,6 +236,22 @@ def _header_language(record: PageRecord) -> str | None:
     """Return Content-Language if it names one language."""
     value = record.headers.get("content-language", "").strip().lower()
     return value if value and "," not in value and len(value) <= 35 and value.isprintable() else None
+
+
+class _Order:
+    """Are the rows, which are sorted by host directory and key, also sorted by the names of the hosts and key?"""
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[str, str]] = []
+        self.is_kept = True
+
+    def add(self, host: str, url: str) -> None:
+        here = host, urls.hostname(url)
+        if not self.ends:
+            self.ends = [here, here]
+        elif here != self.ends[1]:
+            self.is_kept &= self.ends[1][1] < here[1]
+            self.ends[1] = here
 
 
 class _Rows:

@@ -28,7 +28,10 @@ from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
 _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
-_CHUNK_PAGES = 8  # that a thread reads at once
+# A merge has nothing else to wait for: with so many threads, two processes read thirty times as fast as one loop would
+# where each call takes 5 ms.
+THREADS = 3 * READERS
+_CHUNK_PAGES = 4  # that a thread reads at once
 _CHUNK_BYTES = 1 << 20
 _BUSY_TRIES = 4
 _BUSY_S = 0.25
@@ -53,13 +56,13 @@ class ReadPage:
 def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
     """Read pages, in order. Records are read first, since they say how large the bodies are."""
     cut = iter(lambda: list(islice(names, _CHUNK_PAGES)), [])
-    records = in_turn(pool, (partial(_read_records, job, each) for each in cut), READERS)
+    records = in_turn(pool, (partial(_read_records, job, each) for each in cut), THREADS)
     waiting: deque[tuple[Future[list[ReadPage]], int]] = deque()
     ahead_bytes = 0
     for chunk, size in _chunks(chain.from_iterable(records)):
         waiting.append((pool.submit(_read_bodies, job, chunk), size))
         ahead_bytes += size
-        while ahead_bytes > _AHEAD_BYTES or len(waiting) > READERS:
+        while ahead_bytes > _AHEAD_BYTES or len(waiting) > THREADS:
             future, size_of_first = waiting.popleft()
             yield from future.result()
             ahead_bytes -= size_of_first

@@ -18,6 +18,7 @@ import json
 import re
 import uuid
 import zlib
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -48,19 +49,26 @@ _FIELDS = "application/warc-fields"
 
 
 class SegmentWriter:
-    """Writes a segment. `index` gets a row for each response or revisit, `pages` the lines for a WACZ."""
+    """Writes a segment, its index with a row for each response or revisit, and for a WACZ the lines of its pages.
 
-    def __init__(self, path: Path, job: Job) -> None:
-        self.index: list[dict[str, Any]] = []
-        self.pages: list[str] = []
+    All of it is written as it comes: a segment has more rows than memory should hold.
+    """
+
+    def __init__(self, path: Path, index: Path, job: Job, pages: Path | None = None) -> None:
+        """`index`, `pages`: files to be written; no pages if None."""
+        self._index: list[dict[str, Any]] = []  # of the rows at hand
+        self._pages = pages.open("w", encoding="utf-8") if pages is not None else None
         self._crawl = job.crawl
-        self._lists_pages = "wacz" in job.options.formats
         self._file = path.open("wb")
+        self._index_file = pa.OSFile(str(index), "wb")
+        self._index_writer = pa.ipc.new_file(self._index_file, WARC_INDEX)
         self._offset = 0
 
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True):
             self._add(row, verdict)
+        self._index_writer.write_table(pa.Table.from_pylist(self._index, schema=WARC_INDEX))
+        self._index = []
 
     def _add(self, row: dict[str, Any], verdict: dict[str, Any]) -> None:
         duplicate = verdict["original_url"] is not None
@@ -68,7 +76,7 @@ class SegmentWriter:
         row["url"] = request.url
         begin = self._offset
         self._append(_revisit(self._crawl, row, verdict) if duplicate else _response(self._crawl, row))
-        self.index.append(
+        self._index.append(
             {
                 "url_surtkey": surt(row["url"]),
                 "url": row["url"],
@@ -83,8 +91,8 @@ class SegmentWriter:
                 "warc_record_length": self._offset - begin,
             }
         )
-        if self._lists_pages:
-            self.pages.append(page_line(row, request))
+        if self._pages is not None:
+            self._pages.write(page_line(row, request))
         beside = "revisit" if duplicate else "response"
         ids = _id(self._crawl, row, "request"), _id(self._crawl, row, beside)
         self._append(request_record(request, *ids, rfc3339(row["fetched_at"]), row["ip"]))
@@ -100,12 +108,11 @@ class SegmentWriter:
         self._offset += len(data)
 
     def close(self) -> None:
+        if self._pages is not None:
+            self._pages.close()
+        self._index_writer.close()
+        self._index_file.close()
         self._file.close()
-
-
-def write_index(path: Path, index: list[dict[str, Any]]) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, WARC_INDEX) as writer:
-        writer.write_table(pa.Table.from_pylist(index, schema=WARC_INDEX))
 
 
 def compressed(record: bytes) -> bytes:
@@ -172,16 +179,34 @@ def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
     if row["encoding"]:
         fields.append(("charset-detected", row["encoding"]))
     kind = "R" if row["redirect"] else "L a/@href"
-    fields += [("outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}") for link in row["links"] or ()]
-    fields += [("nofollow", url) for url in row["nofollow"] or ()]
-    text = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields)  # one line per value
+    links, nofollow = row["links"] or (), row["nofollow"] or ()
+    lines = [_line(*field) for field in fields]
+    if _are_plain(links):
+        lines += [f"outlink: {link} {kind}\r\n" for link in links]
+    else:
+        lines += [_line("outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}") for link in links]
+    lines += [_line("nofollow", url) for url in nofollow]
     headers = {
         "WARC-Record-ID": _id(crawl, row, "metadata"),
         "WARC-Concurrent-To": _id(crawl, row, beside),
         "WARC-Date": rfc3339(row["fetched_at"]),
         "Content-Type": _FIELDS,
     }
-    return _record("metadata", row["url"], text.encode(), headers)
+    return _record("metadata", row["url"], "".join(lines).encode(), headers)
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}: {' '.join(value.split())}\r\n"  # one line, whatever somebody has written into a record
+
+
+def _are_plain(links: Sequence[str]) -> bool:
+    """Tell whether links are URLs without white space, and no requests, as nearly always.
+
+    >>> _are_plain(["http://a.example/", "http://b.example/"]), _are_plain(["http://a.example/ b"])
+    (True, False)
+    """
+    text = "".join(links)
+    return "#" not in text and text.split(None, 1) == [text]
 
 
 def warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
@@ -211,10 +236,11 @@ def _record(kind: str, url: str | None, payload: bytes, headers: dict[str, str],
     lines = headers | {"WARC-Type": kind}
     if url is not None:
         lines["WARC-Target-URI"] = url
+    block = head + payload if head else payload
+    digest = f"sha1:{base32_sha1(block)}"
     if kind not in ("warcinfo", "revisit") and "WARC-Payload-Digest" not in lines:
-        lines["WARC-Payload-Digest"] = f"sha1:{base32_sha1(payload)}"
-    block = head + payload
-    lines["WARC-Block-Digest"] = f"sha1:{base32_sha1(block)}"
+        lines["WARC-Payload-Digest"] = f"sha1:{base32_sha1(payload)}" if head else digest
+    lines["WARC-Block-Digest"] = digest
     lines |= {"Content-Type": content_type, "Content-Length": str(len(block))}
     text = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
     return b"".join((b"WARC/1.1\r\n", text.encode(), b"\r\n", block, b"\r\n\r\n"))
@@ -236,6 +262,10 @@ def _http_head(row: dict[str, Any], length: int) -> bytes:
         clean = _CONTROL.sub("", " ".join(value.split()))
         headers.append((f"X-Crawl-{name}" if name in _UNTRUE_HEADERS else _NOT_A_TOKEN.sub("_", name) or "_", clean))
     headers.append(("Content-Length", str(length)))
+    lines = [f"HTTP/1.1 {_status_line(row['status'])}", *(f"{name}: {value}" for name, value in headers), "", ""]
+    text = "\r\n".join(lines)
+    if text.isascii():
+        return text.encode()
     head: bytes = StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1").to_ascii_bytes()
     return head
 

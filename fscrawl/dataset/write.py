@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fscrawl.dataset import tables, warc
-from fscrawl.dataset.dedupe import verdicts_of
+from fscrawl.dataset.dedupe import Group, verdicts_of
 from fscrawl.dataset.extract import rows_of
 from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
@@ -27,7 +27,7 @@ from fscrawl.util.progress import ProgressLine
 class GroupResult:
     """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one).
 
-    `redirects`, `others`: rows of these kinds; all others are pages.
+    `redirects`, `others`: rows of these kinds; all others are pages. `batches`: which ones it is made of.
     """
 
     rows: int
@@ -35,11 +35,13 @@ class GroupResult:
     segment_bytes: int
     redirects: int = 0
     others: int = 0
+    batches: range = range(0)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> GroupResult:
         parts = tuple(Part(**each) for each in values["files"])
-        return cls(values["rows"], parts, values["bytes"], values["redirects"], values["others"])
+        kinds = values["redirects"], values["others"]
+        return cls(values["rows"], parts, values["bytes"], *kinds, range(*values["batches"]))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -48,6 +50,7 @@ class GroupResult:
             "others": self.others,
             "files": [asdict(part) for part in self.parts],
             "bytes": self.segment_bytes,
+            "batches": [self.batches.start, self.batches.stop],
         }
 
 
@@ -64,23 +67,25 @@ def part_name(run: int, index: int) -> str:
     return f"part-{run:04}-{index:05}"
 
 
-def write_group(job: Job, index: int, batches: range) -> GroupResult:
+def write_group(job: Job, index: int, group: Group) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
     name = job.scratch(f"{segment_name(index)}.json")
     done = job.directory.read_json(name)
-    if done is not None and "redirects" in done:  # an older version did not count them: then the group is made again
+    begin, end = group.batches.start, group.batches.stop
+    if done is not None and done.get("batches") == [begin, end]:  # an older version cut them otherwise
         result = GroupResult.from_json(done)
         pages_done(result.rows)
         return result
-    result = _write(job, index, batches)
+    result = _write(job, index, group)
     job.directory.write_json(name, result.as_json())
     return result
 
 
-def _write(job: Job, index: int, batches: range) -> GroupResult:
+def _write(job: Job, index: int, group: Group) -> GroupResult:
+    batches = group.batches
     if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in batches):
         pages_done(sum(verdicts_of(job, batch).num_rows for batch in batches))
-        return GroupResult(0, (), 0)
+        return GroupResult(0, (), 0, batches=batches)
     names = {
         (table, style): TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
         for style in job.options.formats
@@ -89,7 +94,7 @@ def _write(job: Job, index: int, batches: range) -> GroupResult:
     }
     rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
-        writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
+        writers = {key: _open(stack, job, name, *key, in_order=group.in_order) for key, name in names.items()}
         segment = _open_segment(stack, job, index) if job.options.archives else None
         for kept, verdicts in _kept(job, batches):
             rows += kept.num_rows
@@ -100,12 +105,15 @@ def _write(job: Job, index: int, batches: range) -> GroupResult:
             if segment is not None:
                 segment.write(kept, verdicts)
     parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items())
-    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others)
+    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others, batches)
 
 
-def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> TableWriter:
+def _open(
+    stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str, *, in_order: bool = False
+) -> TableWriter:
     temporary = stack.enter_context(job.directory.publish(name))
-    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table])
+    sorted_by = tables.SORTED_BY.get(table, ()) if in_order else ()
+    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table], sorted_by)
     stack.callback(writer.close)
     return writer
 
@@ -113,11 +121,10 @@ def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: s
 def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.SegmentWriter:
     temporary = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.warc.gz")))
     index_file = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.arrow")))
-    segment = warc.SegmentWriter(temporary, job)
+    pages = None
     if "wacz" in job.options.formats:
         pages = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.pages.jsonl")))
-        stack.callback(lambda: pages.write_text("".join(segment.pages), encoding="utf-8"))
-    stack.callback(lambda: warc.write_index(index_file, segment.index))
+    segment = warc.SegmentWriter(temporary, index_file, job, pages)
     stack.callback(segment.close)
     return segment
 

@@ -2,6 +2,9 @@
 
 import json
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -241,11 +244,100 @@ def test_facts_and_json():
 def test_groups():
     """A group is full by rows or by bytes; a batch larger than that is one by itself."""
     rows, raw = dedupe._GROUP_ROWS, dedupe._GROUP_BYTES
-    groups = dedupe.cut_into_groups
+
+    def groups(batches, **how):
+        return [group.batches for group in dedupe.cut_into_groups(batches, **how)]
+
     assert groups([]) == []
     assert groups([BatchResult(rows + 1, 1), BatchResult(0, 0), BatchResult(1, 1)]) == [range(1), range(1, 3)]
     assert groups([BatchResult(1, raw), BatchResult(1, 1), BatchResult(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
     assert groups([BatchResult(rows, 1)]) == [range(1)]
+
+
+class Watched:
+    """Counts how many files are read at the same time at most, and how many bodies were read."""
+
+    def __init__(self, monkeypatch, takes_s=0.0):
+        self.most = self.bodies = self._now = 0
+        self._lock = threading.Lock()
+        read = TreeFiles.read
+
+        def watched(files, path, most=None):
+            with self._lock:
+                self._now += 1
+                self.bodies += path.startswith("htmls")
+                self.most = max(self.most, self._now)
+            time.sleep(takes_s)
+            try:
+                return read(files, path, most)
+            finally:
+                with self._lock:
+                    self._now -= 1
+
+        monkeypatch.setattr(TreeFiles, "read", watched)
+
+
+def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
+    """Where a call takes a while, two dozens of files are read at the same time, and all come in their order."""
+    tree.many(1, 200)
+    job = job_of(tree, tmp_path)
+    watched = Watched(monkeypatch, 0.01)
+    with ThreadPoolExecutor(reading.THREADS) as pool:
+        found = [page.name for page in reading.pages(job, only(job).names(), pool)]
+    assert found == list(only(job).names())
+    assert watched.most >= 20
+
+
+def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
+    """Of large bodies only so many are read ahead as the bound allows, and one more, however late they are taken."""
+    for number in range(60):
+        tree.page(f"http://a.example/large/{number}", b"x" * 20_000)
+    job = job_of(tree, tmp_path)
+    monkeypatch.setattr(reading, "_AHEAD_BYTES", 100_000)
+    monkeypatch.setattr(reading, "_CHUNK_BYTES", 20_000)
+    watched = Watched(monkeypatch)
+    with ThreadPoolExecutor(reading.THREADS) as pool:
+        for taken, _ in enumerate(reading.pages(job, only(job).names(), pool), 1):
+            time.sleep(0.005)
+            assert watched.bodies - taken <= 6 + reading._CHUNK_PAGES
+    assert watched.bodies == 62
+
+
+def test_sizes_of_groups():
+    """A small crawl has four groups, if these are not too small; those of archives are smaller than others."""
+    least = dedupe._LEAST_GROUP_BYTES
+    assert len(dedupe.cut_into_groups([BatchResult(1, least // 8)] * 8)) == 1
+    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 16)) == 4
+    large = [BatchResult(1, least)] * 100
+    assert len(dedupe.cut_into_groups(large)) == 9
+    assert len(dedupe.cut_into_groups(large, archived=True)) == 25
+
+
+@pytest.mark.parametrize(
+    ("ends", "in_order"),
+    [
+        ([[("a", "a"), ("b", "b")], [("b", "b"), ("b", "b")], [("c_80", "c"), ("d", "d")]], True),
+        ([[("a", "a"), ("a", "a")], [("a_80", "a"), ("b", "b")]], False),
+        ([[("a-b", "a-b"), ("a-b", "a-b")], [("a_80", "a"), ("b", "b")]], False),
+        ([[("a", "a"), ("b", "b")], []], False),
+    ],
+)
+def test_groups_in_order(ends, in_order):
+    """The rows of a group are sorted if those of each batch are, and each batch begins after the one before it."""
+    batches = [BatchResult(2, 2, ends=each) for each in ends]
+    (group,) = dedupe.cut_into_groups([*batches, BatchResult(0, 0)])
+    assert group.in_order is in_order
+
+
+def test_order_of_names(tree, tmp_path):
+    """The names of hosts sort the rows of a batch, unless the same host has two ports, or other hosts come between."""
+    for numbers, kept in (([1, 2], True), ([1, 2, 3], False)):
+        for number in numbers:
+            tree.page(["", "http://a.example/", "http://b.example:81/", "http://b.example:82/"][number], b"x")
+        job = job_of(tree, tmp_path / str(kept))
+        result = extract_batch(job, only(job))
+        names = [name for host in result.ends for name in host]
+        assert names == (["a.example", "a.example", "b.example_81", "b.example"] if kept else [])
 
 
 def test_paths(tree, tmp_path):

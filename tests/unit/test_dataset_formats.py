@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import random
+import re
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -60,6 +62,46 @@ def test_parquet_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "_ROW_GROUP_BYTES", 1)
     written(Parquet(tmp_path / "y", SCHEMA), *[batch(FULL)] * 3)
     assert pq.read_metadata(tmp_path / "y").num_row_groups == 3
+
+
+def test_parquet_for_readers(tmp_path):
+    """A file has a page index, statistics of the narrow columns, and says by what it is sorted, if it is."""
+    written(Parquet(tmp_path / "x", SCHEMA, ["url", "depth"]), *[batch(FULL)] * 3)
+    written(Parquet(tmp_path / "y", SCHEMA), batch(FULL))
+    group = pq.read_metadata(tmp_path / "x").row_group(0)
+    assert [each.column_index for each in group.sorting_columns] == [0, 1]
+    columns = [group.column(number) for number in range(group.num_columns)]
+    without = {"html", "robots.list.element"}
+    assert all(each.has_offset_index for each in columns)
+    assert {each.path_in_schema for each in columns if not each.has_column_index} == without
+    assert {each.path_in_schema for each in columns if not each.is_stats_set} == without
+    assert not pq.read_metadata(tmp_path / "y").row_group(0).sorting_columns
+
+
+def test_parquet_of_an_older_arrow(tmp_path, monkeypatch):
+    """Where Arrow cannot cut pages by their content, files are made without it, and have the same rows."""
+    monkeypatch.setattr(formats, "_HAS_CHUNKING", False)
+    written(Parquet(tmp_path / "x", SCHEMA), batch(FULL))
+    assert pq.read_table(tmp_path / "x").num_rows == 1
+
+
+def test_most_pages_stay_the_same(tmp_path):
+    """Rows that come in between change a few pages of a Parquet file, and not all behind them."""
+    rng = random.Random(1)
+    rows = [(*FULL[:-1], rng.randbytes(20_000)) for _ in range(1000)]
+    for name, them in (("old", rows), ("new", [*rows[:100], (*FULL[:-1], rng.randbytes(20_000)), *rows[100:]])):
+        written(Parquet(tmp_path / name, SCHEMA), batch(*them))
+    old, new = (pages_of(tmp_path / name) for name in ("old", "new"))
+    assert len(old) >= 8
+    assert len(old - new) <= 2
+
+
+def pages_of(path):
+    """Give the bodies' pages, by where their values begin: a kilobyte of each that zstd cannot shrink."""
+    column = pq.read_metadata(path).row_group(0).column(SCHEMA.names.index("html"))
+    data = path.read_bytes()[column.data_page_offset :][: column.total_compressed_size]
+    begins = [frame.start() for frame in re.finditer(re.escape(b"\x28\xb5\x2f\xfd"), data)]  # of zstd
+    return {data[at + 100 : at + 1100] for at in begins}
 
 
 def test_parquet_without_rows(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
@@ -43,6 +44,28 @@ def test_zstd(tree: Grown, out: Path) -> None:
         (path,) = made.files(f"jsonl.zst/{table}/*.jsonl.zst")
         with pa.CompressedInputStream(pa.OSFile(str(path)), "zstd") as file:
             assert [json.loads(line) for line in file.read().splitlines()] == other.json_lines(table)
+
+
+def test_parquet_is_in_order(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of pages say that they are sorted by host and key, if they are; the parts are in the order of hosts."""
+    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
+    monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
+    tree.many(3, 150)
+    for host in ("z.example:81", "z.example:82"):  # their directories are two, and their name is one
+        for number in range(40):
+            tree.page(f"http://{host}/{number}", b"<p>%d" % number)
+    made = tree.merge(out)
+    check(made)
+    claims, rows = [], []
+    for path in made.files("pages/*.parquet"):
+        claims.append(bool(pq.read_metadata(path).row_group(0).sorting_columns))
+        table = pq.read_table(path, columns=["url_host_name", "key"])
+        here = [tuple(row.values()) for row in table.to_pylist()]
+        assert not claims[-1] or here == sorted(here)
+        rows += [host for host, _ in here]
+    assert rows == sorted(rows)
+    assert claims[:3] == [True] * 3
+    assert False in claims
 
 
 def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

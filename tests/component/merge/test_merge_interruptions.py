@@ -60,12 +60,12 @@ def test_killed_while_a_run_is_removed(tree: Grown, out: Path, monkeypatch: pyte
 
 
 def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group that was finished by a version that did not count redirects is made again, and counted."""
+    """A group of a version that cut them otherwise is made again, and parts that are no longer needed are removed."""
     write = dataset_dir.DatasetDir.write_json
 
     def as_before(self: dataset_dir.DatasetDir, name: str, value: dict[str, object]) -> None:
-        if "redirects" in value:
-            write(self, name, {key: each for key, each in value.items() if key not in ("redirects", "others")})
+        if "batches" in value:
+            write(self, name, {key: each for key, each in value.items() if key != "batches"} | {"files": []})
             raise Killed
         write(self, name, value)
 
@@ -73,5 +73,10 @@ def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.M
         patch.setattr(dataset_dir.DatasetDir, "write_json", as_before)
         with pytest.raises(Killed):
             tree.merge(out)
+    left = [out / table / "part-0001-00007.parquet" for table in ("pages", "links")]
+    for path in left:
+        path.write_bytes(b"of a group that there is no more")
     made = tree.merge(out)
     assert made.keys() == tree.keys()
+    assert not any(path.exists() for path in left)
+    check(made)
