@@ -20,7 +20,7 @@ from fscrawl.util.ages import parse_age
 from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
-TEXTS = ("visible", "main", "none")
+TEXTS = ("visible", "main", "fast", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Options:
     """The choices of `fscrawl merge`.
 
     formats   of FORMATS
-    text      "visible", "main" (the main content, by trafilatura) or "none"
+    text      "visible", "main" (the main content, by trafilatura), "fast" (by resiliparse) or "none"
+    language  whether the language of texts is detected. A dataset of an older version says nothing of it
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
     fields    text of a fields.toml, "" without one
@@ -58,11 +59,13 @@ class Options:
     exclude: tuple[str, ...] = ()
     limit: int | None = None
     files: bool = False
+    language: bool = False
 
     @property
     def reads_text(self) -> bool:
         """Whether pages must be parsed: a WARC archive alone needs no text."""
-        return bool(self.fields or self.site) or self.dedupe or (self.text != "none" and self.formats != ("warc",))
+        in_tables = (self.text != "none" or self.language) and self.formats != ("warc",)
+        return bool(self.fields or self.site) or self.dedupe or in_tables
 
     def values(self) -> dict[str, Any]:
         """Return the options as values of JSON; `from_values` reads them."""
