@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-versions dist test-dist clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-texts bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,7 +34,7 @@ setup-dev: .venv/.dev  ## create .venv with what development and tests need
 	@touch $@
 
 .venv/.merge: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[merge,main-text]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[merge,main-text,fast-text,language]'
 	@touch $@ .venv/.run
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
@@ -170,6 +170,9 @@ bench-frontier: .venv/.dev  ## memory and speed of a frontier of 1 and 10 millio
 bench-guard: .venv/.dev  ## what keeps pages from hanging the HTML parser, beside the parser's own time
 	$(BIN)/python -m benchmarks.guard
 
+bench-language: .venv/.dev  ## how often the language of a text is detected, and how often rightly, beside other detectors
+	$(BIN)/python -m benchmarks.language --others
+
 bench-latency: .venv/.dev  ## pages per second when servers answer slowly
 	$(BIN)/python -m benchmarks.latency
 
@@ -200,6 +203,9 @@ bench-sick: .venv/.dev  ## the speed of healthy hosts among sick ones, and besid
 
 bench-status: .venv/.dev  ## seconds of `fscrawl status` on logs of 20 machines and a day
 	$(BIN)/python -m benchmarks.status
+
+bench-texts: .venv/.dev  ## CPU of a page's visible text, main content by both libraries, and language
+	$(BIN)/python -m benchmarks.texts
 
 bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of the checkout BASE
 	@$(if $(BASE),,echo 'make bench-versions BASE=DIR: name the other checkout' >&2; exit 2)

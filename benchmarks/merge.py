@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import corpus, measure, same_rows, slow_mount
+from benchmarks import corpus, measure, same_rows, slow_mount, texts
 from benchmarks.crawlers import CRAWLERS
 from fscrawl import urls
 from fscrawl.storage import records
@@ -31,6 +31,7 @@ from fscrawl.storage import records
 PROCESSES = 2
 _QUICK = (2000, 6000)  # pages of the two trees
 _SOUP_PAGES, _TRAFILATURA_PAGES, _MAIN_PAGES = 200, 1000, 1000
+_TEXT_PAGES = 200  # of each site, for the texts side by side
 _SAMPLE_S = 0.2
 _WHOLE_SITE = (
     20_000  # pages; smaller crawls have the pages near the front page, which are four times as large as the mean
@@ -61,7 +62,11 @@ class Task:
 _PARQUET = Task("parquet, text, near-duplicates", ("--format", "parquet"), 1600, bounded=True)
 _WARC = Task("warc", ("--format", "warc"), 2500, bounded=True)
 _JSONL = Task("jsonl", ("--format", "jsonl"))
-_MAIN = Task("parquet, --text main", ("--format", "parquet", "--text", "main"))
+_TEXTS = (
+    Task("parquet, --text main", ("--format", "parquet", "--text", "main")),
+    Task("parquet, --text fast", ("--format", "parquet", "--text", "fast")),
+    Task("parquet, --language", ("--format", "parquet", "--language")),
+)
 
 
 def main() -> None:
@@ -119,12 +124,14 @@ def _bench(tree: Tree, directory: Path, large: int) -> None:
     for name, sample in (("soup", _SOUP_PAGES), ("trafilatura", _TRAFILATURA_PAGES)):
         _recipe(tree, name, sample, directory)
     sample = multiplied(tree, directory / "sample", min(_MAIN_PAGES, tree.pages))
-    _merge(sample, _MAIN, directory, tree.pages)
+    for task in _TEXTS:
+        _merge(sample, task, directory, tree.pages)
     if large:
         many = multiplied(tree, directory / "large", large)
         for task in (_PARQUET, _WARC):
             _merge(many, task, directory)
-    print(f"\n{_NOTE}")
+    print(f"\n{_NOTE}\n")
+    texts.side_by_side(_TEXT_PAGES)
 
 
 _NOTE = """\

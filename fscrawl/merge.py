@@ -33,19 +33,19 @@ from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
+from fscrawl.dataset.needs import missing
 from fscrawl.dataset.options import Filters, Options, choose
 from fscrawl.dataset.papers import papers
 from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
 from fscrawl.errors import UsageError
 from fscrawl.parse.items import MOST as MOST_ITEMS
-from fscrawl.parse.text import main_content
 from fscrawl.sites.site_file import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
-from fscrawl.util.installed import command, to_install
+from fscrawl.util.installed import command
 from fscrawl.util.progress import SILENT, ProgressLine
 
 _OPTIONS = f"{STATE}/options.json"
@@ -75,7 +75,7 @@ def merge(
     tree = Tree(root, "merge")
     if is_inside(root, out):
         raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
-    _check_text(given.get("text"), scheduler)
+    _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
     with directory.opened():
         line.begin("tidying up", unit="")
@@ -84,7 +84,7 @@ def merge(
         directory.sweep()
         before = directory.manifest()
         options = _options(directory, tree, given, warn)
-        _check_text(options.text, scheduler)
+        _check_packages(options.text, scheduler, language=options.language)
         job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl, site)
         check_columns(job)
         if options.hosts:
@@ -101,13 +101,10 @@ def merge(
         return _commit(job, before, result, warn)
 
 
-def _check_text(how: str | None, scheduler: str | None) -> None:
+def _check_packages(text: str | None, scheduler: str | None, *, language: bool) -> None:
     """Refuse what this machine cannot do, before anything is read. With a cluster, its workers do it."""
-    if how == "main" and scheduler is None:
-        try:
-            main_content(b"")
-        except ImportError as error:
-            raise UsageError(f"--text main needs {error.name}: {to_install('main-text')}") from error
+    if scheduler is None and (what := missing(text, language=language)):
+        raise UsageError(what)
 
 
 def _next_run(directory: DatasetDir, before: Manifest | None) -> int:

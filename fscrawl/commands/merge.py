@@ -45,7 +45,8 @@ def add(commands: Commands[Parser]) -> None:
         metavar="F",
         help="parquet (default), warc, wacz, jsonl, jsonl.zst, csv; repeatable",
     )
-    add("--text", metavar="HOW", help="visible (default), main (main content, by trafilatura) or none")
+    add("--text", metavar="HOW", help="visible (default), main, fast (main, but roughly), none")
+    add("--language", action="store_true", help="detect the language of each text, as columns of its own")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
     add("--fields", type=Path, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
@@ -54,7 +55,7 @@ def add(commands: Commands[Parser]) -> None:
     add("--noindex", action="store_true", help="keep pages that ask not to be indexed")
     add("--host", action="append", metavar="GLOB", help="only these hosts, e.g. '*.example.org'; repeatable")
     add("--status", action="append", metavar="S", help="only this HTTP status, e.g. 200 or 2xx; repeatable")
-    add("--since", metavar="WHEN", help="only pages fetched since then: a date, a time, or an age like 7d")
+    add("--since", metavar="WHEN", help="only pages fetched since: a date, time, or age like 7d")
     add("--include", action="append", metavar="RE", help="only URLs that match; repeatable")
     add("--exclude", action="append", metavar="RE", help="no URLs that match; repeatable")
     add("--limit", type=positive, metavar="N", help="at most N pages in the dataset")
@@ -95,6 +96,7 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         "formats": options.format
         and tuple(choices.one_of(each, choices.FORMATS, "--format") for each in options.format),
         "text": None if options.text is None else choices.one_of(options.text, choices.TEXTS, "--text"),
+        "language": options.language or None,
         "html": False if options.no_html else None,
         "files": options.files or None,
         "fields": options.fields and choices.rules(options.fields),

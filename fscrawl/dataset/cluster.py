@@ -22,6 +22,7 @@ from fscrawl import __version__
 from fscrawl.dataset import tally
 from fscrawl.dataset.dataset_dir import STATE
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.needs import missing
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.storage.layout import MACHINERY
 from fscrawl.util.installed import to_install
@@ -86,6 +87,11 @@ def connected(scheduler: str, job: Job) -> Iterator[tuple[Cluster, int]]:
         for worker, problem in client.run(_problem, job.root, job.out, __version__, on_error="return").items():
             if problem:
                 raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {problem}")
+        asked = job.options
+        lacking = client.run(missing, asked.text, language=asked.language, on_error="return")
+        for worker, what in lacking.items():
+            if what:
+                raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {what}")
         executor = Cluster(client)
         watch = _watch(client, executor)
         try:

@@ -33,6 +33,7 @@ from fscrawl.dataset.plan import Batch
 from fscrawl.dataset.reading import THREADS, ReadPage, is_noindex, pages
 from fscrawl.dataset.tally import pages_done
 from fscrawl.parse import fields as field_rules
+from fscrawl.parse import language as languages
 from fscrawl.parse import links
 from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
@@ -184,7 +185,7 @@ def _parse_document(
     job: Job, record: PageRecord, body: bytes | None, result: BatchResult, pdf_text: PdfText
 ) -> dict[str, Any]:
     """Return the columns that need the body of a document that is not HTML: text and signature."""
-    found: dict[str, Any] = {"language": _header_language(record)}
+    found: dict[str, Any] = {"declared": _header_language(record)}
     text = None
     if body is None or not job.options.reads_text:
         return found
@@ -198,22 +199,32 @@ def _parse_document(
         found.update(_fields(job, record, links.readable(body, encoding), result))
     if text:
         found["signature"] = similar.values(text)
+        found.update(_language(job, text))
         if job.options.text != "none":
             found["text"] = text
     return found
 
 
 def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that need the body: text, language, signature, fields."""
+    """Return the columns that need the body: text, languages, signature, fields."""
     if body is None or not job.options.reads_text:
-        return {"language": _header_language(record)}
+        return {"declared": _header_language(record)}
     html = links.readable(body, record.encoding or "utf-8")
-    read = page_text.read(html, main=job.options.text == "main")
-    found: dict[str, Any] = {"language": read.language or _header_language(record)}
-    if job.options.text != "none":
+    how = job.options.text
+    read = page_text.read(html, "visible" if how == "none" else how)
+    found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
+    if how != "none":
         found["text"] = read.text
     found["signature"] = similar.values(read.text)
     return found | _fields(job, record, html, result)
+
+
+def _language(job: Job, text: str) -> dict[str, Any]:
+    """Return the columns of schema.LANGUAGE, if they are wanted."""
+    if not job.options.language:
+        return {}
+    found = languages.language(text)
+    return {} if found is None else {"language": found.code, "language_score": found.score}
 
 
 def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> dict[str, Any]:

@@ -29,7 +29,7 @@ _DICTIONARY_BYTES = 4 << 20  # of a column in a row group; then its values are w
 _REPEATED = frozenset(
     """
     url_host_name url_host_registered_domain depth referrer fetch_status skipped rendered content_mime_type
-    content_charset content_languages machine noindex source source_key target target_key class message
+    content_charset content_languages language machine noindex source source_key target target_key class message
     """.split()  # noqa: SIM905 - a list would fill the screen
 )
 

@@ -14,7 +14,7 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import run_directory
-from fscrawl.dataset.schema import TIME
+from fscrawl.dataset.schema import LANGUAGE, TIME
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
 from fscrawl.parse.fields import Column
@@ -52,7 +52,7 @@ ROWS = pa.schema(
         ("noindex", pa.bool_()),
         ("links", pa.list_(pa.string())),
         ("nofollow", pa.list_(pa.string())),
-        ("language", pa.string()),
+        ("declared", pa.string()),  # the language
         ("text", pa.string()),
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
         ("html", pa.binary()),  # the body, of whatever type
@@ -127,10 +127,11 @@ class Job:
 
     @cached_property
     def rows(self) -> pa.Schema:
-        """ROWS, a column for each field, named `field.<name>`, and if there are items a list of them."""
+        """ROWS, what was detected, a column for each field, named `field.<name>`, and if there are items a list."""
         fields = [pa.field(f"field.{each.name}", each.type) for each in self.field_columns]
         items = [pa.field("items", pa.list_(pa.struct(self.item_columns)))] if self.item_columns else []
-        return pa.schema([*ROWS, *fields, *items])
+        language = [pa.field(each.name, each.type) for each in LANGUAGE] if self.options.language else []
+        return pa.schema([*ROWS, *language, *fields, *items])
 
     def scratch(self, name: str) -> str:
         """Return the path of a file of this run, relative to the dataset."""

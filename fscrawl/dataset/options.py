@@ -21,7 +21,7 @@ from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 ARCHIVES = frozenset({"warc", "wacz"})
-TEXTS = ("visible", "main", "none")
+TEXTS = ("visible", "main", "fast", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Options:
     """The choices of `fscrawl merge`.
 
     formats   of FORMATS
-    text      "visible", "main" (the main content, by trafilatura) or "none"
+    text      "visible", "main" (the main content, by trafilatura), "fast" (by resiliparse) or "none"
+    language  whether the language of texts is detected. A dataset of an older version says nothing of it
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
     fields    text of a fields.toml, "" without one
@@ -59,12 +60,13 @@ class Options:
     exclude: tuple[str, ...] = ()
     limit: int | None = None
     files: bool = False
+    language: bool = False
 
     @property
     def reads_text(self) -> bool:
         """Whether pages must be parsed: archives alone need no text."""
-        has_tables = not ARCHIVES.issuperset(self.formats)
-        return bool(self.fields or self.site) or self.dedupe or (self.text != "none" and has_tables)
+        in_tables = (self.text != "none" or self.language) and not ARCHIVES.issuperset(self.formats)
+        return bool(self.fields or self.site) or self.dedupe or in_tables
 
     @property
     def archives(self) -> bool:

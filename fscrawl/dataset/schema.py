@@ -54,11 +54,18 @@ PAGES = pa.schema(
         _column("duplicate_of", pa.string(), "key of the first page with the same body, and the same rendered_html"),
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
         _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
-        _column("text", pa.string(), "visible text, or the main content (--text main); a line for each block"),
+        _column("text", pa.string(), "visible text, or the main content (--text main, fast); a line for each block"),
         _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
         _column("rendered_html", pa.binary(), "the page as its scripts have made it, in UTF-8; null if none were run"),
         _column("file", pa.string(), "path of a body that is not HTML, in the tree: files/<host>/<key>.<ext>"),
         _column("body", pa.binary(), "its bytes; only with --files"),
+    ]
+)
+# With --language. Without it these names are free for the user's own columns, and older datasets may have such.
+LANGUAGE = pa.schema(
+    [
+        _column("language", pa.string(), "of the text, as detected: ISO 639-1 or 639-3; null if not sure or too short"),
+        _column("language_score", pa.float64(), "how sure it is, from 0.5 to 1"),
     ]
 )
 LINKS = pa.schema(
@@ -123,8 +130,9 @@ def items(columns: list[pa.Field]) -> pa.Schema:
     return pa.schema([*ITEMS, *columns])
 
 
-def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool) -> pa.Schema:
-    """Return the schema of a dataset's pages: PAGES, without what it leaves out, and its fields."""
+def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool, language: bool) -> pa.Schema:
+    """Return the schema of a dataset's pages: PAGES, without what it leaves out, and what was asked for."""
     shown = (("text", text), ("html", html), ("rendered_html", html), ("body", files))
     left_out = {name for name, there in shown if not there}
-    return pa.schema([*(each for each in PAGES if each.name not in left_out), *fields])
+    detected = LANGUAGE if language else []
+    return pa.schema([*(each for each in PAGES if each.name not in left_out), *detected, *fields])

@@ -12,6 +12,7 @@ from typing import Any
 
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Options
+from fscrawl.dataset.schema import LANGUAGE
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
@@ -64,7 +65,14 @@ def _differ(found: str | None, kept: str | None) -> bool:
 
 
 def check_columns(job: Job) -> None:
-    """Raise UsageError if the site file names a column of the rules. It is run here."""
+    """Raise UsageError if the site file names a column of the rules, or either one that --language makes.
+
+    The site file is run here.
+    """
+    taken = set(LANGUAGE.names) if job.options.language else set()
+    for column in job.field_columns:
+        if column.name in taken:
+            raise UsageError(f"--language makes a column {column.name}: choose another name for the field")
     sites = load(job.site) if job.site is not None else ()
     of_rules = job.rules.columns if job.rules is not None else ()
     _check("columns", [(site, site.columns) for site in sites], of_rules)

@@ -34,7 +34,13 @@ def _key(text: str) -> str:
 
 def pages_schema(job: Job) -> pa.Schema:
     options = job.options
-    return schema.pages(job.field_columns, text=options.text != "none", html=options.html, files=options.files)
+    return schema.pages(
+        job.field_columns,
+        text=options.text != "none",
+        html=options.html,
+        files=options.files,
+        language=options.language,
+    )
 
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
@@ -56,7 +62,7 @@ _RENAMED = {
     "check_status": "checked_status",
     "content_mime_type": "mime",
     "content_charset": "encoding",
-    "content_languages": "language",
+    "content_languages": "declared",
     "content_digest": "sha1",
     "rendered_html": "dom",
 }

@@ -5,6 +5,7 @@ Vocabulary:
   line           a paragraph, heading, list item, table row or caption, up to a `<br>`; or a line of preformatted text
   preformatted   `<pre>`, `<textarea>`, and the old `<listing>`, `<xmp>`, `<plaintext>`: line breaks and spaces count
   main content   the article as trafilatura finds it, without navigation, header and footer
+  fast           the main content as resiliparse finds it (`fast_content`)
 
 Promise: any bytes give a text that can be written as UTF-8. Its only control characters are newlines and, in
 preformatted text and main content, tabs. White space is folded as by Python's str.split, also no-break spaces; other
@@ -23,7 +24,8 @@ from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fscrawl.parse.trees import tree
+from fscrawl.parse.fast_content import clean, fast_content
+from fscrawl.parse.trees import tree_and_pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,20 @@ class Text:
     language: str | None
 
 
-def read(html: bytes, *, main: bool = False) -> Text:
-    """Read a page, parsing it once. `html`: the result of `links.readable`; `main`: only its main content.
+def read(html: bytes, how: str = "visible") -> Text:
+    """Read a page. `html`: the result of `links.readable`; `how`: "visible", "main" or "fast".
+
+    ImportError if the library for the main content is not installed.
 
     >>> read(b"<html lang=en><title>not shown</title><h1>A</h1><ul><li>b<i>c</i><li hidden>d</ul>")
     Text(text='A\\nbc', language='en')
     """
     # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
-    page = tree(html if main else _with_breaks(html), scripting=True)
-    return Text(main_content(html) if main else _visible(page), _language(page))
+    page, is_ordinary = tree_and_pace(_with_breaks(html) if how == "visible" else html, scripting=True)
+    language = _language(page)
+    if how == "fast":
+        return Text(fast_content(html, page) if is_ordinary else "", language)
+    return Text(main_content(html) if how == "main" else _visible(page), language)
 
 
 def visible(html: bytes) -> str:
@@ -171,7 +178,6 @@ def _trimmed(text: str) -> str:
 
 _MAX_TABLES = 1000  # trafilatura's time grows with their square: 13 s for 16,000
 _TABLE = re.compile(rb"<table", re.IGNORECASE)
-_NOT_IN_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")  # lxml may return these
 
 
 def main_content(html: bytes) -> str:
@@ -187,7 +193,7 @@ def main_content(html: bytes) -> str:
         found = extract(html.decode("utf-8", "replace"), include_comments=False)
     except Exception:  # noqa: BLE001 - if a parser or a heuristic fails, the page has no main content
         return ""
-    return _OTHER_SPACE.sub(" ", _NOT_IN_TEXT.sub("", found or "")).strip()
+    return clean(found or "").strip()  # lxml may return control characters
 
 
 @cache

@@ -52,25 +52,34 @@ def tree(html: bytes, *, scripting: bool = False) -> LexborHTMLParser:
     >>> tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split()
     ['a', 'b']
     """
+    return tree_and_pace(html, scripting=scripting)[0]
+
+
+def tree_and_pace(html: bytes, *, scripting: bool = False) -> tuple[LexborHTMLParser, bool]:
+    """Parse a page as `tree` does. Return also whether the parser read all of it at an ordinary pace.
+
+    If so, any other parser that follows the HTML standard can be given the page, too.
+    """
     try:
         if len(html) <= _HARMLESS_BYTES:
-            return LexborHTMLParser(html, scripting=scripting)
+            return LexborHTMLParser(html, scripting=scripting), True
         library = _library()
         if library is None:
-            return LexborHTMLParser(limit_html(html), scripting=scripting)
+            return LexborHTMLParser(limit_html(html), scripting=scripting), True
         return _limited(library, html, scripting=scripting)
     except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
 
 
-def _limited(library: _Library, html: bytes, *, scripting: bool) -> LexborHTMLParser:
-    found, whole = _fed(library, html, scripting=scripting)
+def _limited(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:
+    found, ordinary = _fed(library, html, scripting=scripting)
+    whole = ordinary
     for limit in (limit_html, flatten):
         if not whole:
             del found  # before the next one needs as much memory
             html = limit(without_options(html))
             found, whole = _fed(library, html, scripting=scripting)
-    return found
+    return found, ordinary
 
 
 # Feeding: selectolax parses whole pages only, but its extension module is lexbor's library, too, whose interface for

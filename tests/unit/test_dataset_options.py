@@ -25,6 +25,7 @@ CHANGED = {
     "exclude": ("b",),
     "limit": 3,
     "files": True,
+    "language": True,
     "site": "0a1b2c3d",
 }
 

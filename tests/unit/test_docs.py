@@ -170,12 +170,12 @@ def test_the_cloud_init_snippet_is_one() -> None:
     assert set(filter(None, short.splitlines())) <= set(unit.splitlines())
 
 
-@pytest.mark.parametrize("table", [*schema.TABLES, "items", "warc-index"])
+@pytest.mark.parametrize("table", [*schema.TABLES, "items", "Language", "warc-index"])
 def test_every_column_is_documented(table: str) -> None:
     """The dataset reference has each table's columns, in their order, with type and meaning as the files have them."""
     text = (CHECKOUT / "docs/reference/dataset.md").read_text(encoding="utf-8")
     below = text.partition(f"\n### {table}\n")[2].partition("\n## ")[0].partition("\n### ")[0]
-    columns = {**schema.TABLES, "items": schema.ITEMS}.get(table, schema.WARC_INDEX)
+    columns = {**schema.TABLES, "items": schema.ITEMS, "Language": schema.LANGUAGE}.get(table, schema.WARC_INDEX)
     meanings = [column.metadata[b"comment"].decode().replace("<", "&lt;") for column in columns]
     rows = [f"| `{each.name}` | {each.type} | {meaning} |" for each, meaning in zip(columns, meanings, strict=True)]
     assert re.findall(r"^\| `.*$", below, re.MULTILINE) == rows

@@ -230,7 +230,9 @@ def test_language(html, expected):
 
 def test_language_without_root(monkeypatch):
     """A document without an element, should the parser ever give one, declares no language."""
-    monkeypatch.setattr("fscrawl.parse.text.tree", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
+    monkeypatch.setattr(
+        "fscrawl.parse.text.tree_and_pace", lambda *_, **__: (LexborHTMLParser("", is_fragment=True), True)
+    )
     assert read(b"x") == Text("", None)
 
 
@@ -239,7 +241,7 @@ def test_language_without_root(monkeypatch):
 
 def test_main_content():
     """The main content is the article without navigation; the language is the page's."""
-    page = read(ARTICLE, main=True)
+    page = read(ARTICLE, "main")
     assert page.text.startswith("Head\nA paragraph")
     assert "Home" not in page.text
     assert page.language == "en"

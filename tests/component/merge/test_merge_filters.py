@@ -166,13 +166,13 @@ def test_no_html(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, 
     assert made.rows()[0]["sha256"] is not None
 
 
-def test_main_text(tree: Grown, out: Path) -> None:
-    """--text main is the article without the navigation around it."""
-    pytest.importorskip("trafilatura")
+@pytest.mark.parametrize("how", ["main", "fast"])
+def test_main_text(tree: Grown, out: Path, how: str) -> None:
+    """--text main, and --text fast, is the article without the navigation around it."""
     article = "".join(
         f"<p>Sentence {n} of the article tells what there is to tell at some length.</p>" for n in range(9)
     )
     tree.page("http://m.example/", f"<nav><a href=/>Home</a></nav><article>{article}</article>".encode())
-    text = tree.merge(out, text="main").by_url()["http://m.example/"]["text"]
+    text = tree.merge(out, text=how).by_url()["http://m.example/"]["text"]
     assert "Sentence 8" in text
     assert "Home" not in text

@@ -181,6 +181,46 @@ def test_missing_extra_for_main_text(
     refused(fscrawl(), 2, "--text main needs not_there: ")
 
 
+@pytest.mark.parametrize(
+    ("flags", "part", "extra"),
+    [
+        (["--text", "fast"], "parse.fast_content._extractor", "fast-text"),
+        (["--language"], "parse.language._detector", "language"),
+    ],
+)
+def test_missing_extras(
+    tree: Grown,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    flags: list[str],
+    part: str,
+    extra: str,
+) -> None:
+    """The same for the other extras; and a merge that needs none of them asks for none."""
+    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(*flags), 2, f"{' '.join(flags)} needs not_there: ", f"EXTRAS={extra}")
+    assert not out.exists()
+    assert fscrawl(to=out.with_name("plain"))[0] == 0
+    monkeypatch.undo()
+    assert fscrawl(*flags)[0] == 0
+    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(), 2, f"{' '.join(flags)} needs not_there: ")
+
+
+def test_a_detector_that_does_not_work(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """If another package is in the way of the detector, what it says is one line."""
+
+    def fails(text: str) -> None:
+        raise RuntimeError("another fasttext\nis installed")
+
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: fails)
+    refused(fscrawl("--language"), 2, "--language cannot be used: another fasttext is installed")
+    assert not out.exists()
+
+
 @pytest.mark.root
 def test_read_only(tree: Grown, mount: Callable[[str], Path], fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """Where nothing can be written, one line says so, with exit code 75."""

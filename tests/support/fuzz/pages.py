@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fscrawl import urls
 from fscrawl.http import bodies
-from fscrawl.parse import encoding, feeds, fields, follow, html_limits, links, media_types, sitemaps, text
+from fscrawl.parse import encoding, feeds, fields, follow, html_limits, language, links, media_types, sitemaps, text
 from fscrawl.politeness import robots
 from tests.support.fuzz.target import Target, words
 
@@ -124,6 +124,17 @@ _PAGES = (
     b"<p>one <a href=x>y</a><table><tr><td>1<td>2</table><pre> a\n b</pre><ul><li>z</ul></body></html>",
     b"<meta charset=windows-1251><a href='?q=\xe4'>\xd2</a><area href=//b.example/><svg><title>n</title></svg>",
 )
+_LETTERS = words("""
+word word
+\\xc3\\xa9t\\xc3\\xa9
+\\xe6\\x97\\xa5\\xe6\\x9c\\xac
+\\xd8\\xb9\\xd8\\xb1
+\\0
+\\n
+\\xe2\\x80\\xa8
+__label__en
+</s>
+""")
 _HTML = (
     "html5lib-tests/tree-construction/*.dat",
     "html5lib-tests/encoding/*.dat",
@@ -150,10 +161,15 @@ def _limit_html(data: bytes) -> None:
         LexborHTMLParser(limited)
 
 
-def _text(data: bytes) -> None:
-    found = text.read(links.readable(data, "utf-8"))
+def _text(data: bytes, how: str = "visible") -> None:
+    found = text.read(links.readable(data, "utf-8"), how)
     found.text.encode()
     assert not any(c < " " and c not in "\n\t" for c in found.text)
+
+
+def _language(data: bytes) -> None:
+    found = language.language(data.decode("utf-8", "replace"))
+    assert found is None or (found.code.isalpha() and language.MIN_SCORE <= found.score <= 1)
 
 
 def _encoding(data: bytes) -> None:
@@ -330,6 +346,8 @@ TARGETS = (
     ),
     Target("html-limits", _limit_html, TAGS, _PAGES, corpus=_HTML),
     Target("text", _text, TAGS, _PAGES, corpus=_HTML),
+    Target("text-fast", lambda data: _text(data, "fast"), TAGS, _PAGES, corpus=_HTML),
+    Target("language", _language, _LETTERS),
     Target("fields", _fields, TAGS, _PAGES, corpus=_HTML),
     Target("encoding", _encoding, TAGS, _PAGES, options=10, corpus=_HTML),
     Target("sniff", _sniff, (*TAGS, *(beginning for beginning, _ in media_types._BINARY), b"RIFF", b"ftyp")),

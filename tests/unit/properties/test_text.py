@@ -6,7 +6,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fscrawl.parse.text import main_content, read, visible
+from fscrawl.parse.text import read, visible
 from tests.support.effort import tries
 
 TAGS = [
@@ -105,10 +105,10 @@ def test_case_of_tags(page, random):
     assert visible(re.sub(rb"</?[a-z1]+(?=[ />])", mixed, page)).lower() == visible(page).lower()
 
 
-@given(pages)
-@settings(max_examples=tries(100), deadline=None)
-def test_main_content(page):
+@given(pages, st.sampled_from(["main", "fast"]))
+@settings(max_examples=tries(200), deadline=None)
+def test_main_content(page, how):
     """Any bytes have a main content that can be written, without control characters but newline and tab."""
-    text = main_content(page)
+    text = read(page, how).text
     assert text.encode().decode() == text
     assert not CONTROL.search(text)
