@@ -93,10 +93,8 @@ def _key(row: dict[str, Any], query: str) -> str:
     """Give the key of a line. Method and body of a request are in its query: it would be taken for a GET otherwise."""
     if row["method"] == GET:
         return str(row["url_surtkey"])
-    url = row["url"]
-    return surt(
-        f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{_canonical(query)}"
-    )
+    url, body = row["url"], _canonical(query)
+    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{body}")
 
 
 def query_of(body: str) -> str:
