@@ -9,13 +9,14 @@ Crawl and pywb, with tabs, and that of WACZ, with JSON.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote, unquote, unquote_plus, urlencode
 
 import pyarrow as pa
 
@@ -24,6 +25,7 @@ from fscrawl.dataset.surt import surt
 
 BLOCK_LINES = 3000  # as Common Crawl and cdxj-indexer have it
 _ROWS = 1000
+_QUERY_CHARS = 4096
 _SAFE = "".join(c for c in map(chr, range(0x21, 0x7F)) if c not in "#%")  # what canonical keys leave as it is
 
 
@@ -80,19 +82,59 @@ def _line(row: dict[str, Any]) -> str:
         "offset": str(row["warc_record_offset"]),
         "filename": row["warc_filename"].rpartition("/")[2],
     }
+    query = ""
     if row["method"] != GET:
-        values |= {"method": row["method"], "requestBody": row["request_body"] or ""}
-    return f"{_key(row)} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
+        query = query_of(row["request_body"] or "")
+        values |= {"method": row["method"], "requestBody": query}
+    return f"{_key(row, query)} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
 
 
-def _key(row: dict[str, Any]) -> str:
-    """Give the key of a line. Method and body of a request are in the query, as pywb has them: it would take it for a
-    GET of the same URL otherwise. A form is decoded, and what stands behind a # in it is lost.
-    https://pypi.org/project/cdxj-indexer/
-    """
+def _key(row: dict[str, Any], query: str) -> str:
+    """Give the key of a line. Method and body of a request are in its query: it would be taken for a GET otherwise."""
     if row["method"] == GET:
         return str(row["url_surtkey"])
-    body = row["request_body"] or ""
-    body = quote(body if body.startswith(("{", "[")) else unquote_plus(body).partition("#")[0], safe=_SAFE)
-    url = row["url"]
-    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if body else ''}{body}")
+    url, body = row["url"], _canonical(query)
+    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{body}")
+
+
+def query_of(body: str) -> str:
+    r"""Give the body of a request as a query, as pywb and cdxj-indexer do. A form is decoded, JSON is made flat.
+
+    https://specs.webrecorder.net/request-body-canonicalization/latest/
+
+    >>> query_of("q=a+b&r=%C3%BC"), query_of('{"q": "a b", "of": [{"n": 1}, {"n": 2}]}')
+    ('q=a b&r=ü', 'q=a+b&n=1&n.2_=2')
+    """
+    if body.startswith(("{", "[", '"')):
+        with contextlib.suppress(ValueError, RecursionError):
+            return urlencode(_flat(json.loads(body)))[:_QUERY_CHARS]
+    return unquote_plus(body)[:_QUERY_CHARS]
+
+
+def _flat(value: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    counts: dict[str, int] = {}
+
+    def add(value: Any, name: str) -> None:
+        if isinstance(value, dict):
+            for inner, each in value.items():
+                add(each, inner)
+        elif isinstance(value, list):
+            for each in value:
+                add(each, name)
+        elif name:
+            if name in found:
+                counts[name] = counts.get(name, 1) + 1
+                name = f"{name}.{counts[name]}_"
+            found[name] = str(value)
+
+    add(value, "")
+    return found
+
+
+def _canonical(query: str) -> str:
+    """Give a query as canonical keys have it: without a fragment, decoded as often as that changes it, and encoded."""
+    query = query.partition("#")[0]
+    while (decoded := unquote(query)) != query:
+        query = decoded
+    return quote(query, safe=_SAFE)

@@ -25,7 +25,11 @@ def surt(url: str) -> str:
     while "//" in path:
         path = path.replace("//", "/")
     path = path.rstrip("/") or "/"
-    return _site(url[:end]) + path + ("?" + "&".join(sorted(query.split("&"))) if query else "")
+    return _site(url[:end]) + path + ("?" + "&".join(sorted(query.split("&"), key=_parts)) if query else "")
+
+
+def _parts(argument: str) -> list[str]:
+    return argument.split("=", 1)  # a name sorts before a longer one, whatever stands behind =
 
 
 @lru_cache(1 << 16)

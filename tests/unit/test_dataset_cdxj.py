@@ -18,6 +18,11 @@ from fscrawl.request import Request, spelling
 from tests.support.trees import Grown, check
 
 A = "http://a.example/"
+JSON = [
+    {"q": "a b+c", "of": [{"n": 1}, {"n": None}, {"n": 1.5}], "n.2_": True, "x": {"y": {"é": "50%25#"}}},
+    ["a", {"b": ["&", "="]}],
+    "text",
+]
 
 
 @pytest.fixture
@@ -28,6 +33,8 @@ def made(tmp_path, monkeypatch):
     tree.page(f"{A}twin", tree.bodies["http://h0.example/1"])
     tree.redirect(f"{A}old", A)
     tree.page(spelling(Request(f"{A}search", form={"q": "a b", "é": "50% + 1#"})), b"<p>found")
+    for number, value in enumerate(JSON):
+        tree.page(spelling(Request(f"{A}api?v={number}", "PUT" if number else "POST", json=value)), b"<p>%d" % number)
     return tree.merge(tmp_path / "out", formats=("warc",))
 
 
@@ -59,7 +66,7 @@ def test_blocks(made):
     assert {len(block) for block in blocks[:-1]} == {7}
     lines = [line for block in blocks for line in block]
     assert lines == sorted(lines) == gzip.decompress(data).decode().splitlines()
-    assert len(lines) == 63
+    assert len(lines) == 66
 
 
 def test_a_page_is_found_by_two_reads(made):
@@ -82,7 +89,7 @@ def test_as_cdxj_indexer(made):
     (path,) = made.files("warc/*.warc.gz")
     out = io.StringIO()
     CDXJIndexer(out, [str(path)], sort=True, post_append=True, records="response,revisit").process_all()
-    names = ("url", "status", "offset", "length", "filename")
+    names = ("url", "status", "offset", "length", "filename", "method", "requestBody")
 
     def read(text):
         found = {}
@@ -110,7 +117,7 @@ def test_a_dataset_of_an_earlier_version(made, tmp_path):
     values = made.manifest
     files = [each for each in values["files"] if each["path"] not in (f"warc/{packed.name}", f"warc/{path.name}")]
     digest = hashlib.sha256(data).hexdigest()
-    files.append({"path": f"warc/{plain.name}", "rows": 63, "bytes": len(data), "sha256": digest})
+    files.append({"path": f"warc/{plain.name}", "rows": 66, "bytes": len(data), "sha256": digest})
     (made.out / "manifest.json").write_text(json.dumps({**values, "files": files}), encoding="utf-8")
     packed.unlink()
     path.unlink()
