@@ -85,7 +85,6 @@ class Ledger:
         self._writer = LogWriter(files, machine, holder_of=holder_of)
         self._reader = LogReader(files, machine)
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
-        self._unflushed: Counter[int] = Counter()  # shard → lines of the own log that nobody can read yet
         self._flushed_at = clock()
         self._cut_since: dict[str, float] = {}
 
@@ -137,12 +136,14 @@ class Ledger:
         new_shards = []
         mark = _mark(flags.label)
         is_stopped = flags.label in self.rules.stopped
+        held = self._frontier.shards
         if flags is NO_FLAGS and not is_stopped:
             located = self._frontier.unknown(links, self.rules.seeds)
         else:
             located = [(url, self._frontier.location(url)) for url in links]
         for url, location in located:
-            shard, own = location.shard, self._frontier.holds(location.shard)
+            shard = location.shard
+            own = shard in held
             news = self._frontier.add(url, depth, referrer, location, flags) if own and not is_stopped else None
             if mark and own and not news and self._frontier.is_settled(shard, int.from_bytes(location.digest[:8])):
                 continue
@@ -170,7 +171,6 @@ class Ledger:
 
     def _add(self, line: Line, *, own: bool) -> None:
         self._writer.add(line, own=own)
-        self._unflushed[line.shard] += 1
 
     def covers(self, term: str) -> bool:
         """Tell whether links that were filtered by the rules of `term` are all that the present rules ask for."""
@@ -187,10 +187,10 @@ class Ledger:
 
     def flush(self) -> None:
         """Let others read all that was said: one write and one fsync."""
+        lines = self._writer.unflushed_lines()
         self._guarded(self._writer.flush)
         self._flushed_at = self._clock()
-        self.lines_since.update(self._unflushed)
-        self._unflushed.clear()
+        self.lines_since.update(lines)
 
     def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
         """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""

@@ -12,6 +12,7 @@ failed append had in fact written its block, readers see these lines twice, whic
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -94,6 +95,12 @@ class LogWriter:
     def unflushed_bytes(self) -> int:
         """Bytes of the lines that wait for a flush."""
         return self._unflushed_bytes
+
+    def unflushed_lines(self) -> Counter[int]:
+        """Give the number of lines that wait for a flush, by shard."""
+        counts = Counter({shard: len(lines) for shard, lines in self._own.items()})
+        counts.update({shard: len(lines) for shard, lines in self._foreign.items()})
+        return counts
 
     @property
     def has_foreign(self) -> bool:

@@ -154,14 +154,19 @@ class Frontier:
         if self._settings.crawl.max_depth is not None:
             return [(url, self.location(url)) for url in links]
         found = []
+        by_name, held = self._by_name, self._held
         for url in links:
-            host = self._by_name.get(url.split("/", 3)[2])
+            host = by_name.get(url.split("/", 3)[2])
             if host is None or host.shard is None:
                 found.append((url, self._shards.locate(url)))
                 continue
             digest = urls.digest(url)
-            shard = self._held.get(host.shard)
-            if shard is None or not shard.knows_alike(int.from_bytes(digest[:8])) or url in always:
+            shard = held.get(host.shard)
+            if shard is None or shard.table.deep or shard.beyond or url in always:
+                is_known = False
+            else:
+                is_known = shard.table.is_known(int.from_bytes(digest[:8]))
+            if not is_known:
                 found.append((url, Location(host.name, digest, host.shard)))
         return found
 

@@ -47,10 +47,6 @@ class Shard:
         self.check_until = 0.0 if taken_at is None else taken_at + check_s
         self.beyond: dict[int, list[Flags]] = {}  # URLs that are wanted again, and known only beyond the limit of depth
 
-    def knows_alike(self, fingerprint: int) -> bool:
-        """Tell whether a URL is known, and at any depth it would be no news."""
-        return not (self.table.deep or self.beyond) and self.table.is_known(fingerprint)
-
     def depth_of_again(self, fingerprint: int, depth: int, flags: Flags, limit: int) -> int:
         """Give the least depth of a URL that is wanted again. If that is beyond `limit`, remember that it is wanted.
 
