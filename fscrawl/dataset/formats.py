@@ -18,13 +18,12 @@ from fscrawl.parse.encoding import decode
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; wide ones are bounded by their bytes
-_ROW_GROUP_BYTES = 32 << 20
+_ROW_GROUP_BYTES = 16 << 20
 # Pages of a Parquet file end where the data says, so that two versions of a dataset have most pages in common: stores
 # that keep equal pieces once need little for the second one. https://huggingface.co/blog/parquet-cdc
 # Smaller ones would make the files a quarter larger.
 _CHUNKING = {"min_chunk_size": 1 << 20, "max_chunk_size": 4 << 20}
 _HAS_CHUNKING = int(pa.__version__.partition(".")[0]) >= 21
-_DICTIONARY_BYTES = 4 << 20  # of a column in a row group; then its values are written as they are
 # Columns whose values repeat within a part. For the others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
@@ -61,7 +60,6 @@ class Parquet:
                 name for name in schema.names if name not in {"html", "rendered_html", "text", "headers", "body"}
             ],
             write_page_index=True,
-            dictionary_pagesize_limit=_DICTIONARY_BYTES,
             sorting_columns=pq.SortingColumn.from_ordering(schema, order) if order else None,
             **more,
         )
