@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from fscrawl import cli
-from fscrawl.engine import machine, outcomes, pool, worker_process
+from fscrawl.engine import machine, outcomes, pool, worker_entry, worker_process
 from fscrawl.fleet import ledger, log_writer, membership
 from fscrawl.frontier import frontier
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
@@ -46,6 +46,9 @@ class MadeUpWorker:
         self._hosts, self._pages, self._latency_s = row["hosts"], row["pages_a_host"], row["latency_s"]
         self._term = config.term
         self._fresh = FreshLinks(config.settings.crawl, config.scope())
+
+    def tidy(self) -> None:
+        """Do nothing: no connection waits."""
 
     def do(self, task: Task) -> Outcome:
         latency_s = random.uniform(0, 2 * self._latency_s)
@@ -223,7 +226,7 @@ def main() -> None:
         _watch_parts(stopwatch)
     observer = _Observer(given["pages"], stopwatch)
     observer.watch()
-    pool.serve = serve
+    worker_entry.serve = serve
     per_host = max(1, row["workers"] * row["threads"] // row["hosts"])
     settings = ("politeness.delay=0", f"politeness.per_host={per_host}", "crawl.scope=any")
     words = ["crawl", "--root", str(root / "tree"), "--seeds", str(seeds), "--quiet"]
