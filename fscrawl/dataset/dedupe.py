@@ -29,9 +29,9 @@ from fscrawl.util.progress import ProgressLine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Of the bodies of a group. Those of a large crawl become 120 to 400 MB of Parquet. A small crawl has four groups, which
+# Of the bodies of a group. Those of a large crawl become 80 to 300 MB of Parquet. A small crawl has eight groups, which
 # can be written at the same time, unless they would be very small.
-_GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1536 << 20, 128 << 20, 4
+_GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1024 << 20, 128 << 20, 8
 _SEGMENT_BYTES = 512 << 20  # of an archive: it has at most 1 GB, whatever the bodies are
 _GROUP_ROWS = 500_000
 _KEY = "S24"

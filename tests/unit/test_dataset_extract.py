@@ -304,12 +304,12 @@ def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
 
 
 def test_sizes_of_groups():
-    """A small crawl has four groups, if these are not too small; those of archives are smaller than others."""
+    """A small crawl has eight groups, if these are not too small; those of archives are smaller than others."""
     least = dedupe._LEAST_GROUP_BYTES
     assert len(dedupe.cut_into_groups([BatchResult(1, least // 8)] * 8)) == 1
-    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 16)) == 4
+    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 32)) == 8
     large = [BatchResult(1, least)] * 100
-    assert len(dedupe.cut_into_groups(large)) == 9
+    assert len(dedupe.cut_into_groups(large)) == 13
     assert len(dedupe.cut_into_groups(large, archived=True)) == 25
 
 
