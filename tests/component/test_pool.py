@@ -13,58 +13,24 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import store, urls
-from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings, render
-from fscrawl.engine import pool as pool_module
-from fscrawl.engine.messages import TreeUnusable, WorkerSetup
+from fscrawl.engine.messages import TreeUnusable
 from fscrawl.engine.pool import KilledWorker, Pool
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, Known, Outcome, Returned, Stored
-from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
-from tests.support.crawling import USER_AGENT, check_tree, errors, pages
+from tests.support.crawling import check_tree, errors, pages
+from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Request, Response, Web, linked_site
 from tests.support.workers import TERM
 
-HOSTS = ["127.0.4.1", "127.0.4.2", "127.0.4.3"]
 HTML = {"Content-Type": "text/html"}
-SETTINGS = Settings(
-    politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT, robots=False),
-    fetch=FetchSettings(allow_private_addresses=True, timeout=30.0),
-)
-
-Start = Callable[..., Pool]
 Answer = Outcome | KilledWorker | TreeUnusable
 
 
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
-    """Start pools over a new tree; what is left of them is killed in the end."""
-    record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
-    store.create(root, record, render(Settings()), "")
-    started: list[Pool] = []
-
-    def pool(
-        workers: int = 1,
-        threads: int = 2,
-        settings: Settings = SETTINGS,
-        hung_after_s: float = 60.0,
-        delay_s: float = 0.0,
-    ) -> Pool:
-        config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), TERM)
-        setup = WorkerSetup(root, record, "machine-1-abcdef", False, threads)
-        started.append(Pool(workers, setup, config, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
-        return started[-1]
-
-    yield pool
-    for each in started:
-        each.kill()
-        each.close()
-
-
-def task(url: str) -> PageTask:
-    return PageTask(url, urls.host(url), urls.key(url), 0, "", 1)
+    with pools(root) as start:
+        yield start
 
 
 def what(answer: Answer) -> str | type:
@@ -114,58 +80,6 @@ def test_every_task_comes_back_once(start: Start, root: Path) -> None:
         assert served.duplicates() == {}
     assert len(pages(root)) == len(tasks)
     check_tree(root)
-
-
-def test_memory_of_hosts(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker of each host is remembered, for a limited number of hosts."""
-    monkeypatch.setattr(pool_module, "_HOSTS", 10)
-    pool = start(workers=2, threads=2)
-    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
-    for n in range(100):
-        pool.submit(task(f"http://{n}.example/"))
-    assert len(pool._slot_of) == 10
-    assert pool._slot_of.get("99.example") is not None
-
-
-def test_a_host_stays_with_its_worker(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host moves to another worker if its own stays busy, is full, or works on the host already; not by chance."""
-    pool = start(workers=2, threads=2)
-    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
-
-    def submit(host: str, page: int) -> int:
-        pool.submit(task(f"http://{host}.example/{page}"))
-        slot = pool._slot_of.get(f"{host}.example")
-        assert slot is not None
-        return pool._slots.index(slot)
-
-    def fill(count: int) -> None:
-        """Let worker 0 have so many tasks of other hosts, and worker 1 none."""
-        for slot in pool._slots:
-            slot.in_flight.clear()
-        for n in range(count):
-            each = task(f"http://other-{n}.example/")
-            pool._slots[0].in_flight[each.key] = each
-        pool._by_load = None  # as after answers
-        for slot in pool._slots:
-            slot.note_busy(time.monotonic(), 2)
-
-    assert submit("a", 1) == 0
-    fill(3)
-    assert submit("a", 2) == 0  # worker 1 has nothing to do, but only now
-    assert submit("a", 3) == 1  # two pages side by side
-    fill(1)
-    assert submit("b", 1) == 1
-    assert submit("c", 1) == 0
-    fill(3)
-    monkeypatch.setattr(pool_module, "_UNEVEN_S", -1.0)  # for as long as that
-    assert submit("c", 2) == 1
-    monkeypatch.undo()
-    fill(8)
-    assert submit("d", 1) == 1
-    pool._slot_of.put("d.example", pool._slots[0])
-    assert submit("d", 2) == 1  # as full as it may be
-    pool._slots[0].in_flight.clear()
-    pool._slots[1].in_flight.clear()
 
 
 def test_room(start: Start) -> None:

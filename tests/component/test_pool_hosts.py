@@ -1,0 +1,70 @@
+"""Which worker gets a host: its own, as long as that one has room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fscrawl.engine import pool as pool_module
+from tests.support.pools import Start, pools, task
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[Start]:
+    with pools(root) as start:
+        yield start
+
+
+def test_memory_of_hosts(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker of each host is remembered, for a limited number of hosts."""
+    monkeypatch.setattr(pool_module, "_HOSTS", 10)
+    pool = start(workers=2, threads=2)
+    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
+    for n in range(100):
+        pool.submit(task(f"http://{n}.example/"))
+    assert len(pool._slot_of) == 10
+    assert pool._slot_of.get("99.example") is not None
+
+
+def test_a_host_stays_with_its_worker(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host moves to another worker if its own stays busy, is full, or works on the host already; not by chance."""
+    pool = start(workers=2, threads=2)
+    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
+
+    def submit(host: str, page: int) -> int:
+        pool.submit(task(f"http://{host}.example/{page}"))
+        slot = pool._slot_of.get(f"{host}.example")
+        assert slot is not None
+        return pool._slots.index(slot)
+
+    def fill(count: int) -> None:
+        """Let worker 0 have so many tasks of other hosts, and worker 1 none."""
+        for slot in pool._slots:
+            slot.in_flight.clear()
+        for n in range(count):
+            each = task(f"http://other-{n}.example/")
+            pool._slots[0].in_flight[each.key] = each
+        pool._by_load = None  # as after answers
+        for slot in pool._slots:
+            slot.note_busy(time.monotonic(), 2)
+
+    assert submit("a", 1) == 0
+    fill(3)
+    assert submit("a", 2) == 0  # worker 1 has nothing to do, but only now
+    assert submit("a", 3) == 1  # two pages side by side
+    fill(1)
+    assert submit("b", 1) == 1
+    assert submit("c", 1) == 0
+    fill(3)
+    monkeypatch.setattr(pool_module, "_UNEVEN_S", -1.0)  # for as long as that
+    assert submit("c", 2) == 1
+    monkeypatch.undo()
+    fill(8)
+    assert submit("d", 1) == 1
+    pool._slot_of.put("d.example", pool._slots[0])
+    assert submit("d", 2) == 1  # as full as it may be
+    pool._slots[0].in_flight.clear()
+    pool._slots[1].in_flight.clear()
