@@ -39,7 +39,7 @@ from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError, ProxyFailedError
 from fscrawl.http.keeping import IDLE_S, Kept, idle_s
 from fscrawl.http.names import Names
-from fscrawl.http.wire import Reply, request_bytes
+from fscrawl.http.wire import Reply, host_and_port, request_bytes
 from fscrawl.util.installed import to_install
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
@@ -112,6 +112,8 @@ class _DirectConnection(HTTPConnection):
     def _new_conn(self) -> socket.socket:
         try:
             found = self.names.look_up(self._dns_host, self.port or 0, _remaining_s())
+        except TimeoutError:
+            raise
         except OSError as error:
             raise urllib3.exceptions.NameResolutionError(self.host, self, socket.gaierror(str(error))) from error
         permitted = [entry for entry in found if self.permits(str(entry[4][0]))]
@@ -135,6 +137,15 @@ class _DirectConnection(HTTPConnection):
         sock.settimeout(timeout_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return sock
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether it may be used again. Bytes behind an answer would be taken for the next one."""
+        pending = getattr(self.sock, "pending", None)  # in the TLS layer; the kernel's are seen before the next request
+        return self.sock is not None and self.is_kept and not (pending is not None and pending())
+
+    def forget_session(self) -> None:
+        """Do nothing: there is no TLS session."""
 
     def _timeout_s(self) -> float:
         return min(float(self.timeout or _remaining_s()), _remaining_s())
@@ -202,6 +213,7 @@ class _TlsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
         self.sessions.offer(self._session_of, sock)
+        sock.settimeout(min(float(self.timeout or _remaining_s()), _remaining_s()))  # connecting has taken some of it
         return sock
 
     def connect(self) -> None:
@@ -212,6 +224,11 @@ class _TlsConnection(HTTPSConnection):
             self.sessions.forget(self._session_of)
             self.names.forget(self._dns_host)  # the address may be another host's by now
             raise
+
+    def forget_session(self) -> None:
+        """Offer the session no more: the first exchange has failed, perhaps because it was resumed."""
+        self.is_kept = False
+        self.sessions.forget(self._session_of)
 
     def close(self) -> None:
         if self.is_kept:
@@ -273,7 +290,7 @@ class _Pool(HTTPConnectionPool):
 
     def _put_conn(self, conn: Any) -> None:
         if conn is not None:
-            self.kept.put(self._key, conn, exchange.idle_s if conn.sock is not None and conn.is_kept else 0.0)
+            self.kept.put(self._key, conn, exchange.idle_s if conn.may_wait else 0.0)
 
     def close(self) -> None:
         """Do nothing: `kept` closes what waits for too long."""
@@ -281,6 +298,7 @@ class _Pool(HTTPConnectionPool):
     def ask(self, method: str, request: bytes, connect_s: float) -> Reply:
         """Do an exchange up to the head of the answer. `connect_s`: that connecting may take, and a TLS handshake."""
         connection: Any = self._get_conn()
+        is_new = connection.is_closed
 
         def done(reply: Reply) -> None:
             if not reply.is_whole:
@@ -288,11 +306,13 @@ class _Pool(HTTPConnectionPool):
             self._put_conn(connection)
 
         try:
-            if connection.is_closed:
+            if is_new:
                 connection.timeout = connect_s
                 self._connect(connection)
             reply: Reply = connection.exchange(method, request, done)
         except BaseException:
+            if is_new:
+                connection.forget_session()
             connection.close()
             raise
         return reply
@@ -351,7 +371,7 @@ class Adapter(HTTPAdapter):
         url, method, headers = request.url or "", request.method or "GET", request.headers
         scheme, _, rest = url.partition("://")
         authority, path = rest[: rest.find("/")], rest[rest.find("/") :]
-        host, port = _host_and_port(authority, scheme)
+        host, port = host_and_port(authority, scheme)
         pool = self.poolmanager.connection_from_host(host, port, scheme)
         target = path
         if self.forwards(url):
@@ -372,15 +392,3 @@ class Adapter(HTTPAdapter):
     def forwards(self, url: str) -> bool:
         """Return whether the proxy itself answers, not the host through a tunnel."""
         return self._via is not None and self._via.scheme == "http" and url.startswith("http:")
-
-
-def _host_and_port(authority: str, scheme: str) -> tuple[str, int]:
-    """Split the authority of a normal form.
-
-    >>> _host_and_port("a.example", "https"), _host_and_port("[::1]:80", "http")
-    (('a.example', 443), ('[::1]', 80))
-    """
-    host, colon, port = authority.rpartition(":")
-    if colon and port.isdecimal():
-        return host, int(port)
-    return authority, 443 if scheme == "https" else 80

@@ -126,12 +126,12 @@ class Fetcher:
         long it is; None reads all of it. `logs_in`: send what the settings have for this host alone: a log-in, headers.
         """
         url = asked.url
+        exchange.address = ""
         if (port := urls.bad_port(url)) is not None:
             return Failed(
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
             )
         exchange.deadline = time.monotonic() + min(self._fetch.timeout, bounds.seconds if bounds else math.inf)
-        exchange.address = ""
         jar = self._jar if jar is _OWN_JAR else jar
         prepared = self._prepared(asked, conditions, jar, logs_in=logs_in)
         sending = _Sending(prepared, url, jar, wants_body, max_prefix_bytes, bounds)

@@ -19,6 +19,7 @@ _MOST_LINES = 100
 _LINE_BYTES = 65536
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(r"[!-9;-~]*\Z")  # visible ASCII, without the colon
+_FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")  # RFC 9112, 5.2: a value that goes on in the next line has a blank there
 _BLANK = " \t\r\n"
 
 
@@ -68,7 +69,7 @@ class Head:
         for number, line in enumerate(raw):
             if line[0] in " \t":
                 if values is not None:
-                    values[-1] += line  # a folded value keeps its line ends; they are taken off below
+                    values[-1] += line
                 continue
             name, colon, value = line.partition(":")
             if line.startswith("From "):  # of old mail boxes
@@ -80,7 +81,7 @@ class Head:
             values = head._values.setdefault(name.lower(), []) if name else []  # ":x" is no header, and no end either
             values.append(value.lstrip(" \t"))
         for found in head._values.values():
-            found[:] = [value.rstrip("\r\n") for value in found]
+            found[:] = [_FOLD.sub(" ", value.rstrip("\r\n")) for value in found]
         return head
 
     def get(self, name: str, default: str | None = None) -> str | None:

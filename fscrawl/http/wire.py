@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from http.client import HTTPException, HTTPResponse, IncompleteRead, UnknownProtocol
+from http.client import HTTPException, HTTPResponse, UnknownProtocol
 from typing import Any
 
-from fscrawl.http.heads import Head, HeadLines, check_framing
+from fscrawl.http.heads import BadHeadError, Head, HeadLines, check_framing
 
 _MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
 _NAME = re.compile(rb"[^:\s][^:\r\n]*\Z")
 _LINE_END = re.compile(rb"[\r\n]")
 _WITHOUT_BODY = frozenset({204, 304})
-
 Headers = Mapping[str, str | bytes]
 
 
@@ -35,6 +34,18 @@ def request_bytes(method: str, target: str, host: str, headers: Headers, body: b
             raise ValueError(f"the header {name[:40]!r} of the request cannot be sent")
         lines.append(name + b": " + value)
     return b"\r\n".join([*lines, b"", body or b""])
+
+
+def host_and_port(authority: str, scheme: str) -> tuple[str, int]:
+    """Split the authority of a normal form.
+
+    >>> host_and_port("a.example", "https"), host_and_port("[::1]:80", "http")
+    (('a.example', 443), ('[::1]', 80))
+    """
+    host, colon, port = authority.rpartition(":")
+    if colon and port.isdecimal():
+        return host, int(port)
+    return authority, 443 if scheme == "https" else 80
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -69,7 +80,7 @@ class Reply(HTTPResponse):
                 if not 100 <= status < 200 or status == 101:
                     break
             else:
-                raise HTTPException("the server sent too many informational (1xx) answers")
+                raise BadHeadError("the server sent too many informational (1xx) answers")
         finally:
             if self.fp is not None:  # it is None when the connection was closed
                 self.fp = file
@@ -83,8 +94,8 @@ class Reply(HTTPResponse):
 
     def _find_end(self) -> None:
         """Find out where the body ends, and whether the connection ends with it."""
-        coding = self.head.get("transfer-encoding")
-        self.chunked = bool(coding) and coding.lower() == "chunked"  # type: ignore[union-attr]
+        codings = ",".join(self.head.get_all("transfer-encoding")).lower().split(",")
+        self.chunked = "chunked" in map(str.strip, codings)
         self.chunk_left = None
         self.will_close = self._check_close()  # type: ignore[attr-defined]
         self.length = None if self.chunked else _length(self.head)
@@ -102,11 +113,11 @@ class Reply(HTTPResponse):
         return self.read()
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Read the body in pieces of at most `size` bytes. IncompleteRead if it ends early."""
+        """Read the body in pieces of at most `size` bytes. HTTPException if it ends early."""
         while piece := self.read(size):
             yield piece
         if self.length:
-            raise IncompleteRead(b"", self.length)
+            raise HTTPException(f"the connection ended {self.length} bytes before the body did")
 
     def release(self) -> None:
         """Give the connection back, or close it if it cannot be used again."""

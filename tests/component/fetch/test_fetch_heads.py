@@ -158,3 +158,17 @@ def test_connections_of_one_host_are_kept_at_a_proxy(make: Make) -> None:
         for host in ("a.example", "b.example", "a.example", "b.example"):
             fetched(fetcher.get(f"http://{host}/"))
     assert connections == [{b"a.example"}, {b"b.example"}]
+
+
+@pytest.mark.parametrize("coding", ["chunked ", "identity, chunked", "Chunked", "identity,\r\n chunked"])
+def test_lists_of_transfer_codings(make: Make, coding: str) -> None:
+    """The beginning of a body, as of robots.txt, comes without the lines of its chunks, and nothing waits for more."""
+    with Raw(answering(answer_of(f"Transfer-Encoding: {coding}", body=CHUNKS))) as server:
+        assert fetched(make(timeout=2.0).get(server.url(), max_prefix_bytes=100)).body == b"<p>"
+
+
+def test_folded_values(make: Make) -> None:
+    """A value that goes on in the next line is one line, in records and for those who read it."""
+    answer = answer_of("Content-Type: text/html;\r\n  charset=iso-8859-1", "Content-Length: 3")
+    with Raw(answering(answer)) as server:
+        assert fetched(make().get(server.url())).headers["content-type"] == "text/html; charset=iso-8859-1"

@@ -15,6 +15,7 @@ import pytest
 import requests.adapters
 
 from fscrawl.http import tls
+from fscrawl.http.answers import Failed
 from tests.support.exchanges import SLOW, silence
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 
@@ -221,3 +222,46 @@ def test_sessions_are_few(make: Make, context: ssl.SSLContext, monkeypatch: pyte
         for server in (*servers, servers[2], servers[0]):
             assert fetched(fetcher.get(server.url(scheme="https"))).status == 200
     assert noting.resumed == [False, False, False, True, False]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_resumed_session_that_fails(make: Make, context: ssl.SSLContext) -> None:
+    """A server that resumes a session and then hangs up is asked with a full handshake the next time."""
+    noting = Noting("Connection: close")
+
+    def behave(connection: socket.socket) -> None:
+        assert isinstance(connection, ssl.SSLSocket)
+        if connection.session_reused:
+            noting.resumed.append(True)
+            return
+        noting(connection)
+
+    with Raw(behave, context) as server:
+        fetcher = make()
+        classes = []
+        for n in range(4):
+            answer = fetcher.get(server.url(f"/{n}", "https"))
+            classes.append(answer.class_ if isinstance(answer, Failed) else "page")
+    assert classes == ["page", "connect", "page", "connect"]
+    assert noting.resumed == [False, True, False, True]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_bytes_behind_an_answer(make: Make, context: ssl.SSLContext) -> None:
+    """What comes behind an answer in the same TLS record is not taken for the answer of the next request."""
+    padding = "X-Padding: "
+    head = f"HTTP/1.1 304 Not Modified\r\n{padding}"
+    first = (head + "x" * (8192 - len(head) - 4) + "\r\n\r\n").encode()
+    evil = ok(b"evil")
+
+    def behave(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(first + evil)
+        if connection.recv(65536):
+            connection.sendall(ok(b"good"))
+
+    with Raw(behave, context) as server:
+        fetcher = make()
+        assert fetched(fetcher.get(server.url("/1", "https"))).status == 304
+        server.behave = answering(ok(b"good"))
+        assert fetched(fetcher.get(server.url("/2", "https"))).body == b"good"
