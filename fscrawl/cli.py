@@ -45,8 +45,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         if not os.access(_OPEN_FILES, os.X_OK):
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
         words = sys.argv[1:] if arguments is None else arguments
-        warm_up(list(words))
-        options = parser(words).parse_args(words)
+        with warm_up(list(words)):
+            options = parser(words).parse_args(words)
         return int(options.run(options))
     except FscrawlError as error:
         say_error(f"fscrawl: {error}")

@@ -248,6 +248,7 @@ class Pool:
         self._by_load = None
         for slot in self._slots:
             slot.count_stalled(now, self._most_stalled)
+            slot.note_busy(now, self._setup.threads)  # its tasks may have stalled, or wait to be read, since
             self._send_tasks(slot, now)
         for chosen, _ in self._selector.select(timeout_s):
             slot = chosen.data

@@ -40,6 +40,13 @@ def start_server(modules: Sequence[str]) -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def end_server() -> None:
+    """End the process that `start_server` has started, before anything was forked from it."""
+    pid = getattr(forkserver._forkserver, "_forkserver_pid", None)  # noqa: SLF001 - it has no public name
+    if pid is not None:
+        os.kill(pid, signal.SIGKILL)
+
+
 def _silence_tracker() -> None:
     """Let the process that removes the semaphores of a process that was ended do so without a warning."""
     given = os.environ.get("PYTHONWARNINGS")

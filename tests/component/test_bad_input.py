@@ -6,6 +6,7 @@ whole program where all is tried (see `tests/support/effort.py`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -50,7 +51,7 @@ def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
     """Give a `run` in this process, for what is refused before a machine starts; the real one where all is tried."""
     if effort.FULL:
         return run
-    monkeypatch.setattr(cli, "warm_up", lambda words: None)  # no worker will be needed
+    monkeypatch.setattr(cli, "warm_up", lambda words: contextlib.nullcontext())  # no worker will be needed
 
     def run_here(words: Sequence[str]) -> Done:
         capfd.readouterr()

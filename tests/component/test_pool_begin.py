@@ -28,7 +28,8 @@ import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from fscrawl.commands.warm_up import warm_up
 
-warm_up(["crawl"])
+with warm_up(["crawl"]):
+    pass
 signal.signal(signal.SIGINT, lambda *_: print("machine", flush=True))
 with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
     pool.submit(os.getpid).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def test_arguments(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bad argument that may hold a password is not shown."""
-    monkeypatch.setattr("fscrawl.cli.warm_up", lambda words: None)
+    monkeypatch.setattr("fscrawl.cli.warm_up", lambda words: nullcontext())
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("fscrawl: ")
