@@ -142,9 +142,11 @@ def test_kept_urls_count_as_memory(make_frontier):
 def test_tasks_that_go_first_are_kept_or_forgotten(make_frontier, is_wanted):
     """A task that was handed out once before stays or goes with its shard, as the queue does."""
     frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=2)
-    fill(frontier, A + "1")
+    fill(frontier, *(A + str(n) for n in range(20)))
     task = frontier.take(0)
     frontier.give_back(task)
     shard = frontier.shard_of(task)
     frontier.let_go(1 - shard if is_wanted else shard)
-    assert frontier.pending == is_wanted
+    urgent = frontier._by_name["a.example"].urgent
+    assert [each.url for each in urgent or ()] == [task.url] * is_wanted
+    assert 0 < frontier.pending < 20
