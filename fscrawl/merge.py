@@ -214,7 +214,7 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
-    groups = dedupe.cut_into_groups(batches, archived="warc" in job.options.formats)
+    groups = dedupe.cut_into_groups(batches, archived=job.options.archives)
     sizes = [sum(batches[number].rows for number in group.batches) for group in groups]
     step = f"writing {', '.join(job.options.formats)}"
     return list(crew.run(step, (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
@@ -258,14 +258,19 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
             directory.path(part.path).unlink(missing_ok=True)
         directory.remove(plan.run_directory(job.run))
         directory.path(plan.seen_name(job.run)).unlink(missing_ok=True)
+        _write_papers(job, before)  # a run that was killed here may have written its own
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
     directory.remove_parts(f"part-{job.run:04}-*", but=manifest.paths)
-    for name, text in papers(job, manifest).items():
-        directory.write(name, text)
+    _write_papers(job, manifest)
     directory.write_json(MANIFEST, manifest.as_json())
     for path in (before.paths if before else set()) - manifest.paths:
         directory.path(path).unlink(missing_ok=True)
     directory.remove(plan.run_directory(job.run))
     return manifest
+
+
+def _write_papers(job: Job, manifest: Manifest) -> None:
+    for name, text in papers(job, manifest).items():
+        job.directory.update(name, text)

@@ -92,8 +92,8 @@ def _line(row: dict[str, Any]) -> str:
 def _key(row: dict[str, Any], query: str) -> str:
     """Give the key of a line. Method and body of a request are in its query: it would be taken for a GET otherwise."""
     if row["method"] == GET:
-        return str(row["url_surtkey"])
-    url, body = row["url"], _canonical(query)
+        return surt(_canonical_url(row["url"])) if "%" in row["url"] else str(row["url_surtkey"])
+    url, body = _canonical_url(row["url"]), _canonical(query)
     return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{body}")
 
 
@@ -130,6 +130,17 @@ def _flat(value: Any) -> dict[str, str]:
 
     add(value, "")
     return found
+
+
+def _canonical_url(url: str) -> str:
+    """Give a URL with path and query as canonical keys have them.
+
+    >>> _canonical_url("http://a.example/Foo_%28bar%29?url=https%3A%2F%2Fx.example%2Fa&b=%20")
+    'http://a.example/Foo_(bar)?url=https://x.example/a&b=%20'
+    """
+    end = url.find("/", 8)
+    path, mark, query = url[end:].partition("?")
+    return url[:end] + _canonical(path) + mark + _canonical(query)
 
 
 def _canonical(query: str) -> str:

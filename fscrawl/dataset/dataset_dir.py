@@ -67,6 +67,16 @@ class DatasetDir:
         with self.publish(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
+    def update(self, name: str, text: str) -> None:
+        """Write a text if the file has another one; remove the file if the text is empty."""
+        if not text:
+            self.path(name).unlink(missing_ok=True)
+            return
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            if self.path(name).read_text(encoding="utf-8") == text:
+                return
+        self.write(name, text)
+
     def read_json(self, name: str) -> Any:
         """Read a JSON file; None if it is not there."""
         try:

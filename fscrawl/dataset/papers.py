@@ -11,6 +11,5 @@ from fscrawl.dataset.manifest import Manifest
 
 
 def papers(job: Job, manifest: Manifest) -> dict[str, str]:
-    """Return the papers of a dataset; a text that is empty is not written."""
-    found = {CARD: card(job, manifest), CROISSANT: croissant(job, manifest), wacz.ALL: wacz.all_of(manifest)}
-    return {name: text for name, text in found.items() if text}
+    """Return the papers of a dataset; of one that it does not need the text is empty."""
+    return {CARD: card(job, manifest), CROISSANT: croissant(job, manifest), wacz.ALL: wacz.all_of(manifest)}

@@ -134,5 +134,6 @@ def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool, langua
     """Return the schema of a dataset's pages: PAGES, without what it leaves out, and what was asked for."""
     shown = (("text", text), ("html", html), ("rendered_html", html), ("body", files))
     left_out = {name for name, there in shown if not there}
+    left_out |= {field.name for field in fields}  # an older dataset may have a field that has the name of a new column
     detected = LANGUAGE if language else []
     return pa.schema([*(each for each in PAGES if each.name not in left_out), *detected, *fields])

@@ -10,6 +10,7 @@ import json
 import zlib
 
 import pytest
+import surt as reference
 from cdxj_indexer.main import CDXJIndexer
 
 from fscrawl.dataset import cdxj
@@ -129,3 +130,19 @@ def test_a_dataset_of_an_earlier_version(made, tmp_path):
     assert names == {*archives, plain.name, "part-0002-00000.cdxj.gz", "part-0002-00000.idx"}
     check(tree.merge(made.out, rebuild=True))
     assert not plain.exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example/Foo_%28bar%29?url=https%3A%2F%2Fx.org%2Fa",
+        "http://a.example/?a=%7C%7C&x=%20%22",
+        "http://a.example/%C3%BC/%2525?q=%E6%97%A5",
+        "https://a.example:8443/a%2Cb?c=1,2&b=%5B0%5D",
+        "http://a.example/plain/path?b=2&a=1",
+    ],
+)
+def test_keys_are_those_that_readers_look_up(url):
+    """Readers decode a URL and encode it again, whatever its spelling is."""
+    row = {"method": "GET", "url": url, "url_surtkey": surt(url)}
+    assert cdxj._key(row, "") == reference.surt(url)

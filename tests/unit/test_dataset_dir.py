@@ -279,3 +279,17 @@ def test_newer_manifest(directory):
     del unnumbered["format"]
     directory.write_json("manifest.json", unnumbered)
     assert directory.manifest() == MANIFEST
+
+
+def test_update(directory):
+    """A text is written if the file has another one, and the file goes if there is no text."""
+    path = directory.path("README.md")
+    directory.update("README.md", "one")
+    before = path.stat()
+    directory.update("README.md", "one")
+    assert path.stat().st_ino == before.st_ino
+    directory.update("README.md", "two")
+    assert path.read_text() == "two"
+    for _ in range(2):
+        directory.update("README.md", "")
+        assert not path.exists()

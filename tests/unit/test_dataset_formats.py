@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fscrawl.dataset import formats
+from fscrawl.dataset import formats, schema
 from fscrawl.dataset.formats import Csv, JsonLines, Parquet, cell
 from fscrawl.dataset.schema import TIME
 
@@ -222,3 +222,11 @@ def test_other_values():
     """Numbers and truth values stay what they are, and cannot be formulas."""
     assert [cell(value) for value in (-1, 0.5, True, None)] == [-1, 0.5, True, ""]
     assert cell([1, 2]) == "1 2"
+
+
+def test_a_field_that_has_the_name_of_a_new_column():
+    """A dataset whose fields were named before there was such a column goes on with the field."""
+    fields = [pa.field("ip", pa.int64())]
+    made = schema.pages(fields, text=True, html=True, files=False, language=False)
+    assert made.names.count("ip") == 1
+    assert made.field("ip").type == pa.int64()
