@@ -13,6 +13,7 @@ Crawl's files. Record ids are made of crawl, key and time: the same page gives t
 
 from __future__ import annotations
 
+import contextlib
 import http
 import json
 import re
@@ -57,12 +58,14 @@ class SegmentWriter:
     def __init__(self, path: Path, index: Path, job: Job, pages: Path | None = None) -> None:
         """`index`, `pages`: files to be written; no pages if None."""
         self._index: list[dict[str, Any]] = []  # of the rows at hand
-        self._pages = pages.open("w", encoding="utf-8") if pages is not None else None
         self._crawl = job.crawl
-        self._file = path.open("wb")
-        self._index_file = pa.OSFile(str(index), "wb")
-        self._index_writer = pa.ipc.new_file(self._index_file, WARC_INDEX)
         self._offset = 0
+        with contextlib.ExitStack() as files:  # each of them is closed, also if the disk is full when another one is
+            self._file = files.enter_context(path.open("wb"))
+            self._pages = files.enter_context(pages.open("w", encoding="utf-8")) if pages is not None else None
+            index_file = files.enter_context(pa.OSFile(str(index), "wb"))
+            self._index_writer = files.enter_context(pa.ipc.new_file(index_file, WARC_INDEX))
+            self._files = files.pop_all()
 
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True):
@@ -108,11 +111,7 @@ class SegmentWriter:
         self._offset += len(data)
 
     def close(self) -> None:
-        if self._pages is not None:
-            self._pages.close()
-        self._index_writer.close()
-        self._index_file.close()
-        self._file.close()
+        self._files.close()
 
 
 def compressed(record: bytes) -> bytes:
