@@ -258,11 +258,8 @@ def test_files_that_cannot_be_used(root: Path, tmp_path: Path, text: str, said: 
     assert not root.exists()
 
 
-QUICK = """\
-import fscrawl.engine.parsing, fscrawl.engine.site_process
-fscrawl.engine.parsing._PATIENT_S = 0.2
-fscrawl.engine.site_process.MOST_WAIT_S = 3.0
-"""
+IMPATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 0.2\n"
+QUICK = f"{IMPATIENT}import fscrawl.engine.site_process\nfscrawl.engine.site_process.MOST_WAIT_S = 3.0\n"
 
 
 @pytest.mark.parametrize("method", ["check", "requests"])
@@ -271,7 +268,7 @@ def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> No
     text = f"{PLAIN}\n    def {method}(self, page):\n        while True: pass\n"
     with Web(linked, [A, B]) as web:
         file = site_file(tmp_path, web, text)
-        done = crawl(root, "--site", file, seeds=[web.url(B)], env=customised(tmp_path, QUICK))
+        done = crawl(root, "--site", file, seeds=[web.url(B)], env=customised(tmp_path, IMPATIENT))
         assert done.code == 0, done
         assert len(pages(root)) == 4
         [failure] = errors(root).values()
