@@ -20,12 +20,16 @@ Command = Callable[[Site, Path, int], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Crawler:
-    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be, by site."""
+    """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be, by site.
+
+    `directory`: where it runs; an older fscrawl looks for its modules there.
+    """
 
     name: str
     command: Command
     wanted: Mapping[str, float] = field(default_factory=dict)
     good_exits: tuple[int, ...] = (0,)
+    directory: Path = PROJECT
 
 
 def fscrawl(checkout: Path) -> Command:
@@ -35,7 +39,7 @@ def fscrawl(checkout: Path) -> Command:
 
 def base(checkout: Path) -> Crawler:
     """Give the crawler of another checkout, which an older version stands in."""
-    return Crawler("base", fscrawl(checkout), wanted={"python3-doc": 1.7, "rust-doc": 1.5})
+    return Crawler("base", fscrawl(checkout), wanted={"python3-doc": 1.7, "rust-doc": 1.5}, directory=checkout)
 
 
 def _fscrawl(checkout: Path, site: Site, out: Path, pages: int) -> list[str]:

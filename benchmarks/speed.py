@@ -95,7 +95,7 @@ def _run(crawler: Crawler, site: corpus.Site, limit: int, served: corpus.Served,
     directory = Path(tempfile.mkdtemp(dir=trees))
     os.sync()  # the writes of the run before must not slow this one down
     before = served.cpu_s()
-    cost = measure.run(crawler.command(site, directory / "out", limit))
+    cost = measure.run(crawler.command(site, directory / "out", limit), cwd=crawler.directory)
     server_cpu_s = served.cpu_s() - before
     if cost.exit_code not in crawler.good_exits:
         sys.exit(f"{crawler.name} ended with {cost.exit_code} on {site.name}:\n{cost.message}")
