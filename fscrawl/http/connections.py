@@ -205,6 +205,7 @@ class _TlsConnection(HTTPSConnection):
     names: Names
     sessions: tls.Sessions
     is_kept: bool
+    _timeout_s: Callable[[], float]
 
     @property
     def _session_of(self) -> tls.Host:
@@ -213,7 +214,7 @@ class _TlsConnection(HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
         self.sessions.offer(self._session_of, sock)
-        sock.settimeout(min(float(self.timeout or _remaining_s()), _remaining_s()))  # connecting has taken some of it
+        sock.settimeout(self._timeout_s())  # connecting has taken some of it
         return sock
 
     def connect(self) -> None:
@@ -282,28 +283,24 @@ class _Pool(HTTPConnectionPool):
     def _key(self) -> Any:
         return self.scheme, self.reaches or (self.host, self.port)
 
-    def _get_conn(self, timeout: float | None = None) -> Any:  # noqa: ARG002 - urllib3's signature
+    def _take(self) -> Any:
         connection = self.kept.take(self._key)
         if connection is not None and is_connection_dropped(connection):
             connection.close()
         return connection or self._new_conn()
-
-    def _put_conn(self, conn: Any) -> None:
-        if conn is not None:
-            self.kept.put(self._key, conn, exchange.idle_s if conn.may_wait else 0.0)
 
     def close(self) -> None:
         """Do nothing: `kept` closes what waits for too long."""
 
     def ask(self, method: str, request: bytes, connect_s: float) -> Reply:
         """Do an exchange up to the head of the answer. `connect_s`: that connecting may take, and a TLS handshake."""
-        connection: Any = self._get_conn()
+        connection: Any = self._take()
         is_new = connection.is_closed
 
         def done(reply: Reply) -> None:
             if not reply.is_whole:
                 connection.close()
-            self._put_conn(connection)
+            self.kept.put(self._key, connection, exchange.idle_s if connection.may_wait else 0.0)
 
         try:
             if is_new:
