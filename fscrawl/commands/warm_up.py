@@ -1,15 +1,16 @@
 """What takes longest is begun before all else: the process that the workers of a crawl are forked from.
 
-It and this one load their modules at the same time. If the command line turns out to have a mistake, it is ended: it
-would keep the caller's pipes open until it has loaded them.
+It is begun as a copy of this process when this one has loaded what both need; then each of them loads the rest. If the
+command line turns out to have a mistake, it is ended: it would keep the caller's pipes open until it has loaded all.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterator, Sequence
 
-from fscrawl.engine.preload import MODULES
+from fscrawl.engine.preload import MODULES, SHARED
 
 _NO_CRAWL = {"-h", "--help"}
 
@@ -25,7 +26,9 @@ def warm_up(words: Sequence[str]) -> Iterator[None]:
         return
     from fscrawl.util.children import end_server, start_server  # noqa: PLC0415 - no other command needs it
 
-    start_server(MODULES)
+    for module in SHARED:
+        importlib.import_module(module)
+    start_server(MODULES, as_copy=True)
     try:
         yield
     except BaseException:

@@ -22,6 +22,7 @@ import socket
 import ssl
 import stat
 import struct
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -39,15 +40,20 @@ _BYTES_RECEIVED = struct.Struct("128xQ")  # in Linux's struct tcp_info
 
 Host = tuple[str, int]  # name and port
 
+_trusting = threading.Lock()
+
 
 def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLContext:
     """Give the TLS context of all connections. The certificate authorities are read again only if their file changed.
 
-    Reading them takes 15 ms of processor time, and each edit of the settings makes new connections.
+    Reading them takes 15 ms of processor time, and each edit of the settings makes new connections. The usual ones are
+    read when the first connection needs them, a user's at once: then a mistake in them is told.
     """
     path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
     try:
         context = _context_of(path, _version_of(path))
+        if ca_file is not None:
+            _trust(context)
     except (OSError, ValueError) as error:
         raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
     context.sslsocket_class = sockets
@@ -65,8 +71,16 @@ def _version_of(path: str) -> tuple[int, ...]:
 def _context_of(path: str, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
     context = create_urllib3_context()
     context.options &= ~ssl.OP_NO_TICKET  # urllib3 refuses those of TLS 1.2, without which few servers resume
-    context.load_verify_locations(path)
+    context.trusts_later = path  # type: ignore[attr-defined]
     return context
+
+
+def _trust(context: Any) -> None:
+    """Read the certificate authorities of a context, if that was not done yet."""
+    with _trusting:
+        if context.trusts_later is not None:
+            context.load_verify_locations(context.trusts_later)
+            context.trusts_later = None
 
 
 class ResumingSocket(ssl.SSLSocket):
@@ -74,6 +88,7 @@ class ResumingSocket(ssl.SSLSocket):
 
     @classmethod
     def _create(cls, sock: socket.socket, *args: Any, session: ssl.SSLSession | None = None, **more: Any) -> Self:
+        _trust(more["context"])
         session = session or getattr(sock, "resumes", None)
         made: Self = super()._create(sock, *args, session=session, **more)  # type: ignore[misc]
         return made

@@ -8,6 +8,7 @@ Promise: when a signal ends this process, its children are gone, and so is what 
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import shutil
@@ -18,17 +19,21 @@ from multiprocessing import forkserver, resource_tracker, util
 
 from fscrawl import interrupts
 from fscrawl.errors import UsageError
+from fscrawl.util import forked_servers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NO_WARNING = "ignore:resource_tracker"
 
 
-def start_server(modules: Sequence[str]) -> None:
-    """Start the process that others are forked from; it loads `modules` meanwhile. In the main thread."""
+def start_server(modules: Sequence[str], *, as_copy: bool = False) -> None:
+    """Start the process that others are forked from; it loads `modules` meanwhile. In the main thread.
+
+    `as_copy`: begin it as a copy of this process, which costs less (see `forked_servers`).
+    """
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     _silence_tracker()
     interrupts.before_leaving(_end)
-    with interrupts.later():
+    with interrupts.later(), forked_servers.copies() if as_copy else contextlib.nullcontext():
         resource_tracker.ensure_running()  # when it starts, it unblocks signals
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:

@@ -121,9 +121,8 @@ class Running:
         self.process.wait()
 
     def workers(self) -> list[int]:
-        """Give the process ids of the workers: the children of the fork server."""
-        servers = [pid for pid in _children(self.process.pid) if b"forkserver" in _command_line(pid)]
-        return [pid for server in servers for pid in _children(server)]
+        """Give the process ids of the workers: the children of the fork server, the only child that has some."""
+        return [pid for child in _children(self.process.pid) for pid in _children(child)]
 
     def until(self, holds: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
         """Wait until `holds()` is true; the test fails past the deadline, or when the crawl has ended before."""
@@ -156,12 +155,6 @@ def _children(pid: int) -> list[int]:
         with contextlib.suppress(OSError):
             found += [int(child) for child in tasks.read_text().split()]
     return found
-
-
-def _command_line(pid: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
 
 
 def crawl(root: Path, *flags: str, timeout_s: float = DEADLINE_S, **options: Any) -> Done:
