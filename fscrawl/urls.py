@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
 
 import ada_url
 from publicsuffixlist import PublicSuffixList
 
-from fscrawl.util.recent import Recent
+from fscrawl.util.recent import RecentGroups
 
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
 MAX_HOST_BYTES = 190  # with `PAUSE.` or `.json` it must stay within `layout.LONGEST_NAME_BYTES`
@@ -32,7 +33,8 @@ _KEY_DIGITS = 24
 # ones. They cannot be fetched, and the caches do not keep them: 16,384 of 2,000 characters would be 70 MB.
 _CACHED_CHARS = 270
 _JOINED_BYTES = 16 * 1024 * 1024  # each generation of joined references: some 40,000 of usual length
-_PAIR_BYTES = 280  # measured: a joined reference without its three strings' characters
+_ITEM_BYTES = 230  # measured: a joined reference without its two strings' characters
+_GROUP_BYTES = 500  # measured: a directory that has one, with its name of usual length
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
 _PORTS = """
@@ -44,6 +46,8 @@ _BAD_PORTS = frozenset(_PORTS.split())
 # References that are resolved against the whole base, not against its directory: those without a path, after the white
 # space and tabs that WHATWG ignores. "http:?q" is one, too.
 _NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
+# References that mean the same to any parser: names without escapes, of which none begins with a dot, and a query.
+_PLAIN = re.compile(r"(/|(?:\.\./)*+)((?:[\w~-][\w.~-]*+/)*+(?:[\w~-][\w.~-]*+)?)(\?[\w.~=&/+-]+)?\Z", re.ASCII)
 
 
 def normalise(url: str, base: str | None = None, *, drop_query: bool = False) -> str | None:
@@ -105,7 +109,9 @@ class Joiner:
     def __init__(self, *, drop_query: bool = False, memory_bytes: int = _JOINED_BYTES) -> None:
         """`memory_bytes`: the size of one of the two generations of the cache."""
         self._drop_query = drop_query
-        self._joined: Recent[tuple[str, str], str] = Recent(memory_bytes)  # "": it is no URL that can be fetched
+        # Directory → reference → its normal form, or "" if that is no URL that can be fetched. References of other
+        # kinds are in groups with `#` at the end, which no directory has.
+        self._joined: RecentGroups[str, str, str] = RecentGroups(memory_bytes)
 
     def join(self, base: str, reference: str) -> str | None:
         """Return the normal form of a reference on a page. `base`: the base URL of the page, a normal form.
@@ -117,23 +123,64 @@ class Joiner:
         >>> Joiner().join("http://a.example/x/y.html?q", "?r")
         'http://a.example/x/y.html?r'
         """
-        if not _NO_PATH.match(reference):
-            base = base.partition("?")[0]
-            base = base[: base.rfind("/") + 1]
-        pair = base, reference
-        known = self._joined.young.get(pair)
-        return (self._join(pair) if known is None else known) or None
+        if _NO_PATH.match(reference):
+            group = base + "#"
+        else:
+            base = _directory(base)
+            group = base if reference.isascii() else base + "#"
+        known = self._joined.group(group).get(reference)
+        return (self._join(group, base, reference) if known is None else known) or None
 
-    def _join(self, pair: tuple[str, str]) -> str:
-        joined = self._joined.get(pair)
+    def known(self, base: str) -> Mapping[str, str]:
+        """Return what is known of references in ASCII on pages with this base: the same as `join`, with "" for None.
+
+        >>> joiner = Joiner()
+        >>> joiner.join("http://a.example/x/y.html", "z.html") and joiner.known("http://a.example/x/?q")
+        {'z.html': 'http://a.example/x/z.html'}
+        """
+        return self._joined.group(_directory(base))
+
+    def _join(self, group: str, base: str, reference: str) -> str:
+        joined = self._joined.get(group, reference)
         if joined is None:
-            base, reference = pair
             if len(reference) > MAX_URL_CHARS:  # a reference of megabytes is not even looked at
                 return ""
-            joined = normalise(reference, base, drop_query=self._drop_query) or ""
-            reference_bytes = len(reference) * (1 if reference.isascii() else 4)
-            self._joined.put(pair, joined, _PAIR_BYTES + len(base) + reference_bytes + len(joined))
+            joined = _appended(base, reference, drop_query=self._drop_query) if group == base else None
+            if joined is None:
+                joined = normalise(reference, base, drop_query=self._drop_query) or ""
+        reference_bytes = len(reference) * (1 if reference.isascii() else 4)
+        weight = _ITEM_BYTES + reference_bytes + len(joined)
+        self._joined.put(group, reference, joined, weight, _GROUP_BYTES + len(group))
         return joined
+
+
+def _directory(base: str) -> str:
+    base = base.partition("?")[0]
+    return base[: base.rfind("/") + 1]
+
+
+def _appended(directory: str, reference: str, *, drop_query: bool) -> str | None:
+    """Do what `normalise` does with a reference that needs no more than to be appended; None if it is another one.
+
+    Most references are such, and a regular expression sees that in a tenth of the time.
+
+    >>> _appended("http://a.example/x/y/", "../z.html?q=1", drop_query=False)
+    'http://a.example/x/z.html?q=1'
+    """
+    root = directory.find("/", 8)
+    if reference.startswith(directory[: root + 1]):
+        reference = reference[root:]
+    found = _PLAIN.match(reference)
+    if found is None:
+        return None
+    up, path, query = found.groups("")
+    if up == "/":
+        directory = directory[: root + 1]
+    for _ in range(len(up) // 3):
+        above = directory.rfind("/", root, len(directory) - 1)
+        directory = directory[: above + 1] if above >= 0 else directory
+    joined = directory + path if drop_query else directory + path + query
+    return joined if len(joined) <= MAX_URL_CHARS else None
 
 
 def digest(url: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
 from fscrawl.util.recent import Recent
@@ -16,6 +16,11 @@ class RecentDepths(Generic[T]):
     def __init__(self, size: int) -> None:
         """`size`: the weight of what is remembered at least; it may be twice as much."""
         self._recent: Recent[T, int] = Recent(size)
+
+    @property
+    def young(self) -> Mapping[T, int]:
+        """What was added last, with its least depths: for who asks for many items at once."""
+        return self._recent.young
 
     def add(self, item: T, depth: int, weight: int = 1) -> bool:
         """Add `item`; tell whether it was new, or had only been added with greater depths."""

@@ -43,7 +43,11 @@ class FreshLinks:
         depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
         cut: Counter[str] = Counter()
-        for url in record.links_to(nofollow=self._follow_nofollow):
+        links: Iterable[str] = record.links_to(nofollow=self._follow_nofollow)
+        if not (self._deep or task):  # then depth and task are the same for all: most links are found by a look-up
+            known = self._reported.young
+            links = [url for url in links if url not in known]
+        for url in links:
             if self._reported.add(task + url, depth_of_links, _URL_BYTES + len(task) + len(url)):
                 rule = self._scope.refuses(url)
                 if rule is None:

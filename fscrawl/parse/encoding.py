@@ -102,6 +102,14 @@ _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r ;]+))""", re.IGNORECASE
 )
 _XML = re.compile(rb"""<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(["'])([^"'>]*)\1""")
+# How most pages begin. To see that takes a fifth of the time of looking at each tag.
+_USUAL = re.compile(
+    rb"""[\t\n\f\r ]*+(?:<!doctype[ ]html>[\t\n\f\r ]*+)?
+    <html(?:[\t\n\f\r ]++[a-z:-]++="[^"]*+")*+>[\t\n\f\r ]*+
+    <head>[\t\n\f\r ]*+(?:<!--[^<>-]*+-->[\t\n\f\r ]*+)*+
+    <meta[ ]charset="utf-8"[ ]?/?>""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _XML_UTF16 = ((b"<\0?\0x\0", "utf-16le"), (b"\0<\0?\0x", "utf-16be"))
 
 
@@ -109,6 +117,8 @@ def _prescan(head: bytes) -> str | None:
     for mark, name in _XML_UTF16:
         if head.startswith(mark):
             return name
+    if _USUAL.match(head):
+        return "utf-8"
     return _meta_encoding(head) or _xml_encoding(head)
 
 

@@ -93,8 +93,8 @@ def extract(
     encoding = sniff_encoding(body, content_type)
     body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
-    title, elements = (_read_html5lib if parser == "html5lib" else _read_lexbor)(body, follow)
-    found = _collect(elements) if follow is None else _collect_chosen(elements, follow)
+    read = _read_html5lib if parser == "html5lib" else _read_lexbor
+    title, found = read(body, follow, bare=is_plain and not with_routes)
     room = Room()
     robots = directives_of(found.robots, robots_tag)
     base = base_of(found.base, joiner, url, room)
@@ -154,12 +154,30 @@ def _in_utf8(body: bytes, encoding: str) -> bytes:
 
 # One walk of the tree for all elements: it costs a third of the parsing, and so would each further walk.
 _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
+# On most pages a reference that is only a fragment is no link, and every third reference is one. But it may be what a
+# page calls canonical; and with `xlink:href`, an element of SVG or MathML may have a fragment and a link.
+_BUT_FRAGMENTS = '[href]:not([href^="#"]),link[href^="#"],meta,svg,math'
+_FRAGMENT = '[href^="#"]'
+_FEW_FOREIGN = 50
 
 
-def _read_lexbor(body: bytes, follow: frozenset[str] | None) -> tuple[str | None, Iterable[_Element]]:
+def _number(name: str) -> int:
+    return LexborHTMLParser(f"<{name}>").tags(name)[0].tag_id or 0
+
+
+_A = _number("a")  # to compare numbers takes half the time of reading names
+_OTHERS = {_number(name): name for name in ("area", "base", "link", "meta")}
+_FOREIGN_ROOTS = frozenset({_number("svg"), _number("math")})
+
+
+def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, bare: bool) -> tuple[str | None, _Found]:
     page = tree(body)
     known: dict[int, bool] = {}
-    return _title(page, known), _elements(page, known, _ELEMENTS if follow is None else selector(_ELEMENTS, follow))
+    title = _title(page, known)
+    if follow is not None:
+        return title, _collect_chosen(_elements(page, known, selector(_ELEMENTS, follow)), follow)
+    found = _collect_nodes(page.css(_BUT_FRAGMENTS), known) if bare else None
+    return title, found or _collect(_elements(page, known, _ELEMENTS))
 
 
 def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> Iterator[_Element]:
@@ -218,16 +236,16 @@ def _contains_html(element: LexborNode) -> bool | None:
     return None
 
 
-def _read_html5lib(body: bytes, follow: frozenset[str] | None) -> tuple[str | None, Iterable[_Element]]:
+def _read_html5lib(body: bytes, follow: frozenset[str] | None, *, bare: bool) -> tuple[str | None, _Found]:
     body = limit_html(body)
     if not suits_html5lib(body):
-        return _read_lexbor(body, follow)
+        return _read_lexbor(body, follow, bare=bare)
     from fscrawl.parse import soup as html5  # noqa: PLC0415 - a tenth of a second, only for those who use html5lib
 
     try:
         soup = html5.parse(body.decode("utf-8", "replace"))
     except (html5.TooSlowError, RecursionError):  # the links of the other parser are better than none
-        return _read_lexbor(body, follow)
+        return _read_lexbor(body, follow, bare=bare)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
             template.decompose()
@@ -237,7 +255,7 @@ def _read_html5lib(body: bytes, follow: frozenset[str] | None) -> tuple[str | No
         if tag.namespace == _XHTML or tag.name in {"a", "area"}
     ]
     titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
-    return next(titles, None), elements
+    return next(titles, None), _collect(elements) if follow is None else _collect_chosen(elements, follow)
 
 
 # Elements to links
@@ -256,23 +274,46 @@ class _Found:
 
 def _collect(elements: Iterable[_Element]) -> _Found:
     found = _Found()
-    follow = found.follow.append
     for tag, attributes in elements:
-        if tag == "meta":
-            _collect_meta(attributes, found)
-        elif "href" in attributes:
-            href = attributes["href"] or ""
-            if tag == "a" or tag == "area":  # noqa: PLR1714 - called most often: a set would cost a look-up
-                rel = attributes.get("rel")
-                if rel and "nofollow" in rel.lower().split():
-                    found.nofollow.append(href)
-                else:
-                    follow(href)
-            elif tag == "link":
-                _collect_link(href, attributes, found)
-            elif found.base is None:
-                found.base = href.partition("#")[0].strip(SPACE)
+        _collect_one(tag, attributes, found)
     return found
+
+
+def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found | None:
+    """Do what `_collect` does, with the nodes that `_BUT_FRAGMENTS` selects; None if others matter, too."""
+    found = _Found()
+    follow = found.follow.append
+    foreign = 0
+    for node in nodes:
+        tag = node.tag_id
+        if tag == _A:
+            attributes = node.attributes
+            if "rel" not in attributes and (href := attributes.get("href")):
+                follow(href)  # nearly always
+            else:
+                _collect_one("a", attributes, found)
+        elif (name := _OTHERS.get(tag)) is not None:
+            if name not in {"base", "link"} or _is_html(node, known):
+                _collect_one(name, node.attributes, found)
+        elif tag in _FOREIGN_ROOTS:
+            foreign += 1
+            if foreign > _FEW_FOREIGN or node.css_first(_FRAGMENT) is not None:
+                return None
+    return found if found.base is None else None
+
+
+def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> None:
+    if tag == "meta":
+        _collect_meta(attributes, found)
+    elif "href" in attributes:
+        href = attributes["href"] or ""
+        if tag in {"a", "area"}:
+            is_nofollow = "nofollow" in (attributes.get("rel") or "").lower().split()
+            (found.nofollow if is_nofollow else found.follow).append(href)
+        elif tag == "link":
+            _collect_link(href, attributes, found)
+        elif found.base is None:
+            found.base = href.partition("#")[0].strip(SPACE)
 
 
 def _collect_chosen(elements: Iterable[_Element], follow: frozenset[str]) -> _Found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ import webencodings
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
+_FEW = 2000  # references: they are no more than 4,000,000 characters of links
+_TOO_LONG = " "  # in place of a link; none has a space
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
 
@@ -37,23 +40,53 @@ def resolve_all(
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
     Fragments and repeats are removed first: of 2,454 anchors in the index of a manual, 60 references remain to join.
+    Most of these are known from other pages. So they are looked up together, and what then is within all bounds is not
+    counted link by link.
     """
-    references = dict.fromkeys([href.partition("#")[0].strip(SPACE) for href in hrefs])
-    if base == url:
-        references.pop("", None)
+    if not hrefs:
+        return {}, False
+    references = dict.fromkeys([href.partition("#")[0] if "#" in href else href for href in hrefs])
+    if len(references) <= min(limit, _FEW):
+        known = joiner.known(base)
+        found = [
+            _join(each, joiner, base, url, encoding) if (link := known.get(each)) is None else link
+            for each in references
+        ]
+        if _TOO_LONG not in found:
+            links = dict.fromkeys(found)
+            links.pop("", None)
+            links.pop(url, None)
+            chars = sum(map(len, links))
+            if chars <= room.chars:
+                room.chars -= chars
+                return links, False
+    return _bounded(references, joiner, base, room, url=url, encoding=encoding, limit=limit)
+
+
+def _join(reference: str, joiner: Joiner, base: str, url: str, encoding: str) -> str:
+    """Return the link of a reference that may have white space around it: "" for none, or `_TOO_LONG`."""
+    reference = reference.strip(SPACE)
+    if not reference and base == url:
+        return ""
+    if len(reference) > MAX_URL_CHARS:
+        return _TOO_LONG
+    return joiner.join(base, reference if reference.isascii() else _encode_query(reference, encoding)) or ""
+
+
+def _bounded(
+    references: Iterable[str], joiner: Joiner, base: str, room: Room, *, url: str, encoding: str, limit: int
+) -> tuple[dict[str, None], bool]:
+    """Do what `resolve_all` does, and stop at the bounds. `references`: without fragments."""
     links: dict[str, None] = {}
-    join = joiner.join
-    for reference in references:
-        if len(reference) > MAX_URL_CHARS:
+    for reference in dict.fromkeys(each.strip(SPACE) for each in references):
+        link = _join(reference, joiner, base, url, encoding)
+        if link == _TOO_LONG:
             room.too_long += 1
-            continue
-        link = join(base, reference if reference.isascii() else _encode_query(reference, encoding))
-        if link is None or link == url or link in links:
-            continue
-        if len(links) == limit or len(link) > room.chars:
-            return links, True
-        room.chars -= len(link)
-        links[link] = None
+        elif link and link != url and link not in links:
+            if len(links) == limit or len(link) > room.chars:
+                return links, True
+            room.chars -= len(link)
+            links[link] = None
     return links, False
 
 

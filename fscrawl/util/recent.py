@@ -6,9 +6,10 @@ It costs less than `lru.Lru`: who reads takes no lock and moves nothing. For tha
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
+G = TypeVar("G", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -44,3 +45,47 @@ class Recent(Generic[K, V]):
             self.young[key] = value
             if self._weight >= self._limit:
                 self._old, self.young, self._weight = self.young, {}, 0
+
+
+class RecentGroups(Generic[G, K, V]):
+    """The same for items in groups: who needs many items of one group looks that up only once.
+
+    >>> recent = RecentGroups[str, str, int](limit=9)
+    >>> recent.put("a", "x", 1)
+    >>> recent.put("a", "y", 2)
+    >>> recent.group("a"), recent.group("b")
+    ({'x': 1, 'y': 2}, {})
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: as for `Recent`."""
+        self._young: dict[G, dict[K, V]] = {}
+        self._old: dict[G, dict[K, V]] = {}
+        self._limit = limit
+        self._weight = 0  # of the young groups
+        self._lock = threading.Lock()
+
+    def group(self, group: G) -> Mapping[K, V]:
+        """Give those items of a group that can be found at once. Others of the group may come to them meanwhile."""
+        return self._young.get(group) or {}
+
+    def get(self, group: G, key: K) -> V | None:
+        """Give an item, None if it is not there."""
+        for generation in (self._young, self._old):
+            items = generation.get(group)
+            if items is not None and (found := items.get(key)) is not None:
+                return found
+        return None
+
+    def put(self, group: G, key: K, value: V, weight: int = 1, group_weight: int = 0) -> None:
+        """Add or replace an item. `group_weight`: of the group without its items, if it is new."""
+        with self._lock:
+            items = self._young.get(group)
+            if items is None:
+                items = self._young[group] = {}
+                self._weight += group_weight
+            if key not in items:
+                self._weight += weight
+            items[key] = value
+            if self._weight >= self._limit:
+                self._old, self._young, self._weight = self._young, {}, 0

@@ -87,6 +87,21 @@ def test_prescan_finds_none(head):
     assert sniff_encoding(head) == "utf-8"
 
 
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ('<!DOCTYPE html>\n<html lang="a>b">\n<head>\n<!-- x --><meta charset="UTF-8" />', "utf-8"),
+        ('<html><head><meta charset="utf-8">', "utf-8"),
+        ('<html><head><meta charset="utf-8/"><meta charset=latin1>', "windows-1252"),
+        ('<html a=">\n<head><meta charset="utf-8"><meta charset=latin1>', "windows-1252"),
+        ('<html><head><!-- <meta charset="utf-8"> --><meta charset=latin1>', "windows-1252"),
+    ],
+)
+def test_usual_beginning(head, expected):
+    """What looks like the usual beginning of a page is read as any other."""
+    assert sniff_encoding(head.encode() + b"\xe9 ") == expected
+
+
 def test_xml_declaration():
     """An XML declaration counts where no meta does; one in UTF-16 is recognised by its bytes."""
     xml = '<?xml version="1.0" encoding="koi8-r"?>'

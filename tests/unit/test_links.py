@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fscrawl.parse import links
 from fscrawl.parse.links import ParsedPage, extract
 from fscrawl.urls import MAX_URL_CHARS, Joiner
+from tests.support.effort import tries
 
 URL = "http://a.example/dir/page.html?q"
 
@@ -76,6 +78,25 @@ def test_fragments_cost_no_join(monkeypatch):
 def test_base(read, bases, expected):
     """The first <base> of HTML with an href is what links are relative to, an empty one too; unless it is no page."""
     assert read(bases + "<a href=b></a><a href='#x'></a>").links == expected
+
+
+@pytest.mark.parametrize("around", ["<svg>{}</svg>", "<math>{}</math>", "<svg></svg>" * 60 + "<svg>{}</svg>"])
+def test_fragment_and_link_in_a_drawing(read, around):
+    """An element of a drawing or formula may have a fragment and a link: the link counts."""
+    assert read(around.format("<a xlink:href='#x' href=b></a>") + "<a href='#y'></a>").links == under("b")
+
+
+def test_fragment_on_a_page_of_a_form(read):
+    """A page of another request than a plain GET is not what its URL alone names: a fragment leads there."""
+    assert read("<a href='#x'></a><a href=b></a>", is_plain=False).links == (URL, *under("b"))
+
+
+def test_thousands_of_links(read):
+    """Of many references, those that are none are left out as of few."""
+    html = "".join(f"<a href=' {n}#x '></a><a href='#{n}'></a>" for n in range(2500))
+    page = read(html + "<a href=mailto:a></a><a href></a>" + f"<a href={'x' * (MAX_URL_CHARS + 1)}></a>" * 2)
+    assert page.links == under(*map(str, range(2500)))
+    assert (page.truncated, page.too_long) == (False, 1)
 
 
 def test_nofollow(read):
@@ -289,6 +310,16 @@ BODIES = st.one_of(
 )
 
 
+ELEMENTS = st.sampled_from(
+    [
+        *("<a href='#x'>", "<a href=b>", "<a xlink:href='#x' href=c>", "<a href='#y' rel=nofollow>", "<a href>"),
+        *("<a href=d rel=nofollow>", "<area href=e>", "<area href='#z'>", "<link rel=next href=f>", "<a href=' #'>"),
+        *("<svg>", "</svg>", "<math>", "</math>", "<template>", "</template>", "<meta name=robots content=none>"),
+        *("<link rel=canonical href='#'>", "<foreignObject>", "<base href='#x'>", "<p>", "<title>t</title>", "</p>"),
+    ]
+)
+
+
 @given(BODIES, st.sampled_from(["lexbor", "html5lib"]), st.sampled_from([None, "utf-16", "iso-2022-jp", "replacement"]))
 @settings(deadline=None)
 def test_any_bytes(body, parser, charset):
@@ -298,3 +329,14 @@ def test_any_bytes(body, parser, charset):
     joiner = Joiner()
     page = extract(body, URL, joiner, content_type=header, parser=parser)
     assert all(joiner.join(URL, link) == link for link in page.links + page.nofollow)
+
+
+@given(st.lists(ELEMENTS | FRAGMENTS), st.booleans())
+@settings(deadline=None, max_examples=tries(200))
+def test_fragments_make_no_difference(parts, with_base):
+    """Without a look at references that are only fragments, the same links are found."""
+    body = ("<base href=/other/>" * with_base + "".join(parts)).encode()
+    quickly = extract(body, URL, Joiner())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(links, "_collect_nodes", lambda _nodes, _known: None)
+        assert extract(body, URL, Joiner()) == quickly

@@ -3,9 +3,12 @@
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fscrawl import urls
 from fscrawl.urls import MAX_URL_CHARS, Joiner, normalise
+from tests.support.effort import tries
 
 BASE = "http://a.example/dir/page.html?q"
 
@@ -108,8 +111,53 @@ def test_joiner_remembers(monkeypatch):
     monkeypatch.setattr(urls, "normalise", lambda url, base, *, drop_query: asked.append((base, url)))
     joiner = Joiner()
     for page in ("1.html", "2.html?q", "3.html?a/b"):
-        joiner.join(f"http://a.example/dir/{page}", "next.html")
-    assert asked == [("http://a.example/dir/", "next.html")]
+        joiner.join(f"http://a.example/dir/{page}", "n%65xt.html")
+    assert asked == [("http://a.example/dir/", "n%65xt.html")]
+
+
+def test_what_a_joiner_knows():
+    """References in ASCII are known to all pages of a directory; not those that depend on the page or its encoding."""
+    joiner = Joiner()
+    for reference in ("b#c", "mailto:a", "?r", "", "#d", "é"):
+        joiner.join("http://a.example/dir/", reference)
+    found = {"b#c": "http://a.example/dir/b", "mailto:a": ""}
+    assert joiner.known("http://a.example/dir/") == joiner.known(BASE) == found
+    assert joiner.known("http://a.example/") == {}
+
+
+def test_joiner_renews():
+    """What is asked for again and again is not forgotten, however much is asked for meanwhile."""
+    joiner = Joiner(memory_bytes=3000)
+    for n in range(100):
+        joiner.join(BASE, f"{n}")
+        assert joiner.join(BASE, "a") == "http://a.example/dir/a"
+    assert joiner.known(BASE).keys() >= {"a", "99"}
+
+
+_BASES = [
+    "http://a.example/",
+    "https://a.example:8/a/",
+    "http://[::1]/a//b.c/..d/",
+    "http://a.example//",
+    "http://a/x|y/",
+]
+_PIECES = [*"a.-_~/?&=+%#:@\\;| \té", "..", "../", "./", "b.html", "q=1", "%2e", "http:", "http://a.example/", "//a/b"]
+
+
+@given(st.sampled_from(_BASES), st.lists(st.sampled_from(_PIECES), max_size=7), st.booleans())
+@settings(deadline=None, max_examples=tries(500))
+def test_joiner_and_the_parser(base, pieces, drop_query):
+    """A reference that seems plain is joined as the parser of URLs would do it."""
+    reference = "".join(pieces)
+    expected = normalise(reference, base, drop_query=drop_query)
+    assert Joiner(drop_query=drop_query).join(base, reference) == expected
+
+
+def test_joined_to_a_long_base():
+    """A plain reference does not make a URL that is too long."""
+    base = f"http://a.example/{'b' * (MAX_URL_CHARS - 19)}/"
+    assert len(Joiner().join(base, "c") or "") == MAX_URL_CHARS
+    assert Joiner().join(base, "cd") is None
 
 
 def test_joiner_forgets():
