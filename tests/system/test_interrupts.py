@@ -135,6 +135,13 @@ def merging(tree: Grown, *flags: str, small: bool = False) -> Case:
     return Case(words, [PARTS], result=result)
 
 
+def searching(tree: Grown) -> Case:
+    out = tree.root.parent / "searched"
+    tree.merge(out, index=True)
+    words = [sys.executable, "-m", "fscrawl", "search", "h0", "--dataset", str(out), "--json"]
+    return Case(lambda _: words, result=lambda _, done: done.out)
+
+
 def reporting(tree: Grown) -> Case:
     def sound(place: Path) -> None:
         out = place / "report.html"
@@ -226,6 +233,7 @@ def staying(tree: Grown, verb: str, *flags: str, kept: Sequence[str] = ()) -> Ca
 CASES: dict[str, Callable[[Grown, Web], Case]] = {
     "crawl": lambda _, web: crawling(web),
     "merge": lambda tree, _: merging(tree, small=True),
+    "merge-index": lambda tree, _: merging(tree, "--index", small=True),
     "merge-main": lambda tree, _: merging(tree, "--text", "main"),
     "merge-dedupe": lambda tree, _: merging(tree, "--dedupe"),
     "merge-warc": lambda tree, _: merging(tree, "--format", "warc", small=True),
@@ -236,6 +244,7 @@ CASES: dict[str, Callable[[Grown, Web], Case]] = {
         tree, "dashboard", "--port", "0", "--control", kept=["the dashboard has ended, the crawl has not"]
     ),
     "show": lambda tree, _: reading(tree, "show", "http://h1.example/3", "--inlinks"),
+    "search": lambda tree, _: searching(tree),
     "audit": lambda tree, _: reading(tree, "audit"),
     "repair": lambda tree, _: repairing(tree),
     "doctor": lambda tree, _: reading(tree, "doctor"),
