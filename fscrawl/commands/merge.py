@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
             site=site,
             index=options.index,
         )
-    say(*card.report(manifest), *search_shards.report(options.out))
+    first, *more = card.report(manifest)
+    say(first + line.in_time(), *more, *search_shards.report(options.out))
     return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
 
 
