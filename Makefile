@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-texts bench-versions dist test-dist clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -191,6 +191,9 @@ bench-same: .venv/.dev  ## are trees and datasets those of the checkout BASE?
 
 bench-scale: .venv/.dev  ## fleets of 1 to 1,000 machines in one process: calls, bytes and CPU of a page, joins
 	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+bench-search: .venv/.dev  ## the index of searches: its size, what it costs to make, and the time of a search; PAGES=N (20000)
+	$(BIN)/python -m benchmarks.search --pages $(or $(PAGES),20000) $(ARGS)
 
 bench-empty: .venv/.dev  ## which real pages the rule of render.when = "empty" takes for empty
 	$(BIN)/python -m benchmarks.emptiness

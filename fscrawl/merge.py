@@ -9,6 +9,7 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     join        segments become archives                                  archives, wacz, cdxj
     failures    the tree's errors become a table                          write, tables
     manifest    commit the run                                            manifest, papers, card
+    index       of searches, if it is wanted                              search_index
 
 Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
 
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import archives, dedupe, plan
+from fscrawl.dataset import archives, dedupe, plan, search_index
 from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
@@ -65,12 +66,13 @@ def merge(
     scheduler: str | None = None,
     line: ProgressLine = SILENT,
     site: SiteFile | None = None,
+    index: bool = False,
 ) -> Manifest:
     """Add to the dataset at `out` what is new in the tree at `root`; return its manifest.
 
     `given`: the fields of Options that the user chose; `scheduler`: address of a Dask cluster. UsageError if the
     dataset is of another crawl or has other options, TreeError if tree or disk cannot be used. `line`: shows how far it
-    is. `site`: the site file; `given` has its digest.
+    is. `site`: the site file; `given` has its digest. `index`: make an index of searches, if it has none.
     """
     tree = Tree(root, "merge")
     if is_inside(root, out):
@@ -79,6 +81,7 @@ def merge(
     directory = DatasetDir(out.absolute())
     with directory.opened():
         line.begin("tidying up", unit="")
+        had_index = search_index.is_there(directory)
         if rebuild or directory.was_starting_over():
             directory.start_over()
         directory.sweep()
@@ -87,6 +90,7 @@ def merge(
         _check_packages(options.text, scheduler, language=options.language)
         job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl, site)
         check_columns(job)
+        indexed = search_index.is_wanted(directory, options, asked=index, had=had_index)
         if options.hosts:
             wanted = [hostnames.option(each, globs=True) for each in options.hosts]
             for hint in hostnames.unmatched(wanted, tree.hosts(LINKS)):
@@ -94,11 +98,17 @@ def merge(
         most = _rows_allowed(options, before)
         if before is not None and most == 0:
             warn(f"the limit of {number_of(options.limit or 0, 'page')} has been reached; nothing was done")
+            if indexed:
+                with open_crew(job, processes, scheduler, line) as crew:
+                    search_index.update(directory, before, crew)
             return before
         with open_crew(job, processes, scheduler, line) as crew:
             result = _run(job, crew, [each.run for each in before.runs] if before else [], most, warn)
-        line.begin("tidying up", unit="")
-        return _commit(job, before, result, warn)
+            line.begin("tidying up", unit="")
+            manifest = _commit(job, before, result, warn)
+            if indexed:
+                search_index.update(directory, manifest, crew)
+        return manifest
 
 
 def _check_packages(text: str | None, scheduler: str | None, *, language: bool) -> None:

@@ -22,6 +22,7 @@ from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound
+from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
@@ -59,7 +60,10 @@ def retry(
     check_format(tree)
     wanted = [hostnames.option(host, globs=True) for host in hosts]
     put = Marked()
-    line.begin("reading failures", unit="failures")
+    if hosts:
+        line.begin("reading failures", unit="failures")
+    else:  # as the machines say: nothing is listed for it
+        line.begin("reading failures", Observer(tree).look().errors().total(), "failures", about=True)
 
     def lines() -> Iterator[Found]:
         for record in _failures(tree, wanted, warn):

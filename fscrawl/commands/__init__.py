@@ -19,6 +19,7 @@ MODULES = {
     "stop": "steer",
     "retry": "retry",
     "merge": "merge",
+    "search": "search",
     "report": "report",
     "dashboard": "dashboard",
     "audit": "audit",

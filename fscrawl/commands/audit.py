@@ -48,5 +48,9 @@ def run(options: argparse.Namespace) -> int:
     with ProgressLine() as line:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
         report = audit(tree, chosen, seeds, line.print_line, repair=options.repair, line=line)
-    say_json(report.as_json()) if options.json else say(*report.lines())
+    if options.json:
+        say_json(report.as_json())
+    else:
+        first, *more = report.lines()
+        say(first + line.in_time(), *more)
     return EXIT_OK if report.ok else EXIT_UNUSABLE_RESULT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
@@ -33,6 +34,9 @@ def add(commands: Commands[Parser]) -> None:
     )
     dashboard.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)")
     dashboard.add_argument(
+        "--dataset", type=Path, metavar="DIR", help="search by words in this dataset, made with fscrawl merge --index"
+    )
+    dashboard.add_argument(
         "--control",
         action="store_true",
         help="allow everyone who has the printed URL to pause, stop and seed the crawl",
@@ -49,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"dashboard needs {error.name}: {to_install('dashboard')}") from error
     if options.control:
         open_tree(options.root, writing=True)
-    return serve(options.root, options.host, options.port, VERBS if options.control else {})
+    return serve(options.root, options.host, options.port, VERBS if options.control else {}, options.dataset)
 
 
 def _port(text: str) -> int:

@@ -15,8 +15,7 @@ from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
-fscrawl merge --root /mnt/shared --out dataset                     Parquet: pages, links, errors
-fscrawl merge --root /mnt/shared --out dataset                     again: add what is new
+fscrawl merge --root /mnt/shared --out dataset                     Parquet; again: add what is new
 fscrawl merge --root /mnt/shared --out archive --format warc       WARC files with an index
 fscrawl merge --root /mnt/shared --out clean --text main --dedupe --no-html --status 200
 """
@@ -58,6 +57,7 @@ def add(commands: Commands[Parser]) -> None:
     add("--since", metavar="WHEN", help="only pages fetched since: a date, time, or age like 7d")
     add("--include", action="append", metavar="RE", help="only URLs that match; repeatable")
     add("--exclude", action="append", metavar="RE", help="no URLs that match; repeatable")
+    add("--index", action="store_true", help="make an index for fscrawl search")
     add("--limit", type=positive, metavar="N", help="at most N pages in the dataset")
     add("--rebuild", action="store_true", help="remove the dataset's files first and start again")
     add("--processes", type=positive, metavar="N", help="number of processes (default: one per CPU)")
@@ -67,7 +67,7 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
-        from fscrawl.dataset import card  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.dataset import card, search_shards  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(f"merge needs {error.name}: {to_install('merge')}") from error
@@ -83,8 +83,10 @@ def run(options: argparse.Namespace) -> int:
             scheduler=options.scheduler,
             line=line,
             site=site,
+            index=options.index,
         )
-    say(*card.report(manifest))
+    first, *more = card.report(manifest)
+    say(first + line.in_time(), *more, *search_shards.report(options.out))
     return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
 
 

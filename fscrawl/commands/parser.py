@@ -21,13 +21,19 @@ _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of a command. `examples`: of its use, one a line."""
+    """The parser of a command. `examples`: of its use, one a line.
+
+    `dashed_words`: -word is no option, but one of the words that the command takes.
+    """
 
     examples = ""
+    dashed_words = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse all arguments. What is not known is an error here, since only this parser knows what was meant."""
         words = list(sys.argv[1:] if args is None else args)
+        if self.dashed_words:  # for argparse, what has a blank is no option
+            words = [f" {word}" if self._is_dashed_word(word) else word for word in words]
         for word in self._options_of(words):
             if word not in self._option_string_actions:
                 self._unknown(word)
@@ -60,6 +66,9 @@ class Parser(argparse.ArgumentParser):
         if " " in word or not _OPTION.match(word):  # as argparse sees it
             return False
         return word.startswith("--") or word[:2] not in self._option_string_actions
+
+    def _is_dashed_word(self, word: str) -> bool:
+        return word.startswith("-") and not word.startswith("--") and word not in self._option_string_actions
 
     def _takes_value(self, word: str) -> bool:
         action = self._option_string_actions.get(word)

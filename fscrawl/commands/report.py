@@ -53,5 +53,5 @@ def run(options: argparse.Namespace) -> int:
             number_of(totals.errors.total(), "failure"),
         )
     )
-    say(f"{out}: {sums}")
+    say(f"{out}: {sums}{line.in_time()}")
     return EXIT_OK

@@ -70,6 +70,6 @@ def run(options: argparse.Namespace) -> int:
             say(hint)
         return EXIT_OK
     by_class = ", ".join(f"{n:,} {name}" for name, n in marked.most_common())
-    say(f"will be tried again: {number_of(marked.total(), 'URL')} ({by_class})")
+    say(f"will be tried again: {number_of(marked.total(), 'URL')} ({by_class}){line.in_time()}")
     say(f"running machines fetch them; if none is running:  {command('crawl', options.root)}")
     return EXIT_OK

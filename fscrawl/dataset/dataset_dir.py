@@ -4,6 +4,7 @@
     README.md       its card (`card`)
     croissant.json  the tables, for programs (`croissant`)
     pages/ links/ items/ errors/ warc/ warc-index/ wacz/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `archives`)
+    search/         the index of searches, if it was asked for (`search_shards`)
     .merge/         options.json, lock, seen-<run>.parquet (`dedupe`), run-<run>/ while a run is under way
 
 Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
@@ -30,7 +31,10 @@ from fscrawl.errors import UsageError, tree_error
 MANIFEST = "manifest.json"
 CARD = "README.md"
 CROISSANT = "croissant.json"
-FOLDERS = ("pages", "links", "items", "errors", "warc-index", *(each for each in FORMATS if each != "parquet"))
+FOLDERS = (
+    *("pages", "links", "items", "errors", "warc-index", "search"),
+    *(each for each in FORMATS if each != "parquet"),
+)
 STATE = ".merge"
 
 

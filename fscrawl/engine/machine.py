@@ -351,6 +351,7 @@ class Machine:
         counts.hosts = len(self._frontier.scheduler)
         counts.tree_pages = self._membership.pages_elsewhere() + counts.more_pages
         counts.reseeding = self._membership.survey.hosts_left
+        counts.reseeding_of = self._membership.survey.hosts_in_all
         counts.reseeded = self._membership.survey.records_read
         counts.state = self._state()
         if last:

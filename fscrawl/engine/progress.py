@@ -14,7 +14,7 @@ from typing import Any, Self, TextIO
 from fscrawl.handlers.outcome import Replaced
 from fscrawl.request import body_text, read, shown
 from fscrawl.storage.records import KINDS, Kind
-from fscrawl.util.humanize import number_of
+from fscrawl.util.humanize import lasting, number_of
 from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
@@ -37,7 +37,7 @@ class Counts:
     retried                     failures that were returned for another attempt
     pending, in_flight, hosts   as in the frontier
     tree_pages                  pages in the tree, as far as the machines have said
-    reseeding                   hosts whose link files are still to be read
+    reseeding                   hosts whose link files are still to be read, of `reseeding_of`
     reseeded                    records that this run has read to see their links
     state                       what keeps this machine from fetching, "" if nothing does
     cut                         URLs left out, by the setting that did it; by "length": they are too long
@@ -55,6 +55,7 @@ class Counts:
     in_flight: int = 0
     hosts: int = 0
     reseeding: int = 0
+    reseeding_of: int = 0
     reseeded: int = 0
     state: str = ""
     errors: Counter[str] = field(default_factory=Counter)
@@ -118,6 +119,7 @@ class Progress:
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         self._before: Counts | None = None
+        self._survey: tuple[float, int] | None = None  # when it was first shown, and the hosts that were read then
         self._line.begin("", unit="pages")
 
     def __enter__(self) -> Self:
@@ -132,10 +134,27 @@ class Progress:
         counts = self.whole(counts)
         if self._mode == "line":
             self._line.reach(counts.pages)
-            self._line.note = _summary(counts)
+            self._line.note = _summary(counts, self._surveyed(counts))
             self._line.tick()
         elif self._mode == "json" and time.monotonic() - self._shown >= LINE_EVERY_S:
             self._print_progress(counts)
+
+    def _surveyed(self, counts: Counts) -> str:
+        """Say how far the machine is with reading records again, and how long that will take; "" if it does not."""
+        if not counts.reseeding:
+            self._survey = None
+            return ""
+        left = number_of(counts.reseeding, "host")
+        if counts.reseeding_of > counts.reseeding:
+            left = f"{counts.reseeding:,} of {counts.reseeding_of:,} hosts"
+        said = f"re-seeding: {number_of(counts.reseeded, 'record')} read, {left} left"
+        done, now = counts.reseeding_of - counts.reseeding, time.monotonic()
+        if self._survey is None:
+            self._survey = now, done
+        began, before = self._survey
+        if done <= before:
+            return f"{said}, "
+        return f"{said}, about {lasting((now - began) / (done - before) * counts.reseeding)}, "
 
     def carry(self, counts: Counts) -> None:
         """A run has ended, and the next one begins: go on counting from here."""
@@ -196,14 +215,9 @@ def _asked(url: str) -> dict[str, str]:
     return {"url": request.address, "method": request.method, "request_body": body_text(request)}
 
 
-def _summary(counts: Counts) -> str:
+def _summary(counts: Counts, surveyed: str) -> str:
     failures = sum(counts.errors.values())
-    reseeding = (
-        f"re-seeding: {number_of(counts.reseeded, 'record')} read, {number_of(counts.reseeding, 'host')} left, "
-        if counts.reseeding
-        else ""
-    )
     state = f"{counts.state.upper()}, " if counts.state else ""
     unchanged = f"{counts.unchanged:,} unchanged, " if counts.unchanged else ""
     facts = f"{number_of(counts.hosts, 'host')}, {number_of(failures, 'failure')}, {counts.in_flight:,} in flight"
-    return f"{counts.tree_pages:,} in the tree, {state}{reseeding}{unchanged}{counts.pending:,} pending, {facts}"
+    return f"{counts.tree_pages:,} in the tree, {state}{surveyed}{unchanged}{counts.pending:,} pending, {facts}"

@@ -28,7 +28,7 @@ from fscrawl.store import Tree
 class Survey:
     """Reads records, and tells what they hold.
 
-    hosts_left      directories that are still to be read
+    hosts_left      directories that are still to be read, of hosts_in_all
     records_read    so far, of pages and of failures
     """
 
@@ -44,7 +44,7 @@ class Survey:
         tidy_up: Callable[[str], None],
     ) -> None:
         """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
-        self.hosts_left = self.records_read = 0
+        self.hosts_left = self.hosts_in_all = self.records_read = 0
         self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
         self._frontier = frontier
@@ -58,7 +58,10 @@ class Survey:
         """Read the records of `shards`, but not of those that the caller takes out of the set; yields often."""
         self._stored.list_hosts()
         hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, shards)]
+        if not self.hosts_left:
+            self.hosts_in_all = 0  # an earlier survey is over
         self.hosts_left += len(hosts)
+        self.hosts_in_all += len(hosts)
         for host in hosts:
             self._tidy_up(host)
             yield

@@ -39,6 +39,19 @@ def size(number: float) -> str:
     return f"{number:.0f} B"
 
 
+def lasting(seconds: float) -> str:
+    """Write how long something took.
+
+    >>> lasting(0.04), lasting(4), lasting(59.6), lasting(200), lasting(7500), lasting(4e5)
+    ('0.0 s', '4.0 s', '1 min 0 s', '3 min 20 s', '2 h 5 min', '4.6 days')
+    """
+    if round(seconds) < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds >= 3600:
+        return span(seconds)
+    return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+
+
 def span(seconds: float) -> str:
     """Write a time span.
 

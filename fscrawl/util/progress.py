@@ -1,6 +1,7 @@
 """One line that shows what a command does now and how far it is, in one style for all commands.
 
-On a terminal it is a line of tqdm that is drawn again each half second, also while one big piece of work runs.
+On a terminal it is a line of tqdm that is drawn again each half second, also while one big piece of work runs. What is
+done within a second shows none.
 Elsewhere a plain line is printed each 30 s. Who does the work only counts: drawing is done by a thread, while the line
 is used as a context manager.
 
@@ -17,10 +18,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Self, TextIO
 
+from fscrawl.util.humanize import lasting
 from fscrawl.util.terminal import plain, say
 
 LINE_EVERY_S = 30.0
 _REDRAW_EVERY_S = 0.25
+_FIRST_AFTER_S = 1.0
 _TICK_S = 0.5
 _SAMPLES = 20  # of the last seconds, for the rate
 _COLUMNS = 80
@@ -43,10 +46,11 @@ class ProgressLine:
         self._thread: threading.Thread | None = None
         self._step: str | None = None  # None: nothing is shown
         self._total: int | None = None
+        self._about = False  # the total may be wrong
         self._unit = ""
         self._done = 0
         self._source: Callable[[], int] | None = None
-        self._began = self._shown_at = self._clock()
+        self._made = self._began = self._shown_at = self._clock()
         self._done_shown = 0
         self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES)
         self._drawn = ""
@@ -54,14 +58,24 @@ class ProgressLine:
     # -- what the work says
 
     def begin(
-        self, step: str, total: int | None = None, unit: str = "records", source: Callable[[], int] | None = None
+        self,
+        step: str,
+        total: int | None = None,
+        unit: str = "records",
+        source: Callable[[], int] | None = None,
+        *,
+        about: bool = False,
     ) -> None:
-        """Begin a step, at 0 of `total`. `unit`: what is counted, "": nothing. `source`: is asked how many are done."""
+        """Begin a step, at 0 of `total`. `unit`: what is counted, "": nothing. `source`: is asked how many are done.
+
+        `about`: the total is taken from figures that may be old; it is forgotten when there are more.
+        """
         with self._lock:
             now = self._clock()
             if self._step is None:
-                self._shown_at = now
-            self._step, self._total, self._unit, self._source = step, total, unit, source
+                self._shown_at = now + (_FIRST_AFTER_S - _REDRAW_EVERY_S if self._on_terminal else 0.0)
+            self._step, self._total, self._unit, self._source = step, total or None, unit, source
+            self._about = about
             self._done = self._done_shown = 0
             self._began = now
             self._samples.clear()
@@ -106,6 +120,10 @@ class ProgressLine:
             if now - self._shown_at >= (_REDRAW_EVERY_S if self._on_terminal else LINE_EVERY_S):
                 self._draw(now) if self._on_terminal else self._print(now)
 
+    def in_time(self) -> str:
+        """Say how long all has taken so far, for the line that says what was done: ", in 4.0 s"."""
+        return f", in {lasting(self._clock() - self._made)}"
+
     @property
     def done(self) -> int:
         return self._done if self._source is None else self._source()
@@ -118,7 +136,8 @@ class ProgressLine:
         done = self.done
         counted = ""
         if self._unit:
-            of = "" if self._total is None else f" of {self._total:,}"
+            total = self._total_of(done)
+            of = "" if total is None else f" of {'about ' * self._about}{total:,}"
             rate = (done - self._done_shown) / max(now - max(self._shown_at, self._began), 1e-9)
             unit = self._unit.removesuffix("s") if done == 1 and not of else self._unit
             counted = f"{done:,}{of} {unit}, {rate:.1f}/s"
@@ -139,13 +158,18 @@ class ProgressLine:
         note = f", {self.note}" if self.note else ""
         if not self._unit:
             return f"{self._step} [{tqdm.format_interval(elapsed)}{note}]"
-        done = self.done if self._total is None else min(self.done, self._total)
+        total = self._total_of(self.done)
+        done = self.done if total is None else min(self.done, total)
         self._samples.append((now, done))
         then, before = self._samples[0]
         rate = (done - before) / (now - then) if now > then else None
         columns = _columns(self._stream) - 1
-        total, unit, prefix = self._total or 0, f" {self._unit}", self._step or ""
-        return tqdm.format_meter(done, total, elapsed, columns, prefix, unit=unit, rate=rate, postfix=self.note)
+        unit, prefix = f" {self._unit}", self._step or ""
+        return tqdm.format_meter(done, total or 0, elapsed, columns, prefix, unit=unit, rate=rate, postfix=self.note)
+
+    def _total_of(self, done: int) -> int | None:
+        """Return the total, unless `done` shows that it is wrong."""
+        return None if self._about and self._total is not None and done > self._total else self._total
 
     def _erase(self) -> None:
         if self._drawn:

@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from fscrawl import merge, store, urls
 from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
+from fscrawl.dataset.search_shards import read_list
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
@@ -163,11 +164,11 @@ class Grown:
 
     # -- merging
 
-    def merge(self, out: Path, *, rebuild: bool = False, **given: Any) -> Made:
+    def merge(self, out: Path, *, rebuild: bool = False, index: bool = False, **given: Any) -> Made:
         """Merge in this process; `given`: of Options."""
         said: list[str] = []
         with inline():
-            merge.merge(self.root, out, given, said.append, rebuild=rebuild)
+            merge.merge(self.root, out, given, said.append, rebuild=rebuild, index=index)
         return Made(out, said)
 
     def command(self, out: Path, *flags: str, processes: int = 2) -> list[str]:
@@ -272,7 +273,16 @@ def stamps(directory: Path) -> dict[str, tuple[int, int]]:
 def check(made: Made) -> None:
     """Assert that the manifest tells the truth, and that nothing is there that it does not name."""
     named = {each["path"]: each for each in made.manifest["files"]}
-    there = {name for name in contents(made.out) if not name.startswith(".merge/")}
+    there = {name for name in contents(made.out) if not name.startswith((".merge/", "search/"))}
+    if (made.out / "search").exists():
+        listed = read_list(made.out)
+        assert listed is not None
+        assert {path.name for path in (made.out / "search").iterdir()} == {
+            "index.json",
+            *(Path(shard.file).name for shard in listed),
+        }
+        parts = {path: each["sha256"] for path, each in named.items() if path.startswith("pages/")}
+        assert {path: digest for shard in listed for path, digest in shard.parts} == parts
     tables = ("pages/", "links/", "items/", "errors/")
     papers = {
         "wacz/all.json": any(name.startswith("wacz/") for name in named),

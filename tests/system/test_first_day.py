@@ -31,7 +31,7 @@ _VARIES = (
     (r"\b[0-9a-f]{24}\b", "KEY"),  # the key and the shard depend on the port
     (r"shard \d+", "SHARD"),
     (r"\d+(\.\d+)? (B|kB|MB|GB|TB|bytes)\b", "SIZE"),
-    (r"\d+\.\d+ (s\b|pages/s)", r"N \1"),
+    (r"\d+(?:\.\d+)? (s\b|pages/s)", r"N \1"),
     (r"(1 min|60 min): +[\d.]+", r"\1: N"),
     (r"^(this machine  ).*", r"\1N pages"),
     (r"(stopped: interrupted; ).*", r"\1PENDING"),

@@ -30,7 +30,7 @@ from tests.support.sessions import await_end
 from tests.support.trees import Grown, Made, check, contents, stamps
 from tests.support.web import Web, linked_site
 
-_FREE = re.compile(r"[0-9.,]+ [kMGT]?B free *")
+_FREE = re.compile(r"[0-9.,]+ [kMGT]?B free *|, in [0-9.]+ s$", re.MULTILINE)
 MOMENTS = int(os.environ.get("FSCRAWL_INTERRUPTS", "3"))
 ROUND = 3  # so many runs of one command are interrupted before one that is not
 ENDLESS_S = 1.0  # of the life of a command that does not end by itself
@@ -135,6 +135,13 @@ def merging(tree: Grown, *flags: str, small: bool = False) -> Case:
     return Case(words, [PARTS], result=result)
 
 
+def searching(tree: Grown) -> Case:
+    out = tree.root.parent / "searched"
+    tree.merge(out, index=True)
+    words = [sys.executable, "-m", "fscrawl", "search", "h0", "--dataset", str(out), "--json"]
+    return Case(lambda _: words, result=lambda _, done: done.out)
+
+
 def reporting(tree: Grown) -> Case:
     def sound(place: Path) -> None:
         out = place / "report.html"
@@ -144,7 +151,7 @@ def reporting(tree: Grown) -> Case:
     def result(place: Path, done: Done) -> object:
         assert (place / "report.html").exists()
         sound(place)
-        return done.out.partition("report.html")[2]
+        return _FREE.sub("free", done.out.partition("report.html")[2])
 
     return Case(
         lambda place: fscrawl("report", tree.root, "--out", str(place / "report.html")),
@@ -188,7 +195,7 @@ def repairing(tree: Grown) -> Case:
 def retrying(tree: Grown) -> Case:
     def result(place: Path, done: Done) -> object:
         assert list((place / "tree").rglob("*.tmp")) == []
-        return done.out.partition(";")[0]
+        return _FREE.sub("", done.out.partition(";")[0])
 
     return Case(
         lambda place: fscrawl("retry", place / "tree"),
@@ -226,6 +233,7 @@ def staying(tree: Grown, verb: str, *flags: str, kept: Sequence[str] = ()) -> Ca
 CASES: dict[str, Callable[[Grown, Web], Case]] = {
     "crawl": lambda _, web: crawling(web),
     "merge": lambda tree, _: merging(tree, small=True),
+    "merge-index": lambda tree, _: merging(tree, "--index", small=True),
     "merge-main": lambda tree, _: merging(tree, "--text", "main"),
     "merge-dedupe": lambda tree, _: merging(tree, "--dedupe"),
     "merge-warc": lambda tree, _: merging(tree, "--format", "warc", small=True),
@@ -236,6 +244,7 @@ CASES: dict[str, Callable[[Grown, Web], Case]] = {
         tree, "dashboard", "--port", "0", "--control", kept=["the dashboard has ended, the crawl has not"]
     ),
     "show": lambda tree, _: reading(tree, "show", "http://h1.example/3", "--inlinks"),
+    "search": lambda tree, _: searching(tree),
     "audit": lambda tree, _: reading(tree, "audit"),
     "repair": lambda tree, _: repairing(tree),
     "doctor": lambda tree, _: reading(tree, "doctor"),

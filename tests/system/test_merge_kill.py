@@ -66,7 +66,7 @@ class Target:
     def __init__(self, tree: Grown, first: Path | None, out: Path) -> None:
         self._first = first
         self.out = out
-        flags = [word for style in ALL for word in ("--format", style)]
+        flags = [word for style in ALL for word in ("--format", style)] + ["--index"]
         self.words = small(tree.command(out, *flags))
         self.begin()
         began = time.monotonic()

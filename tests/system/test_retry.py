@@ -55,7 +55,7 @@ def retry(root: Path, capsys: pytest.CaptureFixture[str]) -> Retry:
         capsys.readouterr()
         assert cli.main(["retry", "--root", str(root), *words]) == code
         said = capsys.readouterr()
-        return (said.out if code == 0 else said.err).splitlines()[0]
+        return (said.out if code == 0 else said.err).splitlines()[0].partition(", in ")[0]
 
     return retry
 

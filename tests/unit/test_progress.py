@@ -62,6 +62,20 @@ def test_line_every_thirty_seconds(make, clock):
     ]
 
 
+def test_how_long_re_seeding_takes(make, clock):
+    """While records are read again, the line says of how many hosts, and about how long it takes for the others."""
+    progress = make()
+    for seconds, left in ((0, 100), (30, 80), (30, 60)):
+        clock.now += seconds
+        progress.show(Counts(reseeding=left, reseeding_of=100, reseeded=7))
+    first, second = said(progress).splitlines()
+    assert "re-seeding: 7 records read, 80 of 100 hosts left, about 2 min 0 s, " in first
+    assert "60 of 100 hosts left, about 1 min 30 s, " in second
+    clock.now += 30
+    progress.show(Counts(reseeding_of=100))
+    assert "re-seeding" not in said(progress).splitlines()[2]
+
+
 def test_json(make, clock):
     """In mode "json" each line is an object: progress, warnings, what came of a URL, and the end."""
     progress = make("json", verbose=True)

@@ -94,6 +94,7 @@ def test_a_line_that_moves_while_nothing_is_counted(drawn, clock):
     """On a terminal the line changes each second, also while one big piece of work runs."""
     drawn.begin("reading pages", 500, "pages")
     drawn.advance(40)
+    clock.now += 0.5
     seen = []
     for _ in range(6):
         clock.now += 0.5
@@ -117,6 +118,7 @@ def test_the_rate_is_that_of_the_last_seconds(drawn, clock):
 def test_drawn_at_most_four_times_a_second(drawn, clock):
     """Who ticks often does not draw often."""
     drawn.begin("reading", 5)
+    clock.now += 0.75
     for _ in range(100):
         clock.now += 0.01
         drawn.tick()
@@ -160,6 +162,51 @@ def test_more_than_expected(drawn, clock):
     clock.now += 1
     drawn.tick()
     assert "5/5" in shown(drawn)
+
+
+def test_a_total_that_is_not_sure(drawn, plainly, clock):
+    """A total from old figures is shown as about so much, and is forgotten when there are more; 0 is none."""
+    for line in (drawn, plainly):
+        line.begin("reading", 5, about=True)
+        line.advance(4)
+    clock.now += 30
+    drawn.tick()
+    plainly.tick()
+    assert "4/5" in shown(drawn)
+    assert said(plainly) == "reading: 4 of about 5 records, 0.1/s\n"
+    for line in (drawn, plainly):
+        line.advance(4)
+    clock.now += 30
+    drawn.tick()
+    plainly.tick()
+    assert shown(drawn).startswith("reading: 8 records [01:00")
+    assert said(plainly).splitlines()[1] == "reading: 8 records, 0.1/s"
+    drawn.begin("reading", 0, about=True)
+    assert shown(drawn).startswith("reading: 0 records [")
+
+
+def test_nothing_within_a_second(drawn, clock):
+    """Work that is done within a second shows nothing, in however many steps."""
+    for _ in range(3):
+        drawn.begin("reading", 5)
+        clock.now += 0.3
+        drawn.tick()
+    drawn.end()
+    clock.now += 10
+    drawn.begin("writing", 5)
+    clock.now += 0.9
+    drawn.tick()
+    assert said(drawn) == ""
+    clock.now += 0.1
+    drawn.tick()
+    assert shown(drawn).startswith("writing:   0%")
+
+
+def test_in_time(drawn, clock):
+    """The line that says what was done ends with how long it took, from the beginning of the command."""
+    clock.now += 200
+    drawn.begin("reading")
+    assert drawn.in_time() == ", in 3 min 20 s"
 
 
 def test_a_source(drawn, clock):

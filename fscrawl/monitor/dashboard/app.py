@@ -5,6 +5,7 @@
     GET  /api/state, /api/hosts             the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
     GET  /api/search?q=[&host=]             stream of hosts and pages; /api/links-in?url=  of pages that link to it
+    GET  /api/words?q=[&host=&page=]        pages of the dataset with these words
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `admin.dashboard_control`
@@ -32,7 +33,7 @@ from starlette.routing import Route
 from fscrawl import urls
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from fscrawl.hostnames import candidates, read
-from fscrawl.monitor.dashboard import pages, scan
+from fscrawl.monitor.dashboard import pages, scan, words
 from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
@@ -43,7 +44,7 @@ from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("dashboard", "charts", "elements", "format", "hosts", "overview", "pages", "server")
+_SCRIPTS = ("dashboard", "charts", "elements", "format", "hosts", "overview", "pages", "server", "words")
 _FILES = {
     "/": ("index.html", "text/html"),
     "/dashboard.css": ("dashboard.css", "text/css"),
@@ -61,8 +62,9 @@ Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
 class Dashboard:
     """The application: `app` answers requests and runs behind a guard; `close` ends all streams."""
 
-    def __init__(self, root: Path, verbs: Verbs) -> None:
-        """`verbs`: by name, how it may change the crawl; none if the dashboard is read-only."""
+    def __init__(self, root: Path, verbs: Verbs, dataset: Path | None = None) -> None:
+        """`verbs`: by name, how it may change the crawl; none if it is read-only. `dataset`: what searches ask."""
+        self._dataset = dataset
         self._latest = Latest(root)
         self._hosts = Hosts(self._latest.tree)
         self._about = {"root": str(root), "control": bool(verbs)}
@@ -80,6 +82,7 @@ class Dashboard:
             Route("/api/errors", self._errors),
             Route("/api/search", self._search),
             Route("/api/links-in", self._links_in),
+            Route("/api/words", self._words),
             Route("/body/{host}/{key}", self._body),
             Route("/metrics", self._metrics),
             Route("/control/{verb}", self._control, methods=["POST"]),
@@ -195,6 +198,11 @@ class Dashboard:
         if url is None:
             raise UsageError("url: must be a full URL")
         return self._found(scan.links_in(self._latest.tree, url, urls.host(url)))
+
+    def _words(self, request: Request) -> Response:
+        given = request.query_params
+        host = given.get("host", "").strip()
+        return _json_response(words.found(self._dataset, given.get("q", ""), host, _number(given.get("page"))))
 
     def _found(self, events: Iterator[scan.Event]) -> Response:
         """Stream what a search finds, one JSON object a line; it stops when the client has gone."""

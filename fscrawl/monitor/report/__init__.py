@@ -19,7 +19,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.report.page import Report, render
 from fscrawl.monitor.report.timeline import timeline_of
 from fscrawl.monitor.report.totals import Duplicate, Fact, fact_of, totals_of
-from fscrawl.monitor.snapshot import Observer
+from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.monitor.state import state_of
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
@@ -29,11 +29,12 @@ __all__ = ["gather", "render"]
 
 def gather(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT) -> Report:
     """Read all of a tree. `line`: shows how far it is. TreeError if it cannot be read."""
-    totals = totals_of(tree, warn, line)
+    observer = Observer(tree)
+    totals = totals_of(tree, warn, line, about=_records_of(observer.look()))
     line.begin("finding duplicates", unit="")
     pages, bodies, duplicates = totals.bodies.duplicates(totals.names)
     line.begin("reading heartbeats", unit="")
-    snapshot = Observer(tree).look()
+    snapshot = observer.look()
     return Report(
         root=str(tree.root),
         crawl=tree.record.crawl,
@@ -46,6 +47,11 @@ def gather(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT)
         shown=_with_facts(tree, duplicates),
         pending={label: figure.pending for label, figure in snapshot.labels().items() if figure.pending},
     )
+
+
+def _records_of(snapshot: Snapshot) -> int:
+    """Return about how many records and failures the tree has, as its machines say: nothing is listed for it."""
+    return snapshot.total("pages") + snapshot.errors().total()
 
 
 def _with_facts(tree: Tree, duplicates: list[Duplicate]) -> list[tuple[Duplicate, Fact]]:

@@ -235,9 +235,9 @@ def _count(counter: Counter[str], name: str) -> None:
 # -- reading
 
 
-def totals_of(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT) -> Totals:
-    """Read all records of a tree. `line`: shows how many. TreeError if the tree cannot be read."""
-    line.begin("reading records")
+def totals_of(tree: Tree, warn: Callable[[str], None], line: ProgressLine = SILENT, about: int = 0) -> Totals:
+    """Read all records of a tree. `line`: shows how many, of `about` so many. TreeError if the tree cannot be read."""
+    line.begin("reading records", about, about=True)
     totals = Totals(names=sorted(tree.hosts(LINKS)))
     with ThreadPoolExecutor(READERS, thread_name_prefix="report") as pool:
 

@@ -213,7 +213,7 @@ def test_no_pages(tmp_path: Path, out: Path, capsys: pytest.CaptureFixture[str])
     tree = Grown(tmp_path / "tree")
     with inline():
         assert cli.main(["merge", "--root", str(tree.root), "--out", str(out), *EVERY]) == 1
-    assert capsys.readouterr().out.startswith("records: 0 pages, 0 redirects, 0 of other types; failures: 0\n")
+    assert capsys.readouterr().out.startswith("records: 0 pages, 0 redirects, 0 of other types; failures: 0, in ")
     made = Made(out)
     check(made)
     assert made.rows("errors") == []

@@ -6,12 +6,13 @@ import { showFigures } from "./charts.js";
 import { showExamples, showState, state } from "./overview.js";
 import { openHosts } from "./hosts.js";
 import { openPages, stopSearch } from "./pages.js";
+import { openWords } from "./words.js";
 
 function route() {
   const [name, given] = location.hash.slice(1).split(/\?(.*)/s);
-  const view = ["hosts", "pages"].includes(name) ? name : "overview";
+  const view = ["hosts", "pages", "search"].includes(name) ? name : "overview";
   const moved = $(view).hidden;
-  for (const each of ["overview", "hosts", "pages"]) {
+  for (const each of ["overview", "hosts", "pages", "search"]) {
     $(each).hidden = each !== view;
     const link = document.querySelector(`header nav a[href="#${each}"]`);
     if (each === view) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
@@ -22,6 +23,7 @@ function route() {
   const parameters = new URLSearchParams(given);
   if (view === "hosts") openHosts(parameters);
   if (view === "pages") openPages(parameters);
+  if (view === "search") openWords(parameters);
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });

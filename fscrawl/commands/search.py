@@ -1,0 +1,137 @@
+"""`fscrawl search`: find stored pages by words of their titles and texts, in a dataset that has an index."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fscrawl import hostnames, urls
+from fscrawl.commands.common import Commands, Parser, add_command, positive
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.util.humanize import number_of
+from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled
+
+if TYPE_CHECKING:
+    from fscrawl.dataset.search import Result
+
+_EXAMPLES = """\
+fscrawl search hash map --dataset dataset                 pages that have both words
+fscrawl search '"hash map" iter* -java' --dataset dataset
+"""
+_NOTES = """\
+words: all must be in a page; "a phrase" in quotes; iter* begins with iter; -java must not
+be there. The shell takes quotes away, so put all in single quotes.
+To make the index:  fscrawl merge --root DIR --out DIR --index
+exit codes: 0 there are pages, 1 there is none
+"""
+_MOST = 1000
+
+
+def add(commands: Commands[Parser]) -> None:
+    search = add_command(
+        commands,
+        "search",
+        run,
+        summary="find stored pages by words of their titles and texts",
+        description="Find pages of a dataset by the words of their titles and texts, the best ones first.",
+        examples=_EXAMPLES,
+        notes=_NOTES,
+    )
+    search.dashed_words = True
+    add = search.add_argument
+    add("words", nargs="+", metavar="WORD", help="what pages must have")
+    add("--dataset", required=True, type=Path, metavar="DIR", help="the dataset, made with fscrawl merge --index")
+    add("--limit", type=positive, default=10, metavar="N", help=f"at most N pages (default 10, at most {_MOST})")
+    add("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
+    add("--json", action="store_true", help="print one JSON object per line")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        from fscrawl.dataset.search import search, to_make  # noqa: PLC0415 - a crawl need not load it
+    except ModuleNotFoundError as error:  # Python may have been built without SQLite
+        raise UsageError(f"search needs {error.name}, which this Python has not; use another Python") from error
+    from fscrawl.dataset.search_words import parse  # noqa: PLC0415
+
+    if options.limit > _MOST:
+        raise UsageError(f"--limit {options.limit}: at most {_MOST}")
+    query = parse(" ".join(options.words))
+    hosts = [hostnames.option(each, globs=True) for each in options.host]
+    began = time.monotonic()
+    found = search(options.dataset, query, hosts, options.limit)
+    if found.missing:
+        rows = f"{number_of(found.missing, 'record')} of the dataset"
+        say_error(f"not in the index yet: {rows}; to add what is missing:  {to_make(options.dataset)}")
+    if options.json:
+        for result in found.results:
+            say_json(_as_json(result))
+        return EXIT_OK if found.results else EXIT_UNUSABLE_RESULT
+    if not found.results:
+        say(f"no page matches{' on these hosts' * bool(hosts)}")
+        return EXIT_UNUSABLE_RESULT
+    _print(found.results)
+    shown = f"{len(found.results):,} of " * (found.total > len(found.results))
+    say(f"{shown}{number_of(found.total, 'page')}, {time.monotonic() - began:.2f} s")
+    return EXIT_OK
+
+
+def _as_json(result: Result) -> dict[str, object]:
+    """Return a result for programs. `hits`: where in the snippet, in characters: [begin, end]."""
+    hits, at = [], 0
+    for piece in result.pieces:
+        if piece.hit:
+            hits.append([at, at + len(piece.text)])
+        at += len(piece.text)
+    return {
+        "url": result.url,
+        "title": result.title,
+        "host": result.host,
+        "key": result.key,
+        "time": result.time,
+        "snippet": "".join(piece.text for piece in result.pieces),
+        "hits": hits,
+        "score": round(result.score, 3),
+    }
+
+
+def _print(results: tuple[Result, ...]) -> None:
+    """Print the results: on a terminal in its width, with hits in bold, elsewhere each part on one line."""
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    for number, result in enumerate(results, 1):
+        _print_in_width(number, result) if on_terminal else say(*_lines(number, result), "")
+
+
+def _lines(number: int, result: Result) -> Iterator[str]:
+    yield f"{number}. {result.title or result.url}"
+    yield f"   {result.url}"
+    yield f"   {_where(result)}"
+    if result.pieces:
+        yield f"   {''.join(piece.text for piece in result.pieces)}"
+
+
+def _where(result: Result) -> str:
+    return f"{urls.shown_host(result.host)}, {result.time[:16].replace('T', ' ')} UTC"
+
+
+def _print_in_width(number: int, result: Result) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.padding import Padding  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    with console.capture() as lines:
+        console.print(Text(plain(f"{number}. {result.title or result.url}"), style="bold"))
+        # an address is not cut into words: it must stay one that a terminal can open
+        console.print(Padding(Text(plain(result.url), style="cyan", overflow="fold"), (0, 0, 0, 3)))
+        console.print(Padding(Text(plain(_where(result)), style="dim"), (0, 0, 0, 3)))
+        if result.pieces:
+            snippet = Text.assemble(
+                *((plain(piece.text), "bold yellow" if piece.hit else "") for piece in result.pieces)
+            )
+            console.print(Padding(snippet, (0, 0, 0, 3)))
+        console.print()
+    say_styled(lines.get())

@@ -1,0 +1,222 @@
+"""`fscrawl search` as a command: what it prints, for people, programs and terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Callable
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+from fscrawl import cli
+from tests.support.crawling import Running
+from tests.support.trees import Grown
+
+EVIL = b"<meta charset=utf-8><title>\x1b[31mEvil</title><p>before \x1b[2J &lt;script&gt; words \xe2\x80\xae after"
+Search = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("search")
+    tree = Grown(place / "tree")
+    for number in range(12):
+        tree.page(
+            f"http://a.example/{number}", b"<title>Page %d</title><p>Some words of a hash map. %d" % (number, number)
+        )
+    tree.page("http://b.example:8080/", EVIL)
+    tree.page("http://c.example/", "<meta charset=utf-8><title>编程语言</title><p>Rust语言编程很好".encode())
+    tree.merge(place / "data set?", index=True)
+    return place / "data set?"
+
+
+@pytest.fixture
+def search(dataset: Path, capsys: pytest.CaptureFixture[str]) -> Search:
+    def run(*words: str, of: Path = dataset) -> tuple[int, str, str]:
+        code = cli.main(["search", *words, "--dataset", str(of)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def command(dataset: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "fscrawl", "search", *words, "--dataset", str(dataset)]
+
+
+def test_for_people(search: Search) -> None:
+    """Each page has its title, address, host, time, and a snippet; the last line counts."""
+    code, said, _ = search("hash map", "-11", "--limit", "2")
+    assert code == 0
+    pages = said.split("\n\n")
+    assert len(pages) == 3
+    assert re.fullmatch(
+        r"1\. Page \d+\n   http://a\.example/\d+\n   a\.example, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n"
+        r"   Some words of a hash map\. \d+",
+        pages[0],
+    )
+    assert re.fullmatch(r"2 of 11 pages, \d+\.\d\d s\n", pages[2])
+
+
+def test_for_programs(search: Search) -> None:
+    """With --json each line is a page, with the places of hits in the snippet."""
+    code, said, _ = search("编程", "--json")
+    assert code == 0
+    [found] = map(json.loads, said.splitlines())
+    assert (found["url"], found["title"], found["host"]) == ("http://c.example/", "编程语言", "c.example")
+    assert [found["snippet"][begin:end] for begin, end in found["hits"]] == ["编程"]
+    assert set(found) == {"url", "title", "host", "key", "time", "snippet", "hits", "score"}
+
+
+def test_hosts(search: Search) -> None:
+    """--host leaves out other hosts."""
+    assert "1 page, " in search("words", "--host", "b.example")[1]
+    assert search("words", "--host", "c.example")[:2] == (1, "no page matches on these hosts\n")
+    assert search("words", "--host", "///")[0] == 2
+
+
+def test_nothing_is_found(search: Search) -> None:
+    """Nothing found is exit code 1, as a search in files has it."""
+    assert search("absent")[:2] == (1, "no page matches\n")
+    assert search("absent", "--json")[:2] == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (['"open'], 'a phrase has a " at its beginning only'),
+        (["-only"], "nothing to search for"),
+        (["x", "--limit", "1001"], "--limit 1001: at most 1000"),
+        (["x", "--limit", "0"], "--limit 0: must be a whole number"),
+        (["x", "--hots", "a"], "unknown option --hots; did you mean --host?"),
+        ([], "missing: WORD"),
+    ],
+)
+def test_mistakes(search: Search, words: list[str], says: str) -> None:
+    """A mistake is one line."""
+    code, _, said = search(*words)
+    assert code == 2
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_no_index(search: Search, tmp_path: Path) -> None:
+    """Without dataset or index, one line says what to do."""
+    assert search("x", of=tmp_path) == (2, "", f"fscrawl: {tmp_path}: no dataset that a merge has completed\n")
+    assert search("x", of=tmp_path / "none")[0] == 2
+    Grown(tmp_path / "tree").page("http://a.example/")
+    Grown(tmp_path / "tree").merge(tmp_path / "out")
+    code, _, said = search("x", of=tmp_path / "out")
+    assert code == 2
+    assert re.search(r"no index; to make it:  \S.* merge --root DIR --out \S+/out --index\n$", said)
+
+
+def test_what_is_missing_is_said(search: Search, tmp_path: Path) -> None:
+    """Pages of the dataset that are not in the index are counted on standard error, and results come all the same."""
+    tree = Grown(tmp_path / "tree")
+    tree.page("http://a.example/", b"<p>words")
+    tree.merge(tmp_path / "out", index=True)
+    (tmp_path / "kept").write_bytes((tmp_path / "out/search/index.json").read_bytes())
+    tree.page("http://a.example/2", b"<p>words")
+    tree.merge(tmp_path / "out")
+    (tmp_path / "kept").rename(tmp_path / "out/search/index.json")
+    code, out, err = search("words", of=tmp_path / "out")
+    assert code == 0
+    assert "1 page, " in out
+    assert err.startswith("not in the index yet: 1 record of the dataset; to add what is missing:  ")
+
+
+def test_hostile_text_is_plain(search: Search) -> None:
+    """What a page has cannot control the terminal."""
+    _, said, _ = search("before")
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "[31mEvil" in said
+
+
+def in_terminal(words: list[str], columns: int, **environ: str) -> str:
+    """Run a command in a terminal; return what stands there, with its escapes."""
+    leader, follower = pty.openpty()
+    ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    said = bytearray()
+
+    def read() -> None:
+        try:
+            while data := os.read(leader, 65536):
+                said.extend(data)
+        except OSError:  # the other end is closed
+            return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    left_out = {"NO_COLOR", "COLUMNS", "LINES", "FORCE_COLOR"}
+    env = {name: value for name, value in os.environ.items() if name not in left_out} | {"TERM": "xterm"} | environ
+    try:
+        subprocess.run(words, stdin=follower, stdout=follower, stderr=follower, env=env, timeout=60, check=True)
+    finally:
+        os.close(follower)
+        reader.join(10)
+        os.close(leader)
+    return said.decode()
+
+
+def test_narrow_terminal(dataset: Path) -> None:
+    """On a terminal of 40 columns no line is longer, and hits stand out."""
+    said = in_terminal(command(dataset, "hash", "--limit", "3"), 40)
+    assert re.search(r"\x1b\[1;?[\d;]*mhash\x1b\[0m", said)
+    assert max(map(len, re.sub(r"\x1b\[[\d;]*m", "", said).splitlines())) <= 40
+
+
+def test_no_color(dataset: Path) -> None:
+    """With NO_COLOR there are no colours."""
+    assert not re.search(r"\x1b\[[\d;]*3\dm", in_terminal(command(dataset, "hash"), 80, NO_COLOR="1"))
+    assert re.search(r"\x1b\[[\d;]*3\dm", in_terminal(command(dataset, "hash"), 80))
+
+
+def test_locale_c(dataset: Path) -> None:
+    """In the locale C words and results are Unicode all the same."""
+    assert "Rust语言编程很好" in in_terminal(command(dataset, "编程"), 80, LC_ALL="C", NO_COLOR="1", TERM="dumb")
+
+
+def test_two_at_once_while_a_merge_runs(tmp_path: Path) -> None:
+    """Searches that run while merges add to the index find what was there, in each moment, and never fail."""
+    tree = Grown(tmp_path / "tree")
+    tree.page("http://a.example/", b"<p>words")
+    out = tmp_path / "out"
+    tree.merge(out, index=True)
+    over = threading.Event()
+    found: list[tuple[int, int]] = []
+
+    def ask() -> None:
+        from fscrawl.dataset.search import search
+        from fscrawl.dataset.search_words import parse
+
+        while not over.is_set():
+            result = search(out, parse("words"))
+            found.append((result.total, result.missing))
+
+    searchers = [threading.Thread(target=ask) for _ in range(2)]
+    for each in searchers:
+        each.start()
+    try:
+        for number in range(9):  # which also joins shards
+            tree.page(f"http://b.example/{number}", b"<p>words")
+            tree.merge(out)
+    finally:
+        over.set()
+        for each in searchers:
+            each.join(30)
+    assert not any(each.is_alive() for each in searchers)
+    with Running(command(out, "words", "--json", "--limit", "50")) as last:
+        assert len(last.wait(30).out.splitlines()) == 10
+    assert all(total + missing <= 10 and total >= 1 for total, missing in found)
+    assert len(found) > 9
