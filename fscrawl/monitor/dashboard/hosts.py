@@ -144,9 +144,10 @@ class Hosts:
         if self._trouble is not None:
             raise self._trouble
         counts = self._counts.copy()  # one atomic copy: the thread goes on counting
-        names = self._with(told.keys())
+        names, new = self._with(told.keys())
+        counts.update((name, Count(0, 0, 0.0)) for name in new)  # nothing of it is stored yet
         found, page = arrange(names, counts, query, told)
-        self._want(page, everything=query.sort in {"records", "failures"})
+        self._want([name for name in page if name not in new], everything=query.sort in {"records", "failures"})
         rows = [
             {
                 "host": name,
@@ -166,13 +167,11 @@ class Hosts:
             "rows": rows,
         }
 
-    def _with(self, told: Iterable[str]) -> list[str]:
-        """Give the names of all hosts, those of which there is no record yet among them."""
+    def _with(self, told: Iterable[str]) -> tuple[list[str], set[str]]:
+        """Give the names of all hosts, and of those among them that have no directory yet."""
         names = self._names
-        if not self._listed.is_set():
-            return names
-        new = [name for name in told if not _has(names, name)]
-        return sorted([*names, *new]) if new else names
+        new = {name for name in told if not _has(names, name)} if self._listed.is_set() else set()
+        return (sorted([*names, *new]) if new else names), new
 
     def close(self) -> None:
         """End the counting after the current host."""

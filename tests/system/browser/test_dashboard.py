@@ -194,7 +194,7 @@ def test_screenshots(live: Served, open_page: Open, scheme: str, tmp_path: Path)
         until(page, drawn, timeout_s=90)
     until(page, "document.querySelectorAll('#machines tr').length === 3")
     seed: str = live.seed  # type: ignore[attr-defined]
-    counted = "[...document.querySelectorAll('#hosts-rows td.n')].filter(cell => cell.textContent !== '–').length"
+    counted = "[...document.querySelectorAll('#hosts-rows td.n:nth-child(-n+3)')].filter(cell => cell.textContent !== '–').length"
     for name, fragment in {"overview": "overview", "hosts": "hosts", "page": f"pages?url={seed}1"}.items():
         page.set_viewport_size({"width": 1180, "height": 600})
         page.goto(f"{live.url}#{fragment}")

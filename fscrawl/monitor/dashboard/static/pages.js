@@ -54,7 +54,7 @@ async function showList(host, room, page) {
     const other = room === "pages" ? "failures" : "pages";
     found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${room}`),
       el("p", { class: "where" }, el("a", { href: address("#pages", { host, room: other }) }, `Show its ${other}`)), table, nav);
-    write($("pages-said"), `${numberOf(facts.found, room === "pages" ? "page" : "failure")} of ${spoken(host)}, page ${page + 1} of ${count(facts.pages)}`);
+    write($("pages-said"), `${numberOf(facts.found, room === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }

@@ -15,7 +15,7 @@ function row(shard, now) {
   const beat = shard.beat_at === null ? "" : `${lasting(Math.max(0, now - shard.beat_at))} ago`;
   return el("tr", {},
     el("th", { scope: "row" }, String(shard.shard)),
-    el("td", { class: shard.is_held ? "good" : shard.is_free ? "warn" : null }, shard.words),
+    el("td", { class: { held: "good", dead: "warn", unknown: "warn", torn: "warn", never: "quiet" }[shard.state] || null }, shard.words),
     el("td", {}, shard.holder || ""), number(beat), number(shard.pending === null ? "" : count(shard.pending)), number(shard.epoch ? String(shard.epoch) : ""));
 }
 

@@ -33,7 +33,7 @@ export class Table {
     this.said = el("p", { id: id("said"), class: "unseen", role: "status" });
     this.rows = el("tbody", { id: id("rows") });
     this.nav = el("nav", { id: id("pager"), class: "pager", "aria-label": "Pages of the table", hidden: true });
-    this.scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id("title") },
+    this.scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption },
       el("table", {}, el("caption", { class: "unseen" }, this.caption), el("thead", {}, this.head), this.rows));
     $(name).querySelector("h2").after(this.line, this.said, this.scroll, this.nav);
     this.line.before(el("div", { class: "bar" }, $(name).querySelector("h2"), this.form));
@@ -96,7 +96,7 @@ export class Table {
 
   say() {  // aloud, only what somebody has asked for, and not each number that changes
     const asked = JSON.stringify(this.asked);
-    if (this.saidOf && this.saidOf !== asked) write(this.said, `${count(this.facts.found)} found, page ${this.facts.page + 1} of ${count(this.facts.pages)}`);
+    if (this.saidOf && this.saidOf !== asked) write(this.said, `${count(this.facts.found)} found; shown from number ${count(50 * this.facts.page + 1)} on`);
     this.saidOf = asked;
   }
 }
