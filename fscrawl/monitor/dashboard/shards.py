@@ -3,7 +3,8 @@
 Vocabulary:
   newest    the lease of a shard with the highest epoch: it counts
   held      the newest lease names a machine that is alive
-  free      nobody holds the shard: the next machine takes it
+  free      its holder is gone: another machine takes it
+  empty     nobody has ever held it, as no URL of it was found; such shards are listed only if somebody asks for all
 
 Promise: a lease never changes, so each is read once; one that cannot be read is read again. Reading stops after a
 second: the other leases come next time, and until then the table says that they are not read. Leases are listed every
@@ -29,7 +30,7 @@ from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.util.parallel import READERS, in_turn
 
 SORTS = ("shard", "holder", "beat_at", "pending")
-ONLY = ("", "held", "free")
+ONLY = ("", "held", "free", "all")
 _LISTED_LIVES_S = 5.0
 _TIMES_ITS_COST = 20
 _BUDGET_S = 1.0
@@ -42,11 +43,11 @@ _STATES = {
     "left": "free: its holder has left",
     "dead": "free: its holder is dead",
     "unknown": "free: its holder has no log",
-    "never": "free: nobody has held it",
+    "never": "empty: no URL of it was found",
     "torn": "not known: the lease cannot be read",
     "unread": "not read yet",
 }
-_FREE = frozenset({"left", "dead", "unknown", "never"})
+_FREE = frozenset({"left", "dead", "unknown"})
 
 
 class Files(Protocol):
@@ -97,6 +98,7 @@ class Shards:
             "torn": sum(row["state"] == "torn" for row in rows),
             "held": sum(row["is_held"] for row in rows),
             "free": sum(row["is_free"] for row in rows),
+            "empty": sum(row["state"] == "never" for row in rows),
             "holders": len({row["holder"] for row in rows if row["is_held"]}),
             **place(len(found), query.page),
             "rows": cut(ordered, query.page),
@@ -170,7 +172,9 @@ def _state(epoch: int, lease: Lease | None, machine: MachineStatus | None) -> st
 
 
 def _matches(row: dict[str, Any], query: Query) -> bool:
-    if query.only and not row[f"is_{query.only}"]:
+    if not query.only and row["state"] == "never":
+        return False
+    if query.only in {"held", "free"} and not row[f"is_{query.only}"]:
         return False
     text = query.text.strip()
     return not text or text == str(row["shard"]) or text.casefold() in (row["holder"] or "").casefold()

@@ -168,7 +168,7 @@ def test_who_holds_which_shard(logs: Logs) -> None:
     lease(logs, 6, 2, {"holder": "a"})
     told = Paces({}, {"a": {0: 40}})
     made = Shards(Machinery(logs.tree), 8, logs.clock)
-    table = made.table(fleet(logs), told, Query(sort="shard", descending=False))
+    table = made.table(fleet(logs), told, Query(sort="shard", descending=False, only="all"))
     assert rows(table, "words", "holder", "epoch", "pending") == {
         0: ("held", "a", 1, 40),
         1: ("held, paused", "p", 1, None),
@@ -177,10 +177,10 @@ def test_who_holds_which_shard(logs: Logs) -> None:
         4: ("free: its holder has no log", "nobody", 1, None),
         5: ("not known: the lease cannot be read", None, 2, None),
         6: ("held", "a", 2, 0),
-        7: ("free: nobody has held it", None, 0, None),
+        7: ("empty: no URL of it was found", None, 0, None),
     }
-    counts = {name: table[name] for name in ("shards", "held", "holders", "free", "torn", "unread")}
-    assert counts == {"shards": 8, "held": 3, "holders": 2, "free": 4, "torn": 1, "unread": 0}
+    counts = {name: table[name] for name in ("shards", "held", "holders", "free", "empty", "torn", "unread")}
+    assert counts == {"shards": 8, "held": 3, "holders": 2, "free": 3, "empty": 1, "torn": 1, "unread": 0}
 
 
 def test_ages_by_one_clock(logs: Logs) -> None:
@@ -194,6 +194,7 @@ def test_shards_searched_and_sorted(logs: Logs) -> None:
     """A search finds a number or a part of a machine's name; free shards can be shown alone."""
     for shard in range(100):
         lease(logs, shard, 1, {"holder": "ap"[shard % 2]})
+    lease(logs, 104, 1, {"holder": "l"})
     made, view = Shards(Machinery(logs.tree), 110, logs.clock), fleet(logs)
 
     def found(query: Query) -> list[int]:
@@ -201,9 +202,10 @@ def test_shards_searched_and_sorted(logs: Logs) -> None:
 
     assert found(Query("7", sort="shard")) == [7]
     assert found(Query("P", sort="pending"))[:2] == [9, 7]
-    assert found(Query(sort="shard", descending=False, only="free")) == list(range(100, 110))
+    assert found(Query(sort="shard", descending=False, only="free")) == [104]
     assert len(found(Query(sort="holder", only="held"))) == 50
-    assert found(Query(sort="beat_at", page=2)) == list(range(100, 110))
+    assert found(Query(sort="shard", page=2)) == [0]
+    assert found(Query(sort="shard", descending=False, page=2, only="all")) == list(range(100, 110))
 
 
 def test_a_lease_that_is_torn_is_read_again(logs: Logs) -> None:
@@ -226,7 +228,7 @@ def test_a_lease_that_is_torn_is_read_again(logs: Logs) -> None:
     assert sorted(asked) == [(0, 1), (1, 1), (1, 1)]
     (logs.root / ".fscrawl" / "leases" / "0.1").unlink()
     logs.clock.now = 40
-    assert rows(made.table(view, NO_PACES, query), "state") == {0: ("never",), 1: ("held",)}
+    assert rows(made.table(view, NO_PACES, query), "state") == {1: ("held",)}
 
 
 def test_reading_leases_stops_in_time(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +265,7 @@ def test_a_tree_that_hangs(logs: Logs) -> None:
     broken = Broken(logs.tree)
     made, view, query = Shards(broken, 1, logs.clock), fleet(logs), Query(sort="shard")
     with made._lock:
-        assert rows(made.table(view, NO_PACES, query), "state") == {0: ("never",)}
+        assert made.table(view, NO_PACES, query)["rows"] == []
     with pytest.raises(TreeError):
         made.table(view, NO_PACES, query)
     broken.fails = False
@@ -271,9 +273,10 @@ def test_a_tree_that_hangs(logs: Logs) -> None:
 
 
 def test_no_machine_runs(logs: Logs) -> None:
-    """On a tree on which no machine was ever, all shards are free."""
-    table = Shards(Machinery(logs.tree), 512).table(logs.observer().look(logs.at(0)), NO_PACES, Query(sort="shard"))
-    assert (table["running"], table["held"], table["free"], len(table["rows"])) == (False, 0, 512, 50)
+    """On a tree on which no machine was ever, all shards are empty."""
+    view, query = logs.observer().look(logs.at(0)), Query(sort="shard", only="all")
+    table = Shards(Machinery(logs.tree), 512).table(view, NO_PACES, query)
+    assert (table["running"], table["held"], table["empty"], len(table["rows"])) == (False, 0, 512, 50)
 
 
 # -- what machines say about their hosts

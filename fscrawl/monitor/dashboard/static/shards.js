@@ -6,9 +6,9 @@ import { Table } from "./tables.js";
 
 function told(facts) {
   const unread = facts.unread ? `; ${count(facts.unread)} not read yet` : "";
-  if (!facts.running) return `${numberOf(facts.shards, "shard")}. No machine runs, so nobody holds one: the next machines take them all${unread}`;
+  if (!facts.running) return `${numberOf(facts.shards, "shard")}. No machine runs, so nobody holds one${unread}`;
   const unknown = facts.torn ? `; of ${count(facts.torn)} the lease cannot be read` : "";
-  return `${count(facts.found)} of ${numberOf(facts.shards, "shard")}; ${count(facts.held)} held by ${numberOf(facts.holders, "machine")}, ${count(facts.free)} free${unknown}${unread}`;
+  return `${count(facts.found)} of ${numberOf(facts.shards, "shard")}; ${count(facts.held)} held by ${numberOf(facts.holders, "machine")}, ${count(facts.free)} free, ${count(facts.empty)} empty${unknown}${unread}`;
 }
 
 function row(shard, now) {
@@ -24,7 +24,7 @@ export const shards = new Table("shards", {
     { text: "Shard", sort: "shard" }, { text: "State" }, { text: "Holder", sort: "holder" }, { text: "Last heartbeat", sort: "beat_at", number: true },
     { text: "Pending", sort: "pending", number: true }, { text: "Holders so far", number: true },
   ],
-  parts: [["", "all shards"], ["held", "held"], ["free", "free"]],
+  parts: [["", "shards with URLs"], ["held", "held"], ["free", "free"], ["all", "all shards"]],
   sort: "shard", order: "up", search: "machine, or number of a shard",
   caption: "Shards: which machine holds each, and how much is pending in it",
   keyOf: (shard) => shard.shard, row, told,
