@@ -20,6 +20,7 @@ from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.errors import TreeError
+from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
@@ -72,7 +73,18 @@ class Bookkeeper:
         self._rng = rng
         self.counts = Counts()
         self.labels = LabelCounter(tree.files, frontier.pending_by_label)
+        self.hosts = HostTeller(tree.files, frontier.host_figures)
         self.probes_in_flight = 0
+
+    def tell(self, now: float) -> None:
+        """Write for people how far tasks and hosts are, if it is due."""
+        self.labels.tell(now)
+        self.hosts.tell(now)
+
+    def tell_last(self) -> None:
+        """The machine leaves: write how far tasks are; of hosts it has nothing to say any more."""
+        self.labels.tell_now()
+        self.hosts.remove()
 
     def take(self, answer: Answer | KilledWorker) -> TreeError | None:
         """Take in one answer; give the error if the tree could not be used."""
@@ -171,7 +183,7 @@ class Bookkeeper:
     def _probed(self, outcome: Probed) -> None:
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
         self.probes_in_flight -= 1
-        self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay)
+        self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay, "probed")
 
     def _returned(self, outcome: Returned) -> None:
         task = outcome.task
@@ -253,7 +265,8 @@ class Bookkeeper:
         elif self._outage.answered(task.host, task.url, exchange.asked_at):
             self._progress.warn("the network is back: the crawl goes on")
         if exchange.rest_s:
-            self._frontier.scheduler.rest(task.host, now + min(exchange.rest_s, self._settings().politeness.max_rest))
+            until = now + min(exchange.rest_s, self._settings().politeness.max_rest)
+            self._frontier.scheduler.rest(task.host, until, "retry-after")
 
     def _begin_outage(self, message: str) -> None:
         hosts = self._outage.silent_hosts

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from fscrawl.fleet.host_figures import Said, read_hosts
 from fscrawl.fleet.label_figures import LabelFigure, read_figures
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
@@ -136,6 +137,10 @@ class Logs:
     def label_figures(self, machine: str) -> dict[str, LabelFigure]:
         """Read a machine's figures by label; {} if it has none."""
         return read_figures(self._files, machine)
+
+    def host_figures(self, machine: str) -> Said:
+        """Read what a machine says about its hosts; nothing if it has said nothing."""
+        return read_hosts(self._files, machine)
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""

@@ -32,6 +32,7 @@ from collections.abc import Collection, Container, Iterable, KeysView, Sequence
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.flags import NO_FLAGS, Flags, flags_of
+from fscrawl.frontier.host_figures import Figures, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.retries import Retries
@@ -375,6 +376,10 @@ class Frontier:
     def pending_by_label(self) -> Counter[str]:
         """Tell how many URLs of each label are pending, or in flight; this takes time if many wait for another try."""
         return self._hosts.labels + Counter(self._labels_in_flight.values()) + self._retries.labels()
+
+    def host_figures(self, now: float, most: int) -> Figures:
+        """Tell how `most` hosts do at most, and how many URLs are pending in which shard; it takes some time."""
+        return figures(self._by_name, self.scheduler, now, most)
 
     @property
     def known(self) -> int:

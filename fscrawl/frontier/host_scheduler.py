@@ -52,6 +52,7 @@ class HostScheduler:
         self._ready: list[tuple[float, int, Host | Group]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
+        self._why: dict[str, str] = {}  # of these: a cause of `host_figures`, for people
         self._stats = HostStats()
 
     def __len__(self) -> int:
@@ -127,7 +128,7 @@ class HostScheduler:
                 self.places.has_turn(host)
                 continue
             host.in_heap = False
-            if self.paused and self._is_paused(host):
+            if self.paused and self.is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
                 self._next_task.drop_settled(host)  # nobody waits for a host of which nothing is left to do
             limit = self.settings.crawl.max_pages_per_host
@@ -151,7 +152,7 @@ class HostScheduler:
                 self.schedule(host)
         return None
 
-    def _is_paused(self, host: Host) -> bool:
+    def is_paused(self, host: Host) -> bool:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 
     def drop_settled(self) -> None:
@@ -221,7 +222,7 @@ class HostScheduler:
         if host.pace.should_give_up(now, self.settings.politeness):
             self.give_up(task.host, class_)
         elif pause_s:
-            self.rest(task.host, now + pause_s)
+            self.rest(task.host, now + pause_s, "failing")
 
     def give_up(self, name: str, class_: str) -> None:
         """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`."""
@@ -271,9 +272,15 @@ class HostScheduler:
     def _delay_of(self, host: Host) -> float:
         return host.pace.delay_s(self.settings.politeness)
 
-    def rest(self, name: str, until: float) -> None:
-        """Ask a host, met or not, nothing before `until`."""
-        self._rests[name] = max(until, self._rests.get(name, 0.0))
+    def delay_of(self, host: Host) -> tuple[float, str]:
+        """Give a host's seconds between two requests, and what sets them."""
+        return self._delay_of(host), host.pace.set_by(self.settings.politeness)
+
+    def rest(self, name: str, until: float, why: str = "told") -> None:
+        """Ask a host, met or not, nothing before `until`. `why`: a cause of `host_figures`, for people."""
+        if until > self._rests.get(name, 0.0):
+            self._rests[name] = until
+            self._why[name] = why
         host = self._by_name.get(name)
         if host is not None:
             host.ready_at = max(host.ready_at, until)
@@ -282,8 +289,17 @@ class HostScheduler:
         """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
         return {name: until - now for name, until in self._rests.copy().items() if until > now}
 
+    def rests_s(self, name: str, now: float) -> float:
+        """Give for how many seconds a host was told to rest; 0 or less if it need not."""
+        return self._rests.get(name, 0.0) - now
+
+    def why_it_rests(self, name: str) -> str:
+        """Give why a host was told to rest."""
+        return self._why.get(name, "told")
+
     def forget_past_rests(self, now: float) -> None:
         self._rests = {name: until for name, until in self._rests.items() if until > now}
+        self._why = {name: why for name, why in self._why.items() if name in self._rests}
         self.places.forget_past(now)
 
     def stats(self, now: float) -> dict[str, Any]:

@@ -209,6 +209,12 @@ class Places:
         site.in_flight -= count
         self._wake(site, count)
 
+    def limit_of(self, host: Host) -> str:
+        """Say which limit a host waits for: of its "site", of its "address", or of "slow" hosts."""
+        if host.waits_for is self._sites.get(host.site):
+            return "site"
+        return "address" if host.waits_for is self._addresses.get(host.address or "") else "slow"
+
     # -- groups
 
     def _group(self, groups: dict[Key, Group], key: Key) -> Group:

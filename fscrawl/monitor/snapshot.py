@@ -36,6 +36,7 @@ _HISTORY_BEATS = 4000
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
+_LABELS_LIVE_S = 5.0
 _TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
 
 CounterName = Literal["pages", "stored", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
@@ -48,9 +49,10 @@ class MachineStatus:
     """A machine, as its log shows it.
 
     grown_at    when its log was last seen to grow, by the observer's monotonic clock
+    grew_at     the same by the observer's clock (UNIX time), 0 before
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
-    labels      its figures by label; `labels_at_end`: they will not change any more
+    labels      its figures by label; `labels_at_end`: they will not change any more; `labels_at`: when they were read
     """
 
     name: str
@@ -60,10 +62,12 @@ class MachineStatus:
     goodbye: Goodbye | None = None
     state: State = "dead"
     grown_at: float = 0.0
+    grew_at: float = 0.0
     looked_at: float = float("-inf")
     proven: bool = False
     labels: Figures = field(default_factory=dict)
     labels_at_end: bool = False
+    labels_at: float = float("-inf")
 
     @property
     def last(self) -> Beat:
@@ -88,6 +92,13 @@ class MachineStatus:
     def seen_at(self) -> float:
         """When it wrote its last line, by its own clock."""
         return max(self.last.at, self.greeted_at)
+
+    def heard_at(self, now: float) -> float:
+        """Give when its last line came, by the observer's clock.
+
+        Before the log was seen to grow, there is only the machine's own clock to go by, and it may be ahead of `now`.
+        """
+        return self.grew_at or min(self.seen_at, now)
 
     @property
     def doing(self) -> str:
@@ -293,7 +304,7 @@ class Observer:
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
-        self._read_labels()
+        self._read_labels(tick)
         shown = [machine for machine in self._machines.values() if machine.took_part]
         return Snapshot(
             now,
@@ -319,15 +330,20 @@ class Observer:
             return str(error)
         return ""
 
-    def _read_labels(self) -> None:
-        """Read the figures by label of the machines that are alive, and once of each that is not any more."""
+    def _read_labels(self, tick: float) -> None:
+        """Read the figures by label of the machines that are alive, and once of each that is not any more.
+
+        Machines write them every ten seconds at most, so not every look reads them.
+        """
         for name in self._machinery.labelled():
             machine = self._machines.get(name)
             if machine is None or (machine.labels_at_end and machine.state != "alive"):
                 continue
+            if machine.state == "alive" and tick - machine.labels_at < _LABELS_LIVE_S:
+                continue
             with contextlib.suppress(TreeBusyError):
                 machine.labels = self._machinery.label_figures(name)
-                machine.labels_at_end = machine.state != "alive"
+                machine.labels_at_end, machine.labels_at = machine.state != "alive", tick
 
     # -- logs
 
@@ -342,7 +358,7 @@ class Observer:
                 self._begin(machine, now)
             self._read_on(machine)
         if machine.offset > before and self._looked:
-            machine.grown_at, machine.proven = tick, True
+            machine.grown_at, machine.grew_at, machine.proven = tick, now, True
 
     def _begin(self, machine: MachineStatus, now: float) -> None:
         """Read the beginning and the end of a log: of a machine that may be alive an hour, else the last line."""

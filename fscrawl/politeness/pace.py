@@ -67,6 +67,17 @@ class Pace:
         grown: float = max(least, self._latency_s) * 2.0**self._trouble
         return max(least, min(grown, settings.max_delay))
 
+    def set_by(self, settings: PolitenessSettings) -> str:
+        """Say what sets the delay: "settings", "robots" (its robots.txt), "answers" (they are slow), or "failures".
+
+        >>> Pace().set_by(PolitenessSettings())
+        'settings'
+        """
+        least = max(settings.delay, min(self.robots_delay_s, settings.max_delay))
+        if self.delay_s(settings) > least:
+            return "failures" if self._trouble else "answers"
+        return "robots" if least > settings.delay else "settings"
+
     def answered(self, latency_s: float) -> None:
         """Take in that the host answered, with any status."""
         weight = _SMOOTHING if self._latency_s else 1.0

@@ -63,7 +63,7 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|labels\.json)\Z"),
+    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|labels\.json|hosts\.json)\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     FEED: re.compile(rf"{_MACHINE}\.log\Z"),
     SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
@@ -73,6 +73,7 @@ FILE_PATTERNS = {
 }
 _LOG_SUFFIX = ".log"
 _LABELS_SUFFIX = ".labels.json"
+_HOSTS_SUFFIX = ".hosts.json"
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -244,6 +245,11 @@ def labels_of(name: str) -> str | None:
     """
     machine = name.removesuffix(_LABELS_SUFFIX)
     return machine if machine != name and is_machine(machine) else None
+
+
+def hosts_path(machine: str) -> str:
+    """Give the path of the file in which a machine says how its hosts do."""
+    return f"{MACHINES}/{machine}{_HOSTS_SUFFIX}"
 
 
 def is_machine(name: str) -> bool:

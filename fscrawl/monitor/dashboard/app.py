@@ -1,10 +1,11 @@
 """The routes of the dashboard.
 
     GET  /, /dashboard.css, /<module>.js    the page, its style, and the modules of its script
-    GET  /events?window=W                   stream of the state; /events/hosts?…  stream of a page of hosts
-    GET  /api/state, /api/hosts             the same, once
+    GET  /events?window=W                   stream of the state; /events/<table>?…  of a page of hosts, tasks or shards
+    GET  /api/state, /api/<table>           the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
     GET  /api/search?q=[&host=]             stream of hosts and pages; /api/links-in?url=  of pages that link to it
+    GET  /api/labelled?label=&room=         stream of the pages or failures of a task
     GET  /api/words?q=[&host=&page=]        pages of the dataset with these words
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
@@ -33,18 +34,33 @@ from starlette.routing import Route
 from fscrawl import urls
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from fscrawl.hostnames import candidates, read
+from fscrawl.labels import is_label
 from fscrawl.monitor.dashboard import pages, scan, words
-from fscrawl.monitor.dashboard.hosts import SORTS, Hosts, Query
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
+from fscrawl.monitor.dashboard.tables import Query
+from fscrawl.monitor.dashboard.views import TABLES, Table, Views
 from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = ("dashboard", "charts", "elements", "format", "hosts", "overview", "pages", "server", "words")
+_SCRIPTS = (
+    "dashboard",
+    "charts",
+    "elements",
+    "format",
+    "hosts",
+    "overview",
+    "pages",
+    "server",
+    "shards",
+    "tables",
+    "tasks",
+    "words",
+)
 _FILES = {
     "/": ("index.html", "text/html"),
     "/dashboard.css": ("dashboard.css", "text/css"),
@@ -66,7 +82,7 @@ class Dashboard:
         """`verbs`: by name, how it may change the crawl; none if it is read-only. `dataset`: what searches ask."""
         self._dataset = dataset
         self._latest = Latest(root)
-        self._hosts = Hosts(self._latest.tree)
+        self._views = Views(self._latest)
         self._about = {"root": str(root), "control": bool(verbs)}
         self._verbs = verbs
         self._closing = asyncio.Event()
@@ -74,35 +90,35 @@ class Dashboard:
         routes = [Route(path, _file(*file)) for path, file in _FILES.items()]
         routes += [
             Route("/events", self._state_events),
-            Route("/events/hosts", self._host_events),
             Route("/api/state", self._state),
-            Route("/api/hosts", self._host_table),
             Route("/api/page", self._page),
             Route("/api/pages", self._pages),
             Route("/api/errors", self._errors),
             Route("/api/search", self._search),
             Route("/api/links-in", self._links_in),
+            Route("/api/labelled", self._labelled),
             Route("/api/words", self._words),
             Route("/body/{host}/{key}", self._body),
             Route("/metrics", self._metrics),
             Route("/control/{verb}", self._control, methods=["POST"]),
         ]
+        for name, table in TABLES.items():
+            routes += [
+                Route(f"/events/{name}", self._table_events(name, table)),
+                Route(f"/api/{name}", self._table_once(name, table)),
+            ]
         handlers = {FscrawlError: _told, HTTPException: _http_error, Exception: _unexpected}
         self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
 
     def close(self) -> None:
         """End the streams. Call it in the thread of the event loop."""
         self._closing.set()
-        self._hosts.close()
+        self._views.close()
 
     # -- the state
 
     def _look(self, window: str) -> dict[str, Any]:
         return {**self._latest.ask(lambda view: summary(view, window)), **self._about}
-
-    def _table(self, query: Query) -> dict[str, Any]:
-        self._latest.ask(lambda view: view.now)  # check that the tree is there: old counts do not show it
-        return self._hosts.table(query)
 
     async def _in_thread(self, job: Callable[[], T]) -> T:
         self._threads = self._threads or CapacityLimiter(_LOOKS_AT_A_TIME)
@@ -111,14 +127,20 @@ class Dashboard:
     async def _state(self, request: Request) -> Response:
         return _json_response(await self._in_thread(partial(self._look, _window(request))))
 
-    async def _host_table(self, request: Request) -> Response:
-        return _json_response(await self._in_thread(partial(self._table, _query(request))))
-
     async def _state_events(self, request: Request) -> Response:
         return self._stream("state", partial(self._look, _window(request)))
 
-    async def _host_events(self, request: Request) -> Response:
-        return self._stream("hosts", partial(self._table, _query(request)))
+    def _table_once(self, name: str, table: Table) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            return _json_response(await self._in_thread(partial(self._views.table, name, _query(request, table))))
+
+        return answer
+
+    def _table_events(self, name: str, table: Table) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            return self._stream(name, partial(self._views.table, name, _query(request, table)))
+
+        return answer
 
     def _stream(self, name: str, produce: Callable[[], dict[str, Any]]) -> Response:
         return StreamingResponse(self._events(name, produce), media_type="text/event-stream")
@@ -172,10 +194,7 @@ class Dashboard:
         return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
-        given = request.query_params
-        room = {"pages": LINKS, "failures": ERRS}.get(given.get("room", "pages"))
-        if room is None:
-            raise UsageError("room: must be pages or failures")
+        given, room = request.query_params, _room(request)
         self._latest.check()
         return _json_response(
             scan.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
@@ -203,6 +222,12 @@ class Dashboard:
         given = request.query_params
         host = given.get("host", "").strip()
         return _json_response(words.found(self._dataset, given.get("q", ""), host, _number(given.get("page"))))
+
+    def _labelled(self, request: Request) -> Response:
+        label, room = request.query_params.get("label", ""), _room(request)
+        if not is_label(label):
+            raise UsageError("label: must be the name of a task")
+        return self._found(scan.labelled(self._latest.tree, label, room))
 
     def _found(self, events: Iterator[scan.Event]) -> Response:
         """Stream what a search finds, one JSON object a line; it stops when the client has gone."""
@@ -267,12 +292,22 @@ def _window(request: Request) -> str:
     return window
 
 
-def _query(request: Request) -> Query:
+def _query(request: Request, table: Table) -> Query:
     given = request.query_params
-    sort = given.get("sort", "records")
-    if sort not in SORTS:
-        raise UsageError(f"sort: must be one of {', '.join(SORTS)}")
-    return Query(given.get("q", ""), sort, given.get("order", "down") == "down", _number(given.get("page")))
+    sort, only = given.get("sort", table.sorts[0]), given.get("only", "")
+    if sort not in table.sorts:
+        raise UsageError(f"sort: must be one of {', '.join(table.sorts)}")
+    if only not in table.only:
+        raise UsageError(f"only: must be one of {', '.join(filter(None, table.only))}, or nothing")
+    order = given.get("order", "down")
+    return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
+
+
+def _room(request: Request) -> str:
+    room = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("room", "pages"))
+    if room is None:
+        raise UsageError("room: must be pages or failures")
+    return room
 
 
 def _number(text: str | None) -> int:

@@ -1,7 +1,8 @@
 """The table of hosts. A thread lists two directories for the names, and the directories of each host for its counts.
 
 Vocabulary:
-  row      a host: its directory, its number of records and of failures (None: not counted yet)
+  row      a host: its directory, its number of records and of failures (None: not counted yet), and what its machine
+           says about it (see `paces`)
   page     fifty rows of those that match a search, in the requested order
   pass     one count of all hosts, for a request that sorts by counts; at most one starts every ten minutes
 
@@ -13,18 +14,23 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fscrawl import hostnames, urls
 from fscrawl.errors import TreeError
+from fscrawl.monitor.dashboard import reasons
+from fscrawl.monitor.dashboard.paces import HostNow
+from fscrawl.monitor.dashboard.tables import PAGE_ROWS, Query, cut, place, sort_rows
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 
-PAGE_ROWS = 50
-SORTS = ("host", "records", "failures")
+__all__ = ["ONLY", "PAGE_ROWS", "SORTS", "Count", "Hosts", "Query", "arrange"]
+
+SORTS = ("records", "host", "failures", "pending", "until")
+ONLY = ("", "held", "pending")
 _NAMES_LIVE_S = 20.0
 _COUNT_LIVES_S = 10.0
 _PASS_LIVES_S = 600.0
@@ -39,18 +45,16 @@ class Count(NamedTuple):
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A request: hosts that a search for `text` finds, sorted by `sort` (one of SORTS), page number `page` from 0."""
+def arrange(
+    names: Iterable[str],
+    counts: Mapping[str, Count],
+    query: Query,
+    told: Mapping[str, HostNow] | None = None,
+) -> tuple[int, list[str]]:
+    """Give the number of hosts that match, and those of the page. `names` are sorted; hosts without a value come last.
 
-    text: str = ""
-    sort: str = "records"
-    descending: bool = True
-    page: int = 0
-
-
-def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> tuple[int, list[str]]:
-    """Give the number of hosts that match, and those of the page. `names` are sorted; uncounted hosts come last.
+    `told`: what machines say about hosts. `query.only`: "held" for those that a limit or a rest holds back, "pending"
+    for those with pending URLs.
 
     >>> counts = {"a": Count(1, 0, 0.0), "c": Count(5, 0, 0.0)}
     >>> arrange(["a", "b", "c"], counts, Query())
@@ -58,21 +62,56 @@ def arrange(names: Iterable[str], counts: Mapping[str, Count], query: Query) -> 
     >>> arrange(["a", "b", "c"], counts, Query("C", "host"))
     (1, ['c'])
     """
-    left = list(filter(hostnames.search(query.text), names)) if query.text.strip() else list(names)
+    told = told or {}
+    left = list(names)
+    if query.only:  # the others were not told of
+        left = [name for name in left if name in told and _is_wanted(told[name], query.only)]
+    if query.text.strip():
+        left = list(filter(hostnames.search(query.text), left))
     if query.sort == "host":
         if query.descending:
             left.reverse()
     else:
-        column = SORTS.index(query.sort) - 1
-        sign = -1 if query.descending else 1
-        there = sorted((name for name in left if name in counts), key=lambda name: sign * counts[name][column])
-        left = [*there, *(name for name in left if name not in counts)]
-    start = query.page * PAGE_ROWS
-    return len(left), left[start : start + PAGE_ROWS]
+        left = sort_rows(left, _value_of(query.sort, counts, told), descending=query.descending)
+    return len(left), cut(left, query.page)
+
+
+def _is_wanted(host: HostNow, only: str) -> bool:
+    return host.figure.cause in reasons.HELD_BACK if only == "held" else host.figure.pending > 0
+
+
+def _value_of(sort: str, counts: Mapping[str, Count], told: Mapping[str, HostNow]) -> Callable[[str], float | None]:
+    if sort in {"records", "failures"}:
+        column = ("records", "failures").index(sort)
+        return lambda name: counts[name][column] if name in counts else None
+    if sort == "pending":
+        return lambda name: told[name].figure.pending if name in told else None
+    return lambda name: told[name].until or None if name in told else None
+
+
+def _has(names: list[str], name: str) -> bool:
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name
 
 
 def _numbers(count: Count | None) -> dict[str, int | None]:
     return {"records": count.records, "failures": count.failures} if count else {"records": None, "failures": None}
+
+
+def _told(host: HostNow | None, now: float) -> dict[str, Any]:
+    """Give what a machine says about a host; {} if none does."""
+    if host is None:
+        return {}
+    return {
+        "pending": host.figure.pending,
+        "in_flight": host.figure.in_flight,
+        "delay_s": host.figure.delay_s,
+        "set_by": reasons.set_by(host),
+        "why": reasons.why(host),
+        "held": host.figure.cause in reasons.HELD_BACK,
+        "until": host.until if host.until > now else None,
+        "machine": host.machine,
+    }
 
 
 class Hosts:
@@ -94,25 +133,45 @@ class Hosts:
         self._over = False
         self._thread: threading.Thread | None = None
 
-    def table(self, query: Query) -> dict[str, Any]:
-        """Give a page of the table, with the counts that are known; TreeError if the tree could not be listed."""
+    def table(self, query: Query, told: Mapping[str, HostNow] | None = None, now: float = 0.0) -> dict[str, Any]:
+        """Give a page of the table, with the counts that are known; TreeError if the tree could not be listed.
+
+        `told`: what machines say about hosts; those without a record yet are listed, too.
+        """
+        told = told or {}
         self._wake()
         self._listed.wait(_FIRST_LISTING_S)
         if self._trouble is not None:
             raise self._trouble
         counts = self._counts.copy()  # one atomic copy: the thread goes on counting
-        found, page = arrange(self._names, counts, query)
-        self._want(page, everything=query.sort != "host")
-        rows = [{"host": name, "spoken": urls.shown_host(name), **_numbers(counts.get(name))} for name in page]
+        names, new = self._with(told.keys())
+        counts.update((name, Count(0, 0, 0.0)) for name in new)  # nothing of it is stored yet
+        found, page = arrange(names, counts, query, told)
+        self._want([name for name in page if name not in new], everything=query.sort in {"records", "failures"})
+        rows = [
+            {
+                "host": name,
+                "spoken": urls.shown_host(name),
+                **_numbers(counts.get(name)),
+                **_told(told.get(name), now),
+            }
+            for name in page
+        ]
         return {
-            "hosts": len(self._names),
-            "counted": len(counts),
-            "found": found,
-            "page": query.page,
-            "pages": max(1, -(-found // PAGE_ROWS)),
+            "now": now,
+            "hosts": len(names),
+            "counted": sum(map(counts.__contains__, names)),  # not of hosts that are gone
+            "held": sum(host.figure.cause in reasons.HELD_BACK for host in told.values()),
+            **place(found, query.page),
             "listed": self._listed.is_set(),
             "rows": rows,
         }
+
+    def _with(self, told: Iterable[str]) -> tuple[list[str], set[str]]:
+        """Give the names of all hosts, and of those among them that have no directory yet."""
+        names = self._names
+        new = {name for name in told if not _has(names, name)} if self._listed.is_set() else set()
+        return (sorted([*names, *new]) if new else names), new
 
     def close(self) -> None:
         """End the counting after the current host."""

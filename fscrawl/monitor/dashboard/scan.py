@@ -90,6 +90,16 @@ def everywhere(tree: Tree, text: str, clock: Callable[[], float] = time.monotoni
     yield from _search(tree, hosts, lambda data: wanted in data.decode("utf-8", "replace").lower(), how, clock, began)
 
 
+def labelled(tree: Tree, label: str, room: str = LINKS, clock: Callable[[], float] = time.monotonic) -> Iterator[Event]:
+    """Search a whole tree for the pages of a task, or for its failures (`room`)."""
+    needle = json.dumps(label, ensure_ascii=False).encode()
+
+    def how(record: PageRecord | ErrorRecord) -> str | None:
+        return "url" if record.label == label else None
+
+    return _search(tree, sorted(tree.hosts(room)), lambda data: needle in data, how, clock, room=room)
+
+
 def _pages_of(tree: Tree, text: str) -> Iterator[PageRecord | ErrorRecord]:
     """Give the pages and failures that a text may be the URL of."""
     rooms: tuple[tuple[str, Kind], ...] = ((LINKS, PageRecord), (ERRS, ErrorRecord))
@@ -112,18 +122,20 @@ def _search(
     tree: Tree,
     hosts: Iterable[str],
     may_be: Callable[[bytes], bool],
-    how: Callable[[PageRecord], str | None],
+    how: Callable[[Any], str | None],
     clock: Callable[[], float],
     began: float | None = None,
+    room: str = LINKS,
 ) -> Iterator[Event]:
+    kind: Kind = PageRecord if room == LINKS else ErrorRecord
     told = clock()
     began = told if began is None else began
     looked = found = at_host = 0
-    for number, data in _files(tree, LINKS, hosts):
+    for number, data in _files(tree, room, hosts):
         at_host, looked, now = number, looked + (data is not None), clock()
-        record = _record(PageRecord, data) if data is not None and may_be(data) else None
-        reason = how(record) if isinstance(record, PageRecord) else None
-        if isinstance(record, PageRecord) and reason is not None:
+        record = _record(kind, data) if data is not None and may_be(data) else None
+        reason = how(record) if record is not None else None
+        if record is not None and reason is not None:
             found += 1
             yield {"page": {**brief(record), "how": reason}}
         if now - told >= _TOLD_S:

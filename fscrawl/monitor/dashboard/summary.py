@@ -83,7 +83,7 @@ def _row(machine: MachineStatus, snapshot: Snapshot) -> dict[str, Any]:
             for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")
         },
         "memory": last.memory,
-        "beat_at": round(machine.seen_at, 1),
+        "beat_at": round(machine.heard_at(snapshot.now), 1),
         "other_settings": snapshot.uses_other_settings(machine),
     }
 

@@ -48,9 +48,9 @@ dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:1rem
 dd{margin:0;font-size:1.4rem;font-variant-numeric:tabular-nums}.wide{overflow-x:auto}table{border-collapse:collapse;
 width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;font-weight:600;padding:.3rem 0}
 th,td{text-align:left;vertical-align:top;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--rule);
-overflow-wrap:anywhere}th{font-weight:600}.n{text-align:right;white-space:nowrap}svg{display:block;width:100%;height:auto}
+overflow-wrap:anywhere}td:not(.n){min-width:8rem}th{font-weight:600}.n{text-align:right;white-space:nowrap}svg{display:block;width:100%;height:auto}
 svg text{fill:var(--text);font-size:12px}.grid{stroke:var(--rule)}.line{fill:none;stroke:var(--accent);stroke-width:1.5}
-.area{fill:var(--soft)}.bar{fill:var(--accent)}
+.area{fill:var(--soft)}.bar{fill:var(--accent)}:focus-visible{outline:2px solid var(--accent);outline-offset:2px}
 @media print{body{max-width:none;padding:0;font-size:11px}section{break-inside:avoid-page}h2{break-after:avoid}
 .wide{overflow:visible}a{color:inherit}}
 """
@@ -339,8 +339,9 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) ->
     body = "".join(
         f"<tr>{''.join(f'<td {kind}>{cell}</td>' for cell, kind in zip(row, kinds, strict=True))}</tr>" for row in rows
     )
+    named = escaped(caption)
     return (
-        f'<div class="wide"><table><caption>{escaped(caption)}</caption>'
+        f'<div class="wide" tabindex="0" role="group" aria-label="{named}"><table><caption>{named}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 

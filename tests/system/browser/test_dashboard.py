@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tests.support.fleet import Fleet
 from tests.support.trees import Grown
 from tests.support.web import Request, Response, Web
 from tests.system.browser.conftest import HTML, Open
+from tests.system.browser.keys import focused, tab_to, until
 
 # ruff: noqa: E501 - pages and scripts as they are
 pytestmark = pytest.mark.timeout(180)
@@ -67,14 +67,6 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Grown, Ser
     write_log(grown.root, "m-1-aa", *({"beat": n, "pages": 9 * n, "pending": 4} for n in range(30)), alive=True)
     with Served(grown.root) as served:
         yield grown, served
-
-
-def until(page: Any, expression: str, given: Any = None, timeout_s: float = 20.0) -> None:
-    """Wait until a function of the page gives true; Playwright's own way would need eval, which the policy forbids."""
-    deadline = time.monotonic() + timeout_s
-    while not page.evaluate(f"(given) => {expression}", given):
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {expression}"
-        page.wait_for_timeout(50)
 
 
 def tile(page: Any, name: str) -> str:
@@ -194,7 +186,7 @@ def test_screenshots(live: Served, open_page: Open, scheme: str, tmp_path: Path)
         until(page, drawn, timeout_s=90)
     until(page, "document.querySelectorAll('#machines tr').length === 3")
     seed: str = live.seed  # type: ignore[attr-defined]
-    counted = "[...document.querySelectorAll('#hosts-rows td.n')].filter(cell => cell.textContent !== '–').length"
+    counted = "[...document.querySelectorAll('#hosts-rows td.n:nth-child(-n+3)')].filter(cell => cell.textContent !== '–').length"
     for name, fragment in {"overview": "overview", "hosts": "hosts", "page": f"pages?url={seed}1"}.items():
         page.set_viewport_size({"width": 1180, "height": 600})
         page.goto(f"{live.url}#{fragment}")
@@ -222,24 +214,6 @@ def test_stored_page_cannot_frame_the_dashboard(still: tuple[Grown, Served], ope
         page.goto(web.url("127.0.21.98"))
         page.get_by_text("refused").wait_for()
         assert page.frame_locator("iframe").locator("#tiles").count() == 0
-
-
-def focused(page: Any) -> str:
-    return page.evaluate("(document.activeElement.textContent || document.activeElement.id).trim().slice(0, 40)")
-
-
-def tab_to(page: Any, wanted: str, most: int = 40) -> None:
-    """Press Tab until what has the focus says `wanted`; each stop must be visible as such."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        ring = page.evaluate(
-            "() => { const e = document.activeElement; const s = getComputedStyle(e.matches('.choice input') ? e.nextElementSibling : e);"
-            " return e === document.body || s.outlineStyle !== 'none' }"
-        )
-        assert ring, f"no ring around {focused(page)}"
-        if focused(page) == wanted:
-            return
-    raise AssertionError(f"never came to {wanted}")
 
 
 def test_keyboard_only(still: tuple[Grown, Served], open_page: Open) -> None:

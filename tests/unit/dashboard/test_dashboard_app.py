@@ -6,8 +6,11 @@ import asyncio
 import json
 import re
 import threading
+import time
+from pathlib import Path
 from typing import Any
 from unittest import mock
+from urllib.parse import quote
 
 import pytest
 
@@ -16,7 +19,8 @@ from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.dashboard.app import _FILES, Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
-from tests.support.dashboards import Answer, Expected
+from fscrawl.storage.records import timestamp
+from tests.support.dashboards import Answer, Expected, write_log
 from tests.support.dashboards_in_process import A, Ask
 from tests.support.trees import Grown
 
@@ -250,3 +254,78 @@ def test_candidates() -> None:
     assert candidates("http://[") == []
     assert candidates("mailto:me@a.example") == []
     assert candidates("localhost:8000/x") == ["https://localhost:8000/x", "http://localhost:8000/x"]
+
+
+# -- tables
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/hosts?only=none",
+        "/api/tasks?sort=host",
+        "/api/tasks?only=held",
+        "/api/shards?sort=records",
+        "/events/shards?only=open",
+        "/api/labelled?label=",
+        "/api/labelled?label=%00",
+        f"/api/labelled?label={'x' * 101}",
+        "/api/labelled?label=a&room=none",
+    ],
+)
+def test_what_tables_do_not_know(ask: Ask, path: str) -> None:
+    """A column, a part or a label that there is not is said in one line."""
+    answer = ask(path)
+    assert answer.status == 400
+    assert "must be" in answer.json()["error"]
+
+
+def test_hosts_that_wait(ask: Ask, grown: Grown) -> None:
+    """A host that a machine holds back says why and until when; one without a record is listed, too."""
+    write_log(grown.root, "new-1-aa", {"beat": 1}, alive=True)
+    hosts = {
+        "a.example": {"pending": 3, "delay": 2.5, "set_by": "robots", "wait": 300, "why": "retry-after", "failures": 1},
+        "new.example_81": {"pending": 1, "why": "turn"},
+    }
+    file = grown.root / ".fscrawl" / "machines" / "new-1-aa.hosts.json"
+    file.write_text(json.dumps({"at": timestamp(time.time()), "hosts": hosts}))
+    facts = ask("/api/hosts?sort=pending").json()
+    first, second = facts["rows"][:2]
+    assert (first["host"], first["why"]) == ("a.example", "rests: its answer asked for a pause (Retry-After)")
+    assert (first["delay_s"], first["set_by"], first["held"]) == (2.5, "by its robots.txt", True)
+    assert 250 < first["until"] - facts["now"] <= 301
+    assert (second["spoken"], second["records"], second["why"]) == ("new.example:81", 0, "waits for its turn")
+    assert (facts["hosts"], facts["held"]) == (3, 1)
+    for query, found in (
+        ("only=held", ["a.example"]),
+        ("only=pending&sort=host&order=up", ["a.example", "new.example_81"]),
+    ):
+        assert [row["host"] for row in ask(f"/api/hosts?{query}").json()["rows"]] == found
+    assert ask("/api/hosts?sort=until").json()["rows"][0]["host"] == "a.example"
+
+
+def test_pages_of_a_task(ask: Ask, grown: Grown) -> None:
+    """The pages of a task are those whose records have its label, and not those that only name it; failures, too."""
+    label = 'day "1" ü'
+    grown.page(A + "one", b"<p>1", label=label)
+    grown.page(A + "other", f"<title>{label}</title>".encode(), label="day 2")
+    grown.fail(A + "lost", label=label)
+
+    def found(room: str) -> list[str]:
+        events = ask(f"/api/labelled?label={quote(label)}&room={room}").lines()
+        assert events[-1] == {"end": "all"}
+        return [event["page"]["url"] for event in events if "page" in event]
+
+    assert found("pages") == [A + "one"]
+    assert found("failures") == [A + "lost"]
+    assert ask("/api/labelled?label=none").lines()[-1] == {"end": "all"}
+
+
+def test_tables_of_a_tree_that_is_gone(ask: Ask, grown: Grown, tmp_path: Path) -> None:
+    """If the tree is gone, no table shows what was there before."""
+    for name in ("hosts", "tasks", "shards"):
+        assert ask(f"/api/{name}").status == 200
+    grown.root.rename(tmp_path / "away")
+    time.sleep(1.0)  # a snapshot is as long fresh
+    for name in ("hosts", "tasks", "shards"):
+        assert ask(f"/api/{name}").status == 503

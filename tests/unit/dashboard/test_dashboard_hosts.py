@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from unittest import mock
 
@@ -42,6 +43,22 @@ def test_hosts_are_counted_behind(grown: Grown) -> None:
         ("p.example_8080", "p.example:8080", 1, 0),
     ]
     assert asked[0] == "a.example"
+    hosts.close()
+
+
+def test_a_host_that_is_gone(grown: Grown) -> None:
+    """A host whose directories somebody removes while the page is open leaves the table, and its counts go with it."""
+    now = 0.0
+    hosts = Hosts(grown.tree, lambda: now)
+    while hosts.table(Query())["counted"] < 2:
+        pass
+    for room in ("links", "errs"):
+        shutil.rmtree(grown.root / room / "a.example")
+    now = 30.0
+    while (table := hosts.table(Query()))["hosts"] == 2:
+        pass
+    assert [row["host"] for row in table["rows"]] == ["p.example_8080"]
+    assert table["counted"] <= table["hosts"] == table["found"] == 1
     hosts.close()
 
 

@@ -121,5 +121,5 @@ export function showFigures(curves) {
     series.forEach((each) => rows.push(el("tr", {}, el("td", {}, clock(since + at * step)), el("th", { scope: "row" }, each.name),
       ...charts.map((chart) => number(chart.format(each[chart.name][at]))))));
   }
-  $("figures-table").replaceChildren(el("thead", {}, head), el("tbody", {}, ...rows));
+  $("figures-table").replaceChildren(el("caption", { class: "unseen" }, "The last moments of the curves, by machine"), el("thead", {}, head), el("tbody", {}, ...rows));
 }

@@ -1,29 +1,46 @@
-// The dashboard's page: which of its three views is shown, and what its buttons do.
+// The dashboard's page: which of its views is shown, and what its buttons do.
 
-import { $ } from "./elements.js";
+import { $, el, retitle } from "./elements.js";
 import { address, control, listen } from "./server.js";
 import { showFigures } from "./charts.js";
 import { showExamples, showState, state } from "./overview.js";
-import { openHosts } from "./hosts.js";
+import { tasks } from "./tasks.js";
+import { hosts } from "./hosts.js";
+import { shards } from "./shards.js";
 import { openPages, stopSearch } from "./pages.js";
 import { openWords } from "./words.js";
 
+// All views, in the order of the navigation. A new one is one line here, and a <section> with an <h2> in index.html.
+const VIEWS = {
+  overview: { title: "Overview" },
+  tasks: { title: "Tasks", open: (given) => tasks.open(given), close: () => tasks.close() },
+  hosts: { title: "Hosts", open: (given) => hosts.open(given), close: () => hosts.close() },
+  shards: { title: "Shards", open: (given) => shards.open(given), close: () => shards.close() },
+  pages: { title: "Pages", open: openPages, close: stopSearch },
+  search: { title: "Search", open: openWords },
+};
+
+const links = Object.fromEntries(Object.entries(VIEWS).map(([name, view]) => [name, el("a", { href: `#${name}` }, view.title)]));
+document.querySelector("header nav").append(...Object.values(links));
+
 function route() {
   const [name, given] = location.hash.slice(1).split(/\?(.*)/s);
-  const view = ["hosts", "pages", "search"].includes(name) ? name : "overview";
+  const view = Object.hasOwn(VIEWS, name) ? name : "overview";
   const moved = $(view).hidden;
-  for (const each of ["overview", "hosts", "pages", "search"]) {
+  const followed = moved && document.activeElement.closest("main section");  // a link in the content, which will be hidden
+  for (const each of Object.keys(VIEWS)) {
     $(each).hidden = each !== view;
-    const link = document.querySelector(`header nav a[href="#${each}"]`);
-    if (each === view) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (each === view) links[each].setAttribute("aria-current", "page"); else links[each].removeAttribute("aria-current");
+    if (each !== view) VIEWS[each].close?.();
   }
-  if (view !== "hosts") listen("hosts", null);
-  if (view !== "pages") stopSearch();
+  retitle(state?.state);
   if (moved) scrollTo(0, 0);
-  const parameters = new URLSearchParams(given);
-  if (view === "hosts") openHosts(parameters);
-  if (view === "pages") openPages(parameters);
-  if (view === "search") openWords(parameters);
+  VIEWS[view].open?.(new URLSearchParams(given));
+  if (followed) {
+    const heading = $(view).querySelector("h2");
+    heading.tabIndex = -1;
+    heading.focus();
+  }
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });

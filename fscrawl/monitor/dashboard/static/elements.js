@@ -21,6 +21,10 @@ export function write(node, text) {  // only if it is new, so that a screen read
   if (node.textContent !== text) node.textContent = text;
 }
 
+export const retitle = (state) => {
+  document.title = [document.querySelector("header nav [aria-current]")?.textContent, state, "fscrawl"].filter(Boolean).join(" · ");
+};
+
 // Give `parent` one child for each row. A child with the same key is kept, so that focus and selection stay.
 export function keyed(parent, rows, keyOf, make) {
   const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
@@ -48,10 +52,12 @@ export function morph(old, fresh) {  // listeners are not copied: they belong to
   wanted.forEach((child, position) => (old.childNodes[position] ? morph(old.childNodes[position], child) : old.append(child)));
 }
 
-// The links to the pages before and after in a table.
-export function pager(nav, facts, to) {
+// The links to the pages before and after in a table. `instead`: gets the focus of a link that is gone.
+export function pager(nav, facts, to, instead = null) {
+  const focused = nav.contains(document.activeElement);
   const step = (page, text, name) => (page >= 0 && page < facts.pages ? el("a", { href: to(page), rel: name }, text) : el("span", { class: "quiet" }, text));
   const fresh = el("nav", {}, step(facts.page - 1, "‹ Earlier", "prev"), el("span", {}, `page ${facts.page + 1} of ${count(facts.pages)}`), step(facts.page + 1, "Later ›", "next"));
   nav.hidden = facts.pages < 2;
   [...fresh.childNodes].forEach((child, position) => (nav.childNodes[position] ? morph(nav.childNodes[position], child) : nav.append(child)));
+  if (focused && !nav.contains(document.activeElement)) (nav.querySelector("a") || instead)?.focus();
 }

@@ -19,8 +19,11 @@ export function lasting(seconds) {
   return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
 }
 
+export const clock = (at) => new Date(at * 1000).toLocaleTimeString("en-GB");
+
+// A time to come, with how far away it is.
+export const moment = (at, now) => (at <= now ? "now" : `${clock(at)}, in ${lasting(at - now)}`);
+
 // A host directory as people write its host, as urls.shown_host does.
 export const spoken = (host) => host.replace(/(?<=.)_(\d+)$/, ":$1");
-export const numberOf = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
-
-export const clock = (at) => new Date(at * 1000).toLocaleTimeString("en-GB");
+export const numberOf = (value, noun, plural = `${noun}s`) => `${count(value)} ${value === 1 ? noun : plural}`;

@@ -1,54 +1,47 @@
-// The table of hosts.
+// The table of hosts: what is stored of each, how it is asked, and why it is left alone.
 
-import { $, el, keyed, number, pager, write } from "./elements.js";
-import { count, numberOf } from "./format.js";
-import { address, control, listen, routeAgain, token } from "./server.js";
+import { $, el, number } from "./elements.js";
+import { count, moment, numberOf } from "./format.js";
+import { address, control, token } from "./server.js";
 import { state } from "./overview.js";
+import { Table } from "./tables.js";
 
-const hosts = { q: "", sort: "records", order: "down", page: 0 };
-
-export function openHosts(given) {
-  Object.assign(hosts, { q: given.get("q") || "", sort: given.get("sort") || "records", order: given.get("order") || "down", page: Number(given.get("page") || 0) });
-  if (document.activeElement !== $("hosts-q")) $("hosts-q").value = hosts.q;
-  for (const cell of $("hosts-head").querySelectorAll("[data-sort]")) {
-    if (cell.dataset.sort === hosts.sort) cell.setAttribute("aria-sort", hosts.order === "down" ? "descending" : "ascending");
-    else cell.removeAttribute("aria-sort");
-  }
-  listen("hosts", address("/events/hosts", hosts), "hosts", showHosts);
-}
-
-function showHosts(facts) {
+function told(facts) {
+  if (!facts.listed) return "listing the hosts…";
   const counting = facts.counted < facts.hosts ? `, ${count(facts.counted)} counted` : "";
-  write($("hosts-count"), facts.listed ? `${count(facts.found)} of ${numberOf(facts.hosts, "host")}${counting}` : "listing the hosts…");
-  const signs = new Set(state ? state.signs : []);
+  return `${count(facts.found)} of ${numberOf(facts.hosts, "host")}${counting}${facts.held ? `; ${count(facts.held)} held back now` : ""}`;
+}
+
+function row(host, now) {
+  const paused = state !== null && state.signs.includes(`PAUSE.${host.host}`);
+  const verb = paused ? "resume" : "pause";
   const mine = Boolean(state && state.control && token);
-  keyed($("hosts-rows"), facts.rows, (row) => row.host, (row) => {
-    const paused = signs.has(`PAUSE.${row.host}`);
-    const verb = paused ? "resume" : "pause";
-    const button = mine && el("button", { type: "button", "data-verb": verb, "data-host": row.host, "aria-label": `${verb} ${row.spoken}` }, paused ? "Resume" : "Pause");
-    return el("tr", {},
-      el("td", {}, el("a", { href: address("#pages", { host: row.host }) }, row.spoken), paused ? el("span", { class: "warn" }, " paused") : null),
-      number(count(row.records)),
-      el("td", { class: "n" }, row.failures ? el("a", { href: address("#pages", { host: row.host, room: "failures" }) }, count(row.failures)) : count(row.failures)),
-      el("td", { class: "act" }, button || ""));
-  });
-  pager($("hosts-pager"), facts, (page) => address("#hosts", { ...hosts, page }));
+  const button = mine && el("button", { type: "button", "data-verb": verb, "data-host": host.host, "aria-label": `${verb} ${host.spoken}` }, paused ? "Resume" : "Pause");
+  const why = paused ? "paused by a sign" : host.why || "";
+  const delay = host.delay_s === undefined ? "" : `${host.delay_s < 10 ? Number(host.delay_s.toFixed(1)) : Math.round(host.delay_s)} s`;
+  return el("tr", {},
+    el("th", { scope: "row" }, el("a", { href: address("#pages", { host: host.host }) }, host.spoken)),
+    number(count(host.records)),
+    el("td", { class: "n" }, host.failures ? el("a", { href: address("#pages", { host: host.host, room: "failures" }), "aria-label": `${count(host.failures)} failures of ${host.spoken}` }, count(host.failures)) : count(host.failures)),
+    number(host.pending === undefined ? "" : count(host.pending)),
+    el("td", { class: "words" }, delay, host.set_by ? el("small", {}, ` ${host.set_by}`) : null),
+    el("td", { class: paused || host.held ? "words warn" : "words" }, why),
+    number(host.until ? moment(host.until, now) : ""),
+    el("td", { class: "act" }, button || ""));
 }
 
-$("hosts-form").addEventListener("submit", (event) => { event.preventDefault(); searchHosts(); });
-let typing = 0;
-$("hosts-q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(searchHosts, 250); });
-const searchHosts = () => { history.replaceState(null, "", address("#hosts", { ...hosts, q: $("hosts-q").value, page: 0 })); routeAgain(); };
-
-$("hosts-head").addEventListener("click", (event) => {
-  const sort = event.target.closest("[data-sort]")?.dataset.sort;
-  if (!sort) return;
-  const order = sort === hosts.sort ? (hosts.order === "down" ? "up" : "down") : sort === "host" ? "up" : "down";
-  location.hash = address("#hosts", { ...hosts, sort, order, page: 0 });
+export const hosts = new Table("hosts", {
+  columns: [
+    { text: "Host", sort: "host" }, { text: "Records", sort: "records", number: true }, { text: "Failures", sort: "failures", number: true },
+    { text: "Pending", sort: "pending", number: true }, { text: "Delay" }, { text: "Now" }, { text: "Until", sort: "until", number: true }, { text: "Actions", act: true },
+  ],
+  parts: [["", "all hosts"], ["held", "held back"], ["pending", "with pending URLs"]],
+  sort: "records", order: "down", search: "part of a host name",
+  caption: "Hosts: what is stored, what is pending, and why a host is asked nothing now",
+  keyOf: (host) => host.host, row, told,
 });
-for (const id of ["hosts-rows", "signs"]) {
-  $(id).addEventListener("click", (event) => {
-    const { verb, host } = event.target.dataset;
-    if (verb) control(verb, { hosts: [host] });
-  });
-}
+
+document.body.addEventListener("click", (event) => {
+  const { verb, host } = event.target.dataset || {};
+  if (verb && host) control(verb, { hosts: [host] });
+});

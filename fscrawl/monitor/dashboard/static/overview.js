@@ -1,7 +1,7 @@
 // The overview: totals, machines, errors, hosts that are slow or fail, signs.
 
-import { $, el, keyed, number, write } from "./elements.js";
-import { bytes, count, lasting, rate, spoken } from "./format.js";
+import { $, el, keyed, number, retitle, write } from "./elements.js";
+import { bytes, count, lasting, numberOf, rate, spoken } from "./format.js";
 import { address, ask, pageAddress, token } from "./server.js";
 import { charts, showFigures } from "./charts.js";
 
@@ -13,7 +13,7 @@ export function showState(facts) {
   write($("state"), facts.state);
   $("state").className = `pill ${mood[facts.state] || "quiet"}`;
   $("state").title = facts.meaning;
-  document.title = `${facts.state} · fscrawl`;
+  retitle(facts.state);
   write($("about"), `${facts.root} · crawl ${facts.crawl}${facts.control && token ? "" : " · read-only"} ·`);
   $("control").hidden = $("seed").hidden = !(facts.control && token);
   showTiles(facts.totals);
@@ -89,6 +89,7 @@ export async function showExamples() {
     $("examples").replaceChildren(...classes.flatMap(([name, rows]) => [el("h4", {}, name),
       el("ul", {}, ...rows.map((row) => el("li", {}, el("a", { href: pageAddress(row) }, row.shown || row.url), ` – ${row.message}`)))]),
     el("p", { class: "quiet" }, classes.length ? `from ${count(facts.looked)} failures, chosen at random` : "there are no failures"));
+    write($("examples-said"), classes.length ? `examples of ${numberOf(classes.length, "class", "classes")} of failures` : "there are no failures");
     write($("show-examples"), "Other examples");
   } catch (error) {
     $("examples").replaceChildren(el("p", { class: "bad" }, error.message));

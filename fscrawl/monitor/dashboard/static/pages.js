@@ -9,10 +9,12 @@ export const stopSearch = () => searching?.abort();
 
 export function openPages(given) {
   searching?.abort();
-  const [url, host, key, q] = ["url", "host", "key", "q"].map((name) => given.get(name) || "");
+  const [url, host, key, q, label] = ["url", "host", "key", "q", "label"].map((name) => given.get(name) || "");
   $("pages-q").value = url || q;
   $("pages-host").value = host && !key ? spoken(host) : "";
   const found = $("pages-found");
+  write($("pages-said"), "");
+  if (label) return showTask(found, label, given.get("room") || "pages");
   if (url || key) return showPage(key ? { host, key } : { url });
   if (host && q) return showSearch(found, address("/api/search", { host, q }), `Pages of ${spoken(host)} with “${q}”`);
   if (q) return showSearch(found, address("/api/search", { q }), `Hosts and pages with “${q}”`);
@@ -38,7 +40,7 @@ function pageRow(row) {
 function pageTable(label) {
   const body = el("tbody");
   const heads = ["URL", "Outcome", "Bytes", "When (UTC)"].map((text) => el("th", { scope: "col", class: text === "Bytes" ? "n" : false }, text));
-  return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {}, el("thead", {}, el("tr", {}, ...heads)), body)), body];
+  return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {}, el("caption", { class: "unseen" }, label), el("thead", {}, el("tr", {}, ...heads)), body)), body];
 }
 
 async function showList(host, room, page) {
@@ -52,27 +54,39 @@ async function showList(host, room, page) {
     const other = room === "pages" ? "failures" : "pages";
     found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${room}`),
       el("p", { class: "where" }, el("a", { href: address("#pages", { host, room: other }) }, `Show its ${other}`)), table, nav);
+    write($("pages-said"), `${numberOf(facts.found, room === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }
+}
+
+function showTask(found, label, room) {
+  const other = room === "pages" ? "failures" : "pages";
+  const place = el("div");
+  found.replaceChildren(el("p", { class: "where" }, el("a", { href: address("#pages", { label, room: other }) }, `Show its ${other}`), " · ", el("a", { href: address("#tasks", { q: label }) }, "How far it is")), place);
+  return showSearch(place, address("/api/labelled", { label, room }), `${room === "pages" ? "Pages" : "Failures"} of the task “${label}”`);
 }
 
 async function showSearch(place, path, title) {
   searching?.abort();
   const mine = new AbortController();
   searching = mine;
-  const told = el("p", { class: "quiet", role: "status" }, "searching…");
+  const told = el("p", { class: "quiet" }, "searching…");
+  const ended = el("p", { class: "quiet", role: "status" });  // what is read aloud: not each number before
   const [table, body] = pageTable(title);
   const hosts = el("ul", { class: "list", "aria-label": "Hosts" });
   table.hidden = hosts.hidden = true;
-  place.replaceChildren(el("h3", { class: "title" }, title), told, hosts, table);
+  place.replaceChildren(el("h3", { class: "title" }, title), told, ended, hosts, table);
   try {
     for await (const event of lines(path, mine.signal)) {
       if (event.error) throw new Error(event.error);
       if (event.host) { hosts.append(el("li", {}, el("a", { href: address("#pages", { host: event.host }) }, event.spoken))); hosts.hidden = false; }
       else if (event.more_hosts) hosts.append(el("li", {}, `and ${count(event.more_hosts)} more hosts`));
       else if (event.page) { body.append(pageRow(event.page)); table.hidden = false; }
-      else if (event.end) write(told, `${told.textContent} – ${{ all: "the search is complete", enough: "the search stopped here; there may be more", time: "the search stopped after two minutes; there may be more" }[event.end]}`);
+      else if (event.end) {
+        write(ended, `${told.textContent} – ${{ all: "the search is complete", enough: "the search stopped here; there may be more", time: "the search stopped after two minutes; there may be more" }[event.end]}`);
+        told.remove();
+      }
       else write(told, `${count(body.children.length)} found in ${numberOf(event.looked, "record")} of ${numberOf(event.hosts, "host")}`);
     }
   } catch (error) {
@@ -93,6 +107,7 @@ async function showPage(given) {
       ...(facts.error ? [el("h3", {}, "Failure"), factsOf(facts.error)] : []),
       ...(facts.record ? [el("h3", {}, "Record"), factsOf(record)] : []),
       ...linksOf(facts), ...(facts.has_body ? bodyOf(facts) : []));
+    write($("pages-said"), `found: ${record.title || facts.shown || facts.url || facts.key}`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }
@@ -105,8 +120,8 @@ function factsOf(record) {
   for (const [name, value] of Object.entries(record)) {
     if (LISTS.includes(name) || name === "headers" || name === "url" || name === "title") continue;
     const text = name === "bytes" ? `${whole.format(value)}` : Array.isArray(value) ? value.join(", ") : String(value);
-    const link = name === "redirect" || name === "canonical";
-    list.append(el("dt", {}, name), el("dd", {}, link ? el("a", { href: address("#pages", { url: value }) }, text) : text || "–"));
+    const to = { redirect: { url: value }, canonical: { url: value }, label: { label: value } }[name];
+    list.append(el("dt", {}, name), el("dd", {}, to ? el("a", { href: address("#pages", to) }, text) : text || "–"));
   }
   const headers = Object.entries(record.headers || {}).map(([name, value]) => el("div", {}, el("code", {}, `${name}: ${value}`)));
   if (headers.length) list.append(el("dt", {}, "headers"), el("dd", {}, el("details", {}, el("summary", {}, `${headers.length} headers`), ...headers)));
