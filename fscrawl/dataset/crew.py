@@ -20,7 +20,7 @@ from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError
 from fscrawl.util.children import SIGNALS, start_server
-from fscrawl.util.memory import keep_freed_memory
+from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
 from fscrawl.util.progress import ProgressLine
@@ -57,7 +57,7 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
             yield Crew(executor, width, line, executor.counted)
         return
     width = processes or len(os.sched_getaffinity(0))
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool would hold a quarter more memory
+    let_arrow_use_malloc()
     start_server(["fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed

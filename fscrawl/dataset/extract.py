@@ -209,11 +209,12 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     """Return the columns that need the body: text, languages, signature, fields."""
     if body is None or not job.options.reads_text:
         return {"declared": _header_language(record)}
-    html = links.readable(body, record.encoding or "utf-8")
-    how = job.options.text
-    read = page_text.read(html, "visible" if how == "none" else how)
+    how = "visible" if job.options.text == "none" else job.options.text
+    others = how != "visible" or job.rules is not None  # than lexbor read the page, too
+    html = links.readable(body, record.encoding or "utf-8", limited=others)
+    read = page_text.read(html, how)
     found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
-    if how != "none":
+    if job.options.text != "none":
         found["text"] = read.text
     found["signature"] = similar.values(read.text)
     return found | _fields(job, record, html, result)
