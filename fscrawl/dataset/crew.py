@@ -6,6 +6,7 @@ Promise: the processes end when the merge ends, also when it is killed.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -93,6 +94,8 @@ def _start(count: Synchronized[int]) -> None:
 
     tally.tell_by(add)
     keep_freed_memory()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a page's nodes and values die with it: looking through them finds no cycles
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(1)

@@ -10,7 +10,6 @@ Promise: memory does not grow with the batch. Limits in bytes bound the bodies r
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 import json
@@ -48,6 +47,9 @@ from fscrawl.storage.records import PageRecord
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_RECORDS = frozenset(PageRecord.__slots__)
+_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_PAIRS = [one + other for one in _BASE32 for other in _BASE32]
+_SHIFTS = range(150, -10, -10)  # of 160 bits
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -335,4 +337,5 @@ def base32_sha1(data: bytes) -> str:
     >>> base32_sha1(b"")
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
+    number = int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest())
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])  # twice as fast as base64.b32encode

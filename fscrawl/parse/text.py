@@ -83,8 +83,11 @@ def _language(page: LexborHTMLParser) -> str | None:
 _BREAKS = rb"""p(?:re|laintext|)|d(?:iv|[dlt]|etails|ialog|ir)|li(?:sting|)|legend|ul|h(?:[1-6r]|eader|group|tml)
     |a(?:rticle|side|ddress)|b(?:r|lockquote|ody)|c(?:aption|enter)|f(?:orm|ooter|i(?:eldset|g(?:ure|caption))|rameset)
     |m(?:ain|enu)|nav|o(?:l|pt(?:ion|group))|s(?:e(?:ction|arch)|ummary)|t(?:r|able|body|head|foot)|xmp|t([dh])"""
+_INLINE = rb"(?:a|s(?:pan|trong)|code)[\x20>]"  # half of all tags: to ask for them first saves a sixth of the time
 # Twice, because letters of one case are compared twice as fast; both cases are tried only after a capital.
-_BREAK = re.compile(rb"<(?=/?+(?:(?:%s)|(?=[a-z]*+[A-Z])(?i:%s))[\t\n\f\r\x20/>])" % (_BREAKS, _BREAKS), re.VERBOSE)
+_BREAK = re.compile(
+    rb"<(?!/?+%s)(?=/?+(?:(?:%s)|(?=[a-z]*+[A-Z])(?i:%s))[\t\n\f\r\x20/>])" % (_INLINE, _BREAKS, _BREAKS), re.VERBOSE
+)
 
 
 def _with_breaks(html: bytes) -> bytes:
