@@ -6,7 +6,7 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     extract     read them from the tree in batches, make rows             extract, reading
     dedupe      mark duplicates, apply the limit                          dedupe, similar
     write       the rows of a group of batches become parts of tables     write, tables, formats
-    join        segments become archives                                  archives, wacz, cdxj
+    join        segments become Parquet files and archives                parquet_files, archives, wacz, cdxj
     failures    the tree's errors become a table                          write, tables
     manifest    commit the run                                            manifest, papers, card
     index       of searches, if it is wanted                              search_index
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import archives, dedupe, plan, search_index
+from fscrawl.dataset import archives, dedupe, parquet_files, plan, search_index
 from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
@@ -157,7 +157,8 @@ def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn)
     counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
-    parts += _join(job, crew, groups)
+    parts += _join_tables(job, crew, batches, groups)
+    parts += _join_archives(job, crew, groups)
     parts += write_failures(job, crew.line)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
     return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
@@ -224,13 +225,26 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
-    groups = dedupe.cut_into_groups(batches, archived=job.options.archives)
+    groups = dedupe.cut_into_groups(batches, archived=job.options.archives, joined=job.options.joined)
     sizes = [sum(batches[number].rows for number in group.batches) for group in groups]
     step = f"writing {', '.join(job.options.formats)}"
     return list(crew.run(step, (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
 
 
-def _join(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
+def _join_tables(job: Job, crew: Crew, batches: list[BatchResult], groups: list[GroupResult]) -> list[Part]:
+    """Join the groups' segments of tables to Parquet files."""
+    tasks, sizes = [], []
+    for index, file in enumerate(parquet_files.cut_into_files(groups)):
+        begin, end = groups[file[0]].batches.start, groups[file[-1]].batches.stop
+        join = partial(parquet_files.join_table, job, in_order=dedupe.in_order(batches[begin:end]))
+        for table in groups[file[0]].tables:
+            rows = sum(groups[number].tables[table][0] for number in file)
+            tasks.append(partial(join, table, part_name(job.run, index), file, rows))
+            sizes.append(rows if table == parquet_files.PAGES else 0)
+    return list(crew.run("joining tables", tasks, sizes)) if tasks else []
+
+
+def _join_archives(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
     """Join the groups' segments to archives."""
     segments = [(index, group) for index, group in enumerate(groups) if group.segment_bytes]
     if not segments:

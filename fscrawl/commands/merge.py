@@ -9,7 +9,8 @@ from pathlib import Path
 from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, positive
 from fscrawl.commands.site_option import add_site, read_file
-from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, UsageError
+from fscrawl.util.children import end_server
 from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
@@ -65,6 +66,14 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    try:
+        return _run(options)
+    except FscrawlError:
+        end_server()  # it may still be loading, and would keep the caller's pipes open until it has done so
+        raise
+
+
+def _run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
         from fscrawl.dataset import card, search_shards  # noqa: PLC0415 - a crawl need not load it

@@ -1,4 +1,4 @@
-"""What takes longest is begun before all else: the process that the workers of a crawl are forked from.
+"""What takes longest is begun before all else: the process that those of a crawl or a merge are forked from.
 
 It is begun as a copy of this process when this one has loaded what both need; then each of them loads the rest. If the
 command line turns out to have a mistake, it is ended: it would keep the caller's pipes open until it has loaded all.
@@ -12,25 +12,39 @@ from collections.abc import Iterator, Sequence
 
 from fscrawl.engine.preload import MODULES, SHARED
 
-_NO_CRAWL = {"-h", "--help"}
+_HELP = {"-h", "--help"}
+_MERGE = ("fscrawl.merge",)
+_ELSEWHERE = "--scheduler"  # a merge by a cluster has no processes here
 
 
 @contextlib.contextmanager
 def warm_up(words: Sequence[str]) -> Iterator[None]:
-    """Start the server of workers if the command line is that of a crawl, and end it if the block fails.
+    """Start the server of processes if the command line is that of a crawl or a merge. End it if the block fails.
 
     UsageError if no socket can be made.
     """
-    if words[:1] != ["crawl"] or not _NO_CRAWL.isdisjoint(words):
+    modules = _modules(words)
+    if not modules:
         yield
         return
     from fscrawl.util.children import end_server, start_server  # noqa: PLC0415 - no other command needs it
 
-    for module in SHARED:
+    for module in SHARED if modules is MODULES else ():
         importlib.import_module(module)
-    start_server(MODULES, as_copy=True)
+    start_server(modules, as_copy=True)
     try:
         yield
     except BaseException:
         end_server()
         raise
+
+
+def _modules(words: Sequence[str]) -> Sequence[str]:
+    if not _HELP.isdisjoint(words):
+        return ()
+    if words[:1] == ["merge"] and not any(word.startswith(_ELSEWHERE) for word in words):
+        from fscrawl.util.memory import let_arrow_use_malloc  # noqa: PLC0415 - no other command needs it
+
+        let_arrow_use_malloc()
+        return _MERGE
+    return MODULES if words[:1] == ["crawl"] else ()

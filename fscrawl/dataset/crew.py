@@ -6,6 +6,7 @@ Promise: the processes end when the merge ends, also when it is killed.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import signal
@@ -20,7 +21,7 @@ from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError
 from fscrawl.util.children import SIGNALS, start_server
-from fscrawl.util.memory import keep_freed_memory
+from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
 from fscrawl.util.progress import ProgressLine
@@ -57,7 +58,7 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
             yield Crew(executor, width, line, executor.counted)
         return
     width = processes or len(os.sched_getaffinity(0))
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool would hold a quarter more memory
+    let_arrow_use_malloc()
     start_server(["fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
@@ -93,6 +94,8 @@ def _start(count: Synchronized[int]) -> None:
 
     tally.tell_by(add)
     keep_freed_memory()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a page's nodes and values die with it: looking through them finds no cycles
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(1)

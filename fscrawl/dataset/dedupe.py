@@ -29,10 +29,13 @@ from fscrawl.util.progress import ProgressLine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Of the bodies of a group. Those of a large crawl become 80 to 300 MB of Parquet. A small crawl has eight groups, which
-# can be written at the same time, unless they would be very small.
+# Of the bodies of a group, if it becomes segments only, which are joined later. So all processes have one to write
+# until the end, and none of them takes long.
+_SEGMENT_BYTES, _LEAST_SEGMENT_BYTES, _SEGMENTS = 64 << 20, 16 << 20, 16
+# The same of a group that becomes files, too. A small crawl has eight groups, which can be written at the same time,
+# unless they would be very small.
 _GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1024 << 20, 128 << 20, 8
-_SEGMENT_BYTES = 512 << 20  # of an archive: it has at most 1 GB, whatever the bodies are
+_ARCHIVED_BYTES = 512 << 20  # and if it also becomes a segment of an archive, which has at most 1 GB
 _GROUP_ROWS = 500_000
 _KEY = "S24"
 
@@ -75,14 +78,16 @@ class Group:
     in_order: bool = False
 
 
-def cut_into_groups(batches: Sequence[BatchResult], *, archived: bool = False) -> list[Group]:
-    """Cut a run's batches into groups. `archived`: they also become segments of archives.
+def cut_into_groups(batches: Sequence[BatchResult], *, archived: bool = False, joined: bool = False) -> list[Group]:
+    """Cut a run's batches into groups. `archived`: they also become segments of archives; `joined`: only segments.
 
     >>> cut_into_groups([BatchResult(300_000, 1), BatchResult(200_000, 1), BatchResult(3000, 1)])
     [Group(batches=range(0, 2), in_order=False), Group(batches=range(2, 3), in_order=False)]
     """
-    most = _SEGMENT_BYTES if archived else _GROUP_BYTES
-    most = min(most, max(_LEAST_GROUP_BYTES, sum(each.raw_bytes for each in batches) // _GROUPS))
+    most, least, count = _ARCHIVED_BYTES if archived else _GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS
+    if joined:
+        most, least, count = _SEGMENT_BYTES, _LEAST_SEGMENT_BYTES, _SEGMENTS
+    most = min(most, max(least, sum(each.raw_bytes for each in batches) // count))
     found: list[range] = []
     begin = rows = raw = 0
     for index, each in enumerate(batches):
@@ -92,10 +97,10 @@ def cut_into_groups(batches: Sequence[BatchResult], *, archived: bool = False) -
         rows += each.rows
         raw += each.raw_bytes
     cut = [*found, range(begin, len(batches))] if batches else found
-    return [Group(group, _in_order(batches[group.start : group.stop])) for group in cut]
+    return [Group(group, in_order(batches[group.start : group.stop])) for group in cut]
 
 
-def _in_order(batches: Sequence[BatchResult]) -> bool:
+def in_order(batches: Sequence[BatchResult]) -> bool:
     """Tell whether rows are sorted by names of hosts, too. With ports they may not be: a.example_80 > a.example-b."""
     ends = [each.ends for each in batches if each.rows]
     return all(ends) and all(

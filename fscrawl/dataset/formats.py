@@ -174,6 +174,7 @@ class TableFormat(NamedTuple):
     writer: Callable[[Path, pa.Schema, Sequence[str]], TableWriter]
 
 
+JOINED = "parquet"  # the table format whose parts are made of segments
 TABLE_FORMATS = {
     "parquet": TableFormat("{table}/{part}.parquet", Parquet),
     "jsonl": TableFormat("jsonl/{table}/{part}.jsonl.gz", lambda path, *_: JsonLines(path, "gzip")),

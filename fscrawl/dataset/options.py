@@ -21,6 +21,7 @@ from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 ARCHIVES = frozenset({"warc", "wacz"})
+_JOINED = frozenset({"parquet", *ARCHIVES})  # their files are made of segments
 TEXTS = ("visible", "main", "fast", "none")
 
 
@@ -72,6 +73,11 @@ class Options:
     def archives(self) -> bool:
         """Whether there is a format of archives."""
         return not ARCHIVES.isdisjoint(self.formats)
+
+    @property
+    def joined(self) -> bool:
+        """Whether all formats are made of segments, so that these may be small."""
+        return _JOINED.issuperset(self.formats)
 
     def values(self) -> dict[str, Any]:
         """Return the options as values of JSON; `from_values` reads them."""

@@ -1,13 +1,14 @@
-"""A group: its kept rows become a part of each table in each format, and a segment of the archive.
+"""A group: its kept rows become a part of each table as JSON lines or CSV, and segments of Parquet files and archives.
 
-.merge/run-<run>/group-<n>.json    GroupResult; when this file exists, the group is done
+.merge/run-<run>/group-<n>.<table>.parquet    a segment of a table; `parquet_files` joins them
+.merge/run-<run>/group-<n>.done.json          GroupResult; when this file exists, the group is done
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from fscrawl.dataset import tables, warc
 from fscrawl.dataset.dedupe import Group, verdicts_of
 from fscrawl.dataset.extract import rows_of
-from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
+from fscrawl.dataset.formats import JOINED, TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.tally import pages_done
@@ -28,7 +29,8 @@ from fscrawl.util.progress import ProgressLine
 class GroupResult:
     """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one).
 
-    `redirects`, `others`: rows of these kinds; all others are pages. `batches`: which ones it is made of.
+    `redirects`, `others`: rows of these kinds; all others are pages. `batches`: which ones it is made of. `tables`:
+    rows and bytes of its segments of Parquet, by table.
     """
 
     rows: int
@@ -37,12 +39,14 @@ class GroupResult:
     redirects: int = 0
     others: int = 0
     batches: range = range(0)
+    tables: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> GroupResult:
         parts = tuple(Part(**each) for each in values["files"])
         kinds = values["redirects"], values["others"]
-        return cls(values["rows"], parts, values["bytes"], *kinds, range(*values["batches"]))
+        found = {name: (rows, size) for name, (rows, size) in values["tables"].items()}
+        return cls(values["rows"], parts, values["bytes"], *kinds, range(*values["batches"]), found)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -52,11 +56,16 @@ class GroupResult:
             "files": [asdict(part) for part in self.parts],
             "bytes": self.segment_bytes,
             "batches": [self.batches.start, self.batches.stop],
+            "tables": self.tables,
         }
 
 
 def segment_name(index: int) -> str:
     return f"group-{index:06}"
+
+
+def table_segment(index: int, table: str) -> str:
+    return f"{segment_name(index)}.{table}.parquet"
 
 
 def part_name(run: int, index: int) -> str:
@@ -70,10 +79,10 @@ def part_name(run: int, index: int) -> str:
 
 def write_group(job: Job, index: int, group: Group) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
-    name = job.scratch(f"{segment_name(index)}.json")
+    name = job.scratch(f"{segment_name(index)}.done.json")  # an older version had others, named group-<n>.json
     done = job.directory.read_json(name)
     begin, end = group.batches.start, group.batches.stop
-    if done is not None and done.get("batches") == [begin, end]:  # an older version cut them otherwise
+    if done is not None and done["batches"] == [begin, end]:  # another version may cut them otherwise
         result = GroupResult.from_json(done)
         pages_done(result.rows)
         return result
@@ -89,7 +98,9 @@ def _write(job: Job, index: int, group: Group) -> GroupResult:
         pages_done(sum(verdicts_of(job, batch).num_rows for batch in batches))
         return GroupResult(0, (), 0, batches=batches)
     names = {
-        (table, style): TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
+        (table, style): job.scratch(table_segment(index, table))
+        if style == JOINED
+        else TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
         for style in job.options.formats
         if style in TABLE_FORMATS
         for table in tables.of_pages(job)
@@ -106,8 +117,13 @@ def _write(job: Job, index: int, group: Group) -> GroupResult:
             _write_tables(job, kept, verdicts, writers)
             if segment is not None:
                 segment.write(kept, verdicts)
-    parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items())
-    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others, batches)
+    parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items() if key[1] != JOINED)
+    segments = {
+        key[0]: (writers[key].rows, job.directory.path(name).stat().st_size)
+        for key, name in names.items()
+        if key[1] == JOINED
+    }
+    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others, batches, segments)
 
 
 def _open(

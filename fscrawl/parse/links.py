@@ -135,13 +135,16 @@ def resolve(
     return tuple(found)
 
 
-def readable(body: bytes, encoding: str) -> bytes:
+def readable(body: bytes, encoding: str, *, limited: bool = True) -> bytes:
     """Return a page in a form that parsers can read: in UTF-8, perhaps invalid, and harmless (see `html_limits`).
+
+    `limited`: without it, it is harmless only for `trees`, which limits a page when it is slow.
 
     >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
     '<p>é'
     """
-    return limit_html(_in_utf8(body, encoding))
+    html = _in_utf8(body, encoding)
+    return limit_html(html) if limited else html
 
 
 def _in_utf8(body: bytes, encoding: str) -> bytes:

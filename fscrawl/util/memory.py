@@ -25,6 +25,14 @@ def keep_freed_memory() -> None:
         mallopt(_M_ARENA_MAX, 1)
 
 
+def let_arrow_use_malloc() -> None:
+    """Let Arrow take memory as all else does, here and in children: its own pool would hold a quarter more.
+
+    Before Arrow is loaded.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
 def give_back_freed_memory() -> None:
     """Give to the kernel what malloc has kept: for the moment when another kind of work begins."""
     with contextlib.suppress(OSError, AttributeError):  # another libc

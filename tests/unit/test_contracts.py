@@ -65,7 +65,7 @@ PROCESSES = {
 }
 ENVIRONMENT = {
     "fscrawl.http": "the variables that credentials, headers and proxies name",
-    "fscrawl.dataset.crew": "sets the allocator of pyarrow for its processes",
+    "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
     "fscrawl.engine.browsers": "FSCRAWL_BROWSER, which names the browser of this machine",
     "fscrawl.render.chromium": "the few variables that a browser may see",
     "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",

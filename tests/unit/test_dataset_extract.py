@@ -290,6 +290,7 @@ def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
 
 def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
     """Of large bodies only so many are read ahead as the bound allows, and one more, however late they are taken."""
+    monkeypatch.setattr(reading._Waiting, "is_long", True)
     for number in range(60):
         tree.page(f"http://a.example/large/{number}", b"x" * 20_000)
     job = job_of(tree, tmp_path)
@@ -301,6 +302,49 @@ def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
             time.sleep(0.005)
             assert watched.bodies - taken <= 6 + reading._CHUNK_PAGES
     assert watched.bodies == 62
+
+
+def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
+    """They are read one after the other. If one has to wait for them, threads read, and later it is tried again."""
+    tree.many(1, 60)
+    job = job_of(tree, tmp_path)
+    waits = [0]
+    monkeypatch.setattr(reading, "_waits", lambda: waits[0])
+    monkeypatch.setattr(reading, "_TRIED_AGAIN", 30)
+    watched = Watched(monkeypatch)
+    reading._waiting_for.cache_clear()
+    with ThreadPoolExecutor(reading.THREADS) as pool:
+        found = [page.name for page in reading.pages(job, only(job).names(), pool)]
+        assert found == list(only(job).names())
+        assert watched.most == 1
+        slow = Watched(monkeypatch, 0.005)
+        monkeypatch.setattr(reading, "_waits", lambda: waits.append(0) or len(waits))
+        for name in found[:20]:
+            if not reading._waiting_for(job.root).is_long:
+                reading._waiting_for(job.root).read(job, name)
+        assert reading._waiting_for(job.root).is_long
+        assert [page.name for page in reading.pages(job, iter(found), pool)] == found
+    assert slow.most > 1
+    assert not reading._waiting_for(job.root).is_long
+
+
+def test_another_program_has_the_processor(tree, tmp_path, monkeypatch):
+    """Time in which this thread was ready to run is no waiting for files."""
+    job = job_of(tree, tmp_path)
+    monkeypatch.setattr(reading, "_waits", lambda: 0)
+    Watched(monkeypatch, 0.005)
+    reading._waiting_for.cache_clear()
+    for name in list(only(job).names()) * 10:
+        reading._waiting_for(job.root).read(job, name)
+    assert not reading._waiting_for(job.root).is_long
+
+
+def test_sizes_of_segments():
+    """Groups that become segments only are small, so that all processes have some to write."""
+    least, most = dedupe._LEAST_SEGMENT_BYTES, dedupe._SEGMENT_BYTES
+    assert len(dedupe.cut_into_groups([BatchResult(1, least // 8)] * 8, joined=True)) == 1
+    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 64, joined=True)) == 16
+    assert len(dedupe.cut_into_groups([BatchResult(1, most // 2)] * 100, joined=True)) == 50
 
 
 def test_sizes_of_groups():

@@ -14,6 +14,7 @@ from warcio.warcwriter import WARCWriter
 
 from fscrawl.dataset import warc
 from fscrawl.dataset.extract import base32_sha1
+from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.warc_request import request_record
 from fscrawl.request import Request
 
@@ -27,6 +28,7 @@ def _row(**values):
         "url": "http://a.example/",
         "key": "0" * 24,
         "fetched_at": _MOMENT,
+        "moment": rfc3339(_MOMENT),
         "status": 200,
         "headers": json.dumps({"content-type": "text/html", "content-length": "9"}),
         "encoding": "utf-8",

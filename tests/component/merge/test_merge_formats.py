@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import merge
-from fscrawl.dataset import archives
+from fscrawl.dataset import archives, parquet_files
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.merging import A, archived
 from tests.support.steps import Steps
@@ -49,6 +49,7 @@ def test_zstd(tree: Grown, out: Path) -> None:
 def test_parquet_is_in_order(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of pages say that they are sorted by host and key, if they are; the parts are in the order of hosts."""
     monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
+    monkeypatch.setattr(parquet_files, "FILE_BYTES", 20_000)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
     tree.many(3, 150)
     for host in ("z.example:81", "z.example:82"):  # their directories are two, and their name is one
@@ -111,6 +112,7 @@ def test_progress(tree: Grown, out: Path) -> None:
         ("finding duplicates", None, pages),
         ("remembering pages", 2 * pages, 2 * pages),
         (writing, pages, pages),
+        ("joining tables", pages, pages),
         ("joining archives", pages, pages),
         ("writing failures", None, 1),
         ("tidying up", None, 0),
