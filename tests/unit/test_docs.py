@@ -17,9 +17,12 @@ from fscrawl import cli, site
 from fscrawl.site import Page
 from fscrawl.sites.code import load
 from fscrawl.sites.site_file import SiteFile
+from tools.site.anchors import slug
 
 CHECKOUT = Path(__file__).parent.parent.parent
-DOCUMENTS = [file for below in ("", "docs/**/", "examples/**/") for file in CHECKOUT.glob(f"{below}*.md")]
+DOCUMENTS = [
+    file for below in ("", "docs/**/", "examples/**/", "benchmarks/") for file in CHECKOUT.glob(f"{below}*.md")
+]
 
 
 def parsers() -> dict[str, argparse.ArgumentParser]:
@@ -136,7 +139,7 @@ def test_answers_of_the_exercise_name_files_that_exist() -> None:
 def anchors(document: Path) -> set[str]:
     """Return the anchors that GitHub gives to a document's headings."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {slug(heading) for heading in headings}
 
 
 def test_documents_link_to_headings_that_are_there() -> None:
@@ -145,6 +148,14 @@ def test_documents_link_to_headings_that_are_there() -> None:
     for document in DOCUMENTS:
         for target, anchor in link.findall(document.read_text(encoding="utf-8")):
             assert anchor in anchors(document.parent / target if target else document), (document.name, target, anchor)
+
+
+def test_links_to_other_sites_have_the_right_form() -> None:
+    """A link that leaves the documents is a complete URL by https. Whether it still leads anywhere is not asked."""
+    link = re.compile(r"\]\((\w+:[^)]*)\)")
+    for document in DOCUMENTS:
+        for target in link.findall(document.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"https://[a-z0-9.-]+\.[a-z]+(/\S*)?", target), (document.name, target)
 
 
 def test_documents_name_modules_that_are_there() -> None:

@@ -164,7 +164,9 @@ def test_the_command_writes_and_says_what(tmp_path: Path, capsys: pytest.Capture
     for path in (CHECKOUT / "docs").rglob("*.md"):
         copy = tmp_path / path.relative_to(CHECKOUT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(path.read_text(encoding="utf-8").replace("`4` | number of", "`5` | number of"), encoding="utf-8")
+        copy.write_text(
+            path.read_text(encoding="utf-8").replace("`4` | number of", "`5` | number of"), encoding="utf-8"
+        )
     assert write.main(["--checkout", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "written: docs/reference/cli.md\n"
     for path in (CHECKOUT / "docs").rglob("*.md"):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fscrawl import cli
 from tools.reference.markdown import cell, code, table
 
-_WIDTH = 116
+_WIDTH = 100
 _DEFAULT = re.compile(r" \(default:? ([^)]+)\)|(?<=\w)( \(default\))")
 
 
