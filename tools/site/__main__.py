@@ -37,9 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
     except NavError as error:
         print(error, file=sys.stderr)
         return 1
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "-f", str(config)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "-f", str(config)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(CHECKOUT)}
-    if subprocess.run(command, env=environment, check=False).returncode:
+    # without --quiet, which hides warnings from --strict, too
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr, end="")
         return 1
     found = troubles(build / "site")
     print("\n".join(found), file=sys.stderr, end="\n" if found else "")
