@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
+.PHONY: help setup setup-dev docs docs-write constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
 	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions dist test-dist clean
 
@@ -39,7 +39,11 @@ setup-dev: .venv/.dev  ## create .venv with what development and tests need
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ .venv/.run .venv/.merge .venv/.dist
+	@touch $@ .venv/.run .venv/.merge .venv/.dist .venv/.docs
+
+.venv/.docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@ .venv/.run
 
 # all that tools/build_pyz.py runs besides pip
 .venv/.dist: constraints.txt | .venv/bin/python
@@ -77,6 +81,12 @@ example: .venv/.merge  ## crawl the imitation of a site: NAME=journals, see exam
 	@$(call only,NAME INTO)
 	@$(if $(NAME),,echo 'make example NAME=journals: name an example; examples/README.md lists them' >&2; exit 2)
 	@$(BIN)/python -m examples.run "$(NAME)" $(if $(INTO),--into "$(INTO)")
+
+docs: .venv/.docs  ## the documentation as a site: build/site/index.html, to be opened from the disk or served
+	$(BIN)/python -m tools.site
+
+docs-write: .venv/.dev  ## write the parts of docs/ that are made from the code
+	$(BIN)/python -m tools.reference
 
 test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root
 	$(BIN)/python -m pytest -q

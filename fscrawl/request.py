@@ -67,22 +67,23 @@ class _Fields(NamedTuple):
 
 
 class Request(_Fields):
-    """One request. Nothing is checked here: `flaw` says what is wrong with it.
+    """One request. Two requests are the same if all of this is the same.
 
     url       where it goes; in the crawler always a normal form
-    method    one of METHODS; without it GET, or POST if there is a body
+    method    GET, POST, PUT or PATCH; without it POST if there is a body, else GET
     type_     media type of the body, "" without one
-    body      as it is sent
+    body      as it is sent: at most 8,192 bytes
     headers   of this request only: pairs of name in lower case and value; a mapping is taken, too
-    session   the name of its session, "" for none
-    fragment  what scripts of the page see behind #, as URLs have it: percent-encoded
+    session   the name of its session, "" for none; requests of one name share their cookies
+    fragment  what stands behind `#`, percent-encoded, for pages behind `#/`: the server does not see it, but scripts do
 
-    In place of a body: `form`, fields of a form, in their order; or `json`, any value that JSON can hold.
+    In place of a body: `form`, fields of a form, as a mapping or as pairs, in their order; or `json`, any value that
+    JSON can hold. Nothing is checked here; the crawler says what is wrong with a request when it gets it.
 
     >>> Request("http://a.example/s", form={"q": "a b", "page": 2}).body
     b'q=a+b&page=2'
-    >>> Request("http://a.example/s", json={"q": ["ü"]})[1:4]
-    ('POST', 'application/json', b'{"q":["\xc3\xbc"]}')
+    >>> Request("http://a.example/s", json={"q": ["a"]})[1:4]
+    ('POST', 'application/json', b'{"q":["a"]}')
     """
 
     __slots__ = ()

@@ -31,6 +31,11 @@ _BASE = re.compile(rb"<base\b", re.IGNORECASE)
 class Page:
     """One answer, for rules and notebooks.
 
+    request   the whole request; `url` is its URL
+    status    of the answer
+    headers   of the answer: names in lower case
+    body      as bytes
+
     >>> page = Page("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
     >>> page.css("a::attr(href)"), page.links
     (['b?n=1'], ('http://a.example/b?n=1',))
@@ -48,9 +53,12 @@ class Page:
         encoding: str | None = None,
         joiner: Joiner | None = None,
     ) -> None:
-        """`request`: or its spelling, such as a URL. `headers`: names in lower case.
+        """Make a page of what a server has sent, or of what a test makes up.
 
-        `encoding`: WHATWG name; None: it is found out. `joiner`: makes absolute URLs; None: without options.
+        request    or its spelling, such as a URL
+        headers    names in lower case
+        encoding   WHATWG name; None: it is found out
+        joiner     makes absolute URLs; None: without options
         """
         self.request = read_request(request) if isinstance(request, str) else request
         self.body = body
@@ -75,13 +83,16 @@ class Page:
 
     @cached_property
     def parsed(self) -> selectors.Page:
-        """The body as `parse.selectors` reads it."""
+        """For the crawler: the body as `parse.selectors` reads it."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
         return selectors.Page(links.readable(self.body, self.encoding))
 
     def css(self, selector: str) -> list[str]:
-        """Give what a CSS selector finds: texts, `::text` or `::attr(name)`. ValueError if the selector is wrong."""
+        """Give what a CSS selector finds: a list of texts; it may end with `::text` or `::attr(name)`.
+
+        ValueError if the selector is wrong.
+        """
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
         return list(selectors.css(selector).texts(self.parsed))
@@ -123,7 +134,7 @@ class Page:
         ).links
 
     def join(self, references: list[str]) -> tuple[str, ...]:
-        """Make references of the page absolute: normal forms, each once, at most `links.MAX_LINKS`.
+        """For the crawler: make references of the page absolute: normal forms, each once, at most `links.MAX_LINKS`.
 
         What is no http or https URL is left out, and so is the page itself.
         """

@@ -13,10 +13,11 @@ Send = Callable[[Request | str], Page]
 
 
 class Unexpected(Exception):  # noqa: N818 - what a page is, as its author says it
-    """The page is not what was asked for: a captcha, a log-in, an error with status 200. Nothing is stored.
+    """What `check` raises if the page is not what was asked for: a captcha, a log-in, an error with status 200.
 
-    It is tried again, as after any failure that may pass; then it becomes an error record of class `unexpected`.
-    `renew`: its session is at fault, so it is opened anew before the next request.
+    Nothing of it is stored. It is tried again, as after any failure that may pass; then it becomes an error record of
+    class `unexpected` with the message `why`. `renew`: its session is at fault, so it is opened anew before the next
+    request.
     """
 
     def __init__(self, why: str, *, renew: bool = False) -> None:
@@ -25,7 +26,10 @@ class Unexpected(Exception):  # noqa: N818 - what a page is, as its author says 
 
 
 class NoAnswer(Exception):  # noqa: N818 - what has happened; it need not be caught
-    """`send` got no answer, or may not ask. `failure`: what the crawler knows of it, for the crawler."""
+    """What `send` raises if no answer comes, or if it may not ask. It need not be caught.
+
+    `failure`: what the crawler knows of it, for the crawler.
+    """
 
     def __init__(self, why: str, failure: object = None) -> None:
         super().__init__(why)
@@ -33,7 +37,7 @@ class NoAnswer(Exception):  # noqa: N818 - what has happened; it need not be cau
 
 
 class Seed(NamedTuple):
-    """A request to begin with, and its label: the name of the task that it and all it leads to belong to.
+    """A request or a URL to begin with, and its label: the name of the task that it and all it leads to belong to.
 
     `label`: 1 to 100 printable characters; "" for none. Only `seeds` gives these.
     """
@@ -47,9 +51,11 @@ class Site:
 
     hosts          the hosts that it is for: "a.example", "a.example:8080", or "*.a.example" for all below
     renew_after    how many requests a session serves before it is opened anew; None: as long as it works
-    columns        of the dataset, which `fields` fills: name and type, which is one of string, integer, float, boolean,
-                   timestamp; or a list of one of these: "string[]"
-    item_columns   of the dataset's table `items`, which `items` fills
+    columns        of the dataset, which `fields` fills: names and types, "string", "integer", "float", "boolean",
+                   "timestamp", or a list of one of these: "string[]". Names of columns that the dataset already has,
+                   such as `title`, are not allowed
+    item_columns   of the dataset's table `items`, which `items` fills, in the same way; `url`, `key` and `position` are
+                   not allowed
     """
 
     hosts: Sequence[str] = ()
@@ -58,7 +64,7 @@ class Site:
     item_columns: Mapping[str, str] = {}
 
     def seeds(self) -> Iterable[Request | str | Seed]:
-        """Give the requests to begin with, in addition to seeds.txt. They may be many: they are never listed.
+        """Give the requests to begin with, in addition to seeds.txt. They may be many: they are taken one by one.
 
         Called once by each machine when it starts.
         """
@@ -68,29 +74,39 @@ class Site:
         """Open a session: `send` makes requests whose cookies it keeps, and gives the pages, whatever their status.
 
         Called before the first request that names the session, and again when it must be renewed. `send` follows
-        redirects, waits for the delay of the host before each request, and obeys robots.txt and scope. It asks the host
-        only for which the session is needed. It raises `NoAnswer` if no answer comes, which need not be caught: then
-        the requests of the session are tried again later. So they are if this method raises `Unexpected`. Requests that
-        name no session never see its cookies.
+        redirects, waits for the delay of the host before each request but the first, and obeys robots.txt and scope. It
+        asks the host only for which the session is needed, and sends at most 20 requests. It raises `NoAnswer` if no
+        answer comes, which need not be caught: then the requests of the session are tried again later. So they are if
+        this method raises `Unexpected`. Requests that name no session never see its cookies.
         """
 
     def check(self, page: Page) -> None:
-        """Raise `Unexpected` if the page is not what was asked for. Redirects come here, too; they have no body."""
+        """Raise `Unexpected` if the page is not what was asked for.
+
+        Called for each answer of status 2xx, and for each redirect. A redirect has a status of 301 to 308, no body, and
+        its target in `page.headers["location"]`.
+        """
 
     def requests(self, page: Page) -> Iterable[Request | str] | None:  # noqa: ARG002 - for who overrides it
-        """Give what is to be fetched because of this page; None means its links. URLs may be relative to the page."""
+        """Give what is to be fetched because of this page; None means its links. URLs may be relative to the page.
+
+        Called for each page that passed `check`.
+        """
         return None
 
     def fields(self, page: Page) -> Mapping[str, Any]:  # noqa: ARG002 - the same
         """Give values for the dataset, by the names in `columns`.
 
-        A text is read as its column's type, as a value of rules is. None and what is left out mean that the page has no
-        such value.
+        Called by `merge` and `try`, for each page. A text is read as its column's type, as a value of rules is. None
+        and what is left out mean that the page has no such value.
         """
         return {}
 
     def items(self, page: Page) -> Iterable[Mapping[str, Any]]:  # noqa: ARG002 - the same
-        """Give the rows that the page has for the table `items`: of each its values, by the names in `item_columns`."""
+        """Give the rows that the page has for the table `items`: of each its values, by the names in `item_columns`.
+
+        Called by `merge` and `try`, for each page.
+        """
         return ()
 
 

@@ -100,36 +100,41 @@ _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 class PageRecord(_Record):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
-    url, key          the page's normal form and name
-    depth             links followed from the nearest seed, a seed's is 0
-    referrer          key of the page where the URL was found, "" for a seed
-    fetched_at        when the response began, RFC 3339 UTC by the machine's clock
+    url, key          the page's normal form, or the spelling of its request; its key
+    depth             number of links from the nearest seed; a seed has 0
+    referrer          key of the page where the URL was found; "" for a seed
+    fetched_at        when the response began
     machine           id of the machine that stored it
     status            HTTP status
-    headers           response headers, names in lower case, repeated ones joined by ", "; withheld ones are ""
-    encoding          WHATWG name of the encoding the page was read with, None without a body
-    bytes, sha256     of the body as stored, 0 and "" without a body
-    elapsed           seconds from sending the request to the body's end
-    links             outlinks to follow: absolute, normalised, unique, in page order
-    title             text of <title>, white space folded
-    redirect          normal form of the target of a 3xx
-    skipped           why there is no body, e.g. "type application/pdf"
-    nofollow          outlinks marked rel=nofollow (or all, on a page whose robots meta says so): not followed
+    headers           response headers, names in lower case, repeated ones joined by ", "; of `Set-Cookie` and headers
+                      for logins only the names, with ""
+    file              the extension of the body's file in `files/`; absent if the body is in `htmls/`, or there is none
+    bytes, sha256     of the stored body; 0 and "" without a body
+    elapsed           seconds from sending the request to the end of the body
+    links             outlinks to follow: absolute, in normal form, each once, in the order of the page
+    encoding          WHATWG name of the encoding with which the page was read
+    title             text of <title>, each run of white space replaced by one space
+    redirect          normal form of a redirect's target, or the spelling of the request that follows; such a page has
+                      no body
+    skipped           why there is no body, e.g. `type application/pdf`
+    nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
-    truncated         the page has more links than are kept
-    too_long          how many references and headers were too long to be kept
-    sitemaps          of a sitemap (`skipped` is SITEMAP): the sitemaps it names; its `links` are its URLs;
-                      with `redirect`, the one to which it has moved
-    requests          spellings: what the rules of the page's site say to follow in place of `links`
-    rules             digest of these rules; absent if the site has none that say something of pages
-    checked_at        when a refresh last kept it: it had not changed, or could not be fetched; absent if never
-    checked_status    the status then: 304, or e.g. 404; 0 if there was no answer
-    file              the extension of the body's file, which is in files; absent if it is HTML, or there is no body
-    label             of the seed that led here (`fscrawl.labels`); absent if it has none
-    rendered          how its scripts were run (`RenderRecord`); absent if they were not
-    ip                the address that the stored answer came from; absent behind a proxy. A refresh that keeps the page
-                      keeps it, too
+    truncated         the page, or the sitemap, has more links than are kept; or a document could not be searched for
+                      links to its end
+    too_long          how many references and headers were left out because they are too long
+    sitemaps          only of a sitemap (`skipped` is `sitemap`): the sitemaps that it names. Its `links` are its URLs.
+                      With `redirect`: the other host's sitemap to which it has moved
+    requests          what the rules of the page's site say to follow in place of `links`
+    rules             digest of these rules: the first 16 hexadecimal digits of a SHA-224. If the present rules have
+                      another one, or there are none, `requests` does not count
+    label             of the seed that led here: 1 to 100 printable characters without blanks around them. Anything else
+                      is no label
+    rendered          how its scripts were run; absent if they were not
+    ip                the IP address that the stored answer came from; absent if it came through a proxy. A refresh that
+                      keeps the page does not change it
+    checked_at        when a refresh last asked for it and kept it, because it had not changed or could not be fetched
+    checked_status    the status at that time: 304, or for example 404; 0 if there was no answer
     """
 
     url: str
@@ -223,10 +228,20 @@ class PageRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord(_Record):
-    """The last failure of a URL that has not been stored. `class_` ("class" in the file) is one of fetch's classes.
+    """The last failure of a URL that has not been stored. `class_` is "class" in the file.
 
-    `sitemap`: "sitemap" or "sitemap-part" if it is one (see `frontier/flags.py`), else None. `too_long`: how many
-    headers were too long to be kept. `label`: of the seed that led here; absent if it has none.
+    url, key          as of a page
+    depth, referrer   as of a page
+    failed_at         when it failed
+    machine           id of the machine that tried
+    class             one of the classes of failures, e.g. `http-4xx`, `robots`
+    message           what happened: at most 500 characters
+    attempts          how often it was tried
+    status            HTTP status, if there was an answer
+    headers           of this answer, as of a page
+    too_long          how many headers were left out because they are too long
+    label             as of a page
+    sitemap           it must be read as a sitemap: `sitemap`, or `sitemap-part` if another sitemap named it
     """
 
     url: str
@@ -259,14 +274,14 @@ def _withhold(record: PageRecord | ErrorRecord) -> None:
 class TreeRecord(_Record):
     """What is fixed when a tree is created.
 
-    format        1: a feed for each machine; 2: a log for each machine
-    crawl         names the crawl: some hex digits
-    created_at    RFC 3339 UTC by the clock of the machine that made it
-    shards        how many parts the URLs are divided into
-    fanout        0, or 1 for <host>/<ab>/<key>
-    partition     "host" | "url": what decides about the shard of a URL
-    machinery     names this `.fscrawl`: 32 hex digits, new whenever one is made; absent in format 1
-    over_pages    this `.fscrawl` was made where pages were stored already; machines of the one before may still run
+    format              2; a program must refuse a tree whose format is higher than it knows
+    crawl, created_at   an id of the crawl, and when it was made
+    shards              how many parts the URLs are divided into, as in the settings
+    fanout              0, or 1 for <host>/<ab>/<key>, as in the settings
+    partition           "host" or "url": what decides about the shard of a URL, as in the settings
+    machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made; absent in format 1
+    over_pages          this `.fscrawl` was made where pages were stored already; machines of the one before may still
+                        run
     """
 
     format: int
@@ -286,7 +301,13 @@ class TreeRecord(_Record):
 
 @dataclass(frozen=True, slots=True)
 class RobotsRecord(_Record):
-    """A robots.txt as fetched from `url`; `status` 0: the host could not be reached; `text`: at most 500 KiB."""
+    """A robots.txt as fetched.
+
+    url          where it is
+    fetched_at   when the answer began
+    status       HTTP status; 0: the host could not be reached
+    text         at most 500 KiB
+    """
 
     url: str
     fetched_at: str
