@@ -147,7 +147,7 @@ soak: .venv/.dev  ## root: ten machines and random faults for MINUTES (30); SEED
 	tools/debian.sh fuse3 openssh-server openssh-client sshfs
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
 
-test-browser: .venv/.dev  ## the dashboard in Debian's chromium; FSCRAWL_SCREENSHOTS=1 makes new pictures for docs/images
+test-browser: .venv/.dev  ## the dashboard and the report in Debian's chromium, by axe-core, too; FSCRAWL_SCREENSHOTS=1 makes new pictures for docs/images
 	$(BIN)/python -m pytest -n 0 tests/system/browser
 
 test-corpus: .venv/.dev  ## crawl Debian's python3-doc and rust-doc, served by nginx, and compare with wget2

@@ -29,6 +29,7 @@ _FIRST_S = 15.0
 _TIMES_ITS_COST = 200
 _MOST_BYTES = 1 << 20  # of a file: host names have 250 letters at most
 _MOST = 1 << 62  # no higher number was written by a machine
+_LONGEST_S = 1e9  # of a wait: thirty years; its end must be a date
 _MOST_CHARS = 40  # of a cause; a newer version may have others
 
 
@@ -113,7 +114,7 @@ def _word(value: Any) -> str:
 
 def _figure(said: dict[str, Any]) -> HostFigure:
     pending, in_flight, failures = (int(_number(said.get(name))) for name in ("pending", "in_flight", "failures"))
-    delay_s, wait_s = _number(said.get("delay")), _number(said.get("wait"))
+    delay_s, wait_s = (min(_number(said.get(name)), _LONGEST_S) for name in ("delay", "wait"))
     return HostFigure(pending, in_flight, delay_s, _word(said.get("set_by")), wait_s, _word(said.get("why")), failures)
 
 

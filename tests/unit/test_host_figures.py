@@ -280,10 +280,13 @@ def test_what_somebody_wrote() -> None:
         "set_by": 7,
         "failures": 1.5,
     }
-    said = {"shards": {"x": 1, "4": "y", "5": 6}, "hosts": {"a.example": host, "..": {}, "b.example": 1, "A/B": {}}}
+    said = {
+        "shards": {"x": 1, "4": "y", "5": 6},
+        "hosts": {"a.example": host, "..": {}, "b.example": {"wait": 1e18}, "A/B": 1},
+    }
     files.data[PATH] = json.dumps({"at": "2026-01-01T00:00:00Z", **said}).encode()
     figures = read_hosts(files, "m").figures
     assert figures.shards == {4: 0, 5: 6}
-    assert figures.hosts == {"a.example": HostFigure(failures=1), "b.example": HostFigure()}
+    assert figures.hosts == {"a.example": HostFigure(failures=1), "b.example": HostFigure(wait_s=1e9)}
     files.data[PATH] = json.dumps({"at": "2026-01-01T00:00:00Z", "shards": [], "hosts": 7}).encode()
     assert read_hosts(files, "m").figures == Figures({}, {})
