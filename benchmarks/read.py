@@ -201,9 +201,9 @@ def _bench_memory(root: Path, few: int, many: int) -> None:
     """
     for recipe in ("fscrawl, records", "fscrawl, with HTML"):
         before, after = _run(recipe, root, few)[3], _run(recipe, root)[3]
-        flat = "yes" if after - before <= MOST_GROWTH_BYTES else "NO"
+        flat = "flat" if after - before <= MOST_GROWTH_BYTES else "NOT FLAT"
         print(
-            f"{recipe}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}; flat: {flat}",
+            f"{recipe}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}: {flat}",
             flush=True,
         )
 

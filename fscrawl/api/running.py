@@ -192,6 +192,8 @@ class _Process:
         finally:
             self._listener.join(1.0)
             _pipe(self._process.stdout).close()
+            if not self._listener.is_alive():  # else another process has the pipe, and the thread still reads
+                _pipe(self._process.stderr).close()
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
