@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -99,21 +99,36 @@ def _seeds(seeds: Seeds) -> dict[str, Any]:
 
 
 def _result(root: Path, process: _Process, bar: Bar) -> CrawlResult:
-    """Show what the process tells until it tells its end."""
-    warnings = []
-    for message in process.messages():
-        event = message.pop("event")
-        if event == "progress":
-            bar.show(message)
-        elif event == "warning":
-            warnings.append(message["message"])
-            bar.print_line(message["message"])
-        elif event == "error":
-            kind = getattr(errors, message["kind"], FscrawlError)
-            raise (kind if kind is not errors.PlantedError else errors.TreeError)(in_python(message["message"]))
-        elif event == "result":
-            return CrawlResult(root=root, warnings=tuple(warnings), **message)
-    raise FscrawlError(process.died())
+    """Show what the process tells until its end. A first KeyboardInterrupt is raised then, a second one at once."""
+    warnings: list[str] = []
+    end: dict[str, Any] | None = None
+    interrupted = False
+    while True:
+        try:
+            message = process.next_message()
+            if message is None:
+                break
+            if message["event"] == "progress":
+                bar.show(message)
+            elif message["event"] == "warning":
+                warnings.append(message["message"])
+                bar.print_line(message["message"])
+            else:
+                end = message
+        except KeyboardInterrupt:
+            process.interrupt()
+            if interrupted:
+                raise
+            interrupted = True
+    if interrupted:
+        raise KeyboardInterrupt
+    if end is None:
+        raise FscrawlError(process.died())
+    event = end.pop("event")
+    if event == "result":
+        return CrawlResult(root=root, warnings=tuple(warnings), **end)
+    kind = FscrawlError if end["kind"] == "PlantedError" else getattr(errors, end["kind"], FscrawlError)
+    raise kind(in_python(end["message"]))
 
 
 class _Process:
@@ -124,6 +139,7 @@ class _Process:
         self._process: subprocess.Popen[bytes]
         self._said: deque[str] = deque(maxlen=_LAST_LINES)
         self._listener: threading.Thread
+        self._unread = b""
 
     def __enter__(self) -> Self:
         if not sys.executable:
@@ -138,39 +154,33 @@ class _Process:
         )
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         self._listener.start()
-        with contextlib.suppress(OSError):  # it has died; `messages` will find that
+        with contextlib.suppress(OSError):  # it has died; `next_message` will find that
             _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
             _pipe(self._process.stdin).flush()
         return self
 
     def _listen(self, errors: IO[bytes]) -> None:
-        for line in errors:
-            self._said.append(line.decode(errors="replace").rstrip())
+        with errors:  # until the last of its own processes has gone, which may be a moment after it
+            for line in errors:
+                self._said.append(line.decode(errors="replace").rstrip())
 
-    def messages(self) -> Iterator[dict[str, Any]]:
-        """Give what it tells until it ends. After KeyboardInterrupt, wait for its end, and raise it again."""
+    def next_message(self) -> dict[str, Any] | None:
+        """Give the next message; None at its end."""
+        while b"\n" not in self._unread:
+            data = os.read(_pipe(self._process.stdout).fileno(), _CHUNK_BYTES)
+            if not data:
+                return None
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
         try:
-            yield from self._messages()
-        except KeyboardInterrupt:
-            self._stop()
-            raise
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:  # a KeyboardInterrupt may have come while a part of it was taken
+            found = {"event": "warning", "message": "a message of the crawl was lost"}
+        return found
 
-    def _messages(self) -> Iterator[dict[str, Any]]:
-        descriptor, rest = _pipe(self._process.stdout).fileno(), b""
-        while data := os.read(descriptor, _CHUNK_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            for line in lines:
-                yield json.loads(line)
-
-    def _stop(self) -> None:
-        """Ask it to stop, and wait for the pages in flight; at a second Ctrl-C it stops at once."""
-        try:
-            self._process.send_signal(signal.SIGINT)
-            for _ in self._messages():
-                pass
-        except KeyboardInterrupt:
-            self._process.send_signal(signal.SIGINT)
-            raise
+    def interrupt(self) -> None:
+        """Ask it to stop: at the first time after the pages in flight, at the second at once."""
+        self._process.send_signal(signal.SIGINT)
 
     def died(self) -> str:
         """Say that it has ended without a word, and what it printed."""
@@ -183,17 +193,13 @@ class _Process:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(OSError):
             _pipe(self._process.stdin).close()  # now it stops, if it has not
+        _pipe(self._process.stdout).close()  # and does not wait for a reader
         try:
             self._process.wait()
         except KeyboardInterrupt:
             self._process.kill()
             self._process.wait()
             raise
-        finally:
-            self._listener.join(1.0)
-            _pipe(self._process.stdout).close()
-            if not self._listener.is_alive():  # else another process has the pipe, and the thread still reads
-                _pipe(self._process.stderr).close()
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
