@@ -25,7 +25,7 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
@@ -56,6 +56,7 @@ from fscrawl.storage.layout import (
     page_path,
     robots_path,
 )
+from fscrawl.storage.many_files import Keys, list_keys, read_beside
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -242,6 +243,14 @@ class Tree:
             for name in self.files.names(directory)
             if (found := page_file_of(room, name)) is not None
         ]
+
+    def key_lists(self, room: str, host: str) -> list[tuple[str, Keys]]:
+        """List a host's files in `room` as `keys` does, sorted, in little memory: (directory, its keys)."""
+        return [(path, list_keys(self.files, room, path)) for path in sorted(self._directories(room, host))]
+
+    def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
+        """Read some files of a directory quickly; None for each that must be read by its path, which says why."""
+        return read_beside(self.files, directory, names, most)
 
     def page_count(self, host: str, rooms: Iterable[str] = BODY_ROOMS) -> int:
         """Count the pages of a host by their bodies in `rooms`. One that is just changing its type may have two."""

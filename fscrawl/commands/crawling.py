@@ -22,7 +22,7 @@ from fscrawl.config.watcher import parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.rejoin import run_until_over
-from fscrawl.engine.run import Options
+from fscrawl.engine.run import Options, Result
 from fscrawl.engine.usable import check_usable
 from fscrawl.errors import NotATreeError, TreeError, UsageError, reason
 from fscrawl.fleet.anchor import cause_of
@@ -47,22 +47,7 @@ if TYPE_CHECKING:
 def crawl(options: argparse.Namespace) -> int:
     """Do the command; return its exit code."""
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
-    progress = Progress(mode, verbose=options.verbose)
-    how = Options(
-        options.workers,
-        options.threads,
-        reseed=options.reseed,
-        follow=options.follow,
-        refresh_before=_refresh_before(options.refresh),
-        allow_env=tuple(options.allow_env),
-    )
-    code = () if options.site is None else _described(read_file(options.site))
-    machines = _Machines(options.root, progress, how, code)
-    machines.prepare(options.set, _given_seeds(options, progress))
-    gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
-    gc.set_threshold(50_000, 20, 20)
-    with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
-        result = run_until_over(machines.first, machines.next, progress)
+    result, machines = run(options, Progress(mode, verbose=options.verbose))
     from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
     if not options.quiet or result.exit_code:
@@ -80,13 +65,32 @@ def crawl(options: argparse.Namespace) -> int:
     return result.exit_code
 
 
+def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
+    """Do the work of the command; tell how it ended, and give the machines that did it."""
+    how = Options(
+        options.workers,
+        options.threads,
+        reseed=options.reseed,
+        follow=options.follow,
+        refresh_before=_refresh_before(options.refresh),
+        allow_env=tuple(options.allow_env),
+    )
+    code = () if options.site is None else _described(read_file(options.site))
+    machines = Machines(options.root, progress, how, code)
+    machines.prepare(options.set, _given_seeds(options, progress))
+    gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
+    gc.set_threshold(50_000, 20, 20)
+    with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
+        return run_until_over(machines.first, machines.next, progress), machines
+
+
 def _has_any(directory: Path) -> bool:
     with contextlib.suppress(OSError):  # an older tree may not have it, and a share may be gone by now
         return next(directory.iterdir(), None) is not None
     return False
 
 
-class _Machines:
+class Machines:
     """Makes the machines of one command, each with an id of its own and with the tree opened anew."""
 
     def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[CodeSite, ...] = ()) -> None:

@@ -27,9 +27,10 @@ import pyarrow as pa
 from fscrawl import urls
 from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch
-from fscrawl.dataset.reading import THREADS, ReadPage, is_noindex, pages
+from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.tally import pages_done
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages

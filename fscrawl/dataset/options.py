@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fscrawl.parse import items as item_rules
 from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
-from fscrawl.util.ages import parse_age
+from fscrawl.util.ages import moment_of
 from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
@@ -124,15 +124,12 @@ def _difference(name: str, old: Any, value: Any) -> str:
 def since(text: str, now: datetime) -> str:
     """Read `--since`: a date, a time of RFC 3339 or ISO 8601 (UTC if it names no zone), or an age like 7d, 12h.
 
+    >>> from datetime import UTC
     >>> since("2026-11-01", datetime(2026, 11, 21, tzinfo=UTC)), since("2d", datetime(2026, 11, 21, tzinfo=UTC))
     ('2026-11-01T00:00:00.000Z', '2026-11-19T00:00:00.000Z')
     """
-    age = parse_age(text)
     try:
-        if age is not None:
-            return timestamp(now.timestamp() - age)
-        moment = datetime.fromisoformat(text)
-        return timestamp((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+        return timestamp(moment_of(text, now))
     except (ValueError, OverflowError, OSError):
         raise UsageError(
             f"--since {text}: must be a date (2026-11-01), a time (2026-11-01T12:00:00Z) or an age (7d, 12h)"

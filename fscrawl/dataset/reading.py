@@ -10,26 +10,22 @@ reported and left out. Passing faults are waited out; only a fault of the whole 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import resource
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
 
-from fscrawl import urls
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.page_files import encodable, is_noindex, is_sound, read_path, read_whole
 from fscrawl.dataset.plan import Name
-from fscrawl.errors import RecordError, TreeBusyError
-from fscrawl.request import is_normal
+from fscrawl.errors import RecordError
 from fscrawl.storage.layout import LINKS, PICTURE
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS, in_turn
 
 _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
@@ -38,8 +34,6 @@ _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be ad
 THREADS = 3 * READERS
 _CHUNK_PAGES = 4  # that a thread reads at once
 _CHUNK_BYTES = 1 << 20
-_BUSY_TRIES = 4
-_BUSY_S = 0.25
 _LONG_S = 0.0005  # of waiting for a page; threads take some 0.4 ms of the processor
 _AVERAGED_PAGES = 16
 _TRIED_AGAIN = 4000  # pages read by threads, before it is tried again without
@@ -184,11 +178,11 @@ def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
         return ReadPage(name, record)
     try:
-        body = _sound(job, job.tree.body_path(*name, record.file), record.bytes, record.sha256, "body")
+        body = read_whole(job.tree, job.tree.body_path(*name, record.file), record.bytes, record.sha256, "body")
         rendered = record.rendered
         if rendered is None or not rendered.sha256:
             return ReadPage(name, record, body)
-        dom = _sound(job, job.tree.dom_path(*name), rendered.bytes, rendered.sha256, "rendered page")
+        dom = read_whole(job.tree, job.tree.dom_path(*name), rendered.bytes, rendered.sha256, "rendered page")
     except RecordError as error:
         return ReadPage(name, why="broken", broken=str(error))
     return ReadPage(name, record, body, dom, _picture(job, name, rendered.screenshot))
@@ -199,85 +193,14 @@ def _picture(job: Job, name: Name, size: int) -> bytes | None:
     if not size or not job.options.archives:
         return None
     with contextlib.suppress(RecordError):
-        return _read_path(job, job.tree.body_path(*name, PICTURE), most=size)
+        return read_path(job.tree, job.tree.body_path(*name, PICTURE), most=size)
     return None
 
 
-def _sound(job: Job, path: str, size: int, sha256: str, what: str) -> bytes:
-    """Read a file of which a record says how it must be; RecordError if it is not so."""
-    try:
-        data = _read_path(job, path, most=size)
-    except RecordError as error:
-        raise RecordError(f"its {what} cannot be read: {error}") from error
-    if data is None:
-        raise RecordError(f"its {what} is missing")
-    if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
-        raise RecordError(f"its {what} differs from its record")
-    return data
-
-
 def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:
-    """Read a file of a page, and try again after a passing fault. None if it is missing, PlantedError if it is none.
-
-    `most`: bytes that it may have.
-    """
-    return _read_path(job, job.tree.tree_path(room, host, key), most)
-
-
-def _read_path(job: Job, path: str, most: int | None) -> bytes | None:
-    for _ in range(_BUSY_TRIES - 1):
-        try:
-            return job.tree.files.read(path, most)
-        except TreeBusyError:
-            time.sleep(_BUSY_S)
-    return job.tree.files.read(path, most)
-
-
-R = TypeVar("R", PageRecord, ErrorRecord)
-
-
-def encodable(record: R, data: bytes) -> R:
-    """Return a record, read from `data`, without halves of surrogate pairs: no dataset can hold these."""
-    try:  # json.loads also accepts UTF-16, and halves that are encoded as UTF-8
-        suspect = b"\\u" in data or b"\0" in data or not data.decode()
-    except UnicodeDecodeError:
-        suspect = True
-    return type(record).from_json(record.to_json()) if suspect else record
-
-
-def is_sound(record: PageRecord | ErrorRecord, name: Name) -> bool:
-    """Tell whether a record belongs to the file it was read from, and its values fit the columns."""
-    moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
-    status = record.status or 0
-    return (
-        is_normal(record.url)
-        and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
-        and is_time(moment)
-        and 0 <= record.depth < 2**31
-        and 0 <= status < 2**31
-    )
+    """Do what `read_path` does, for a file of a page by its name."""
+    return read_path(job.tree, job.tree.tree_path(room, host, key), most)
 
 
 def _fits(record: PageRecord) -> bool:
     return 0 <= record.bytes < 2**63 and 0 <= record.elapsed < 2**31  # infinity is refused, too
-
-
-def is_time(text: str) -> bool:
-    """Tell whether a text is a time, in any zone, in the years 1 to 9999 also when it is converted to UTC.
-
-    >>> is_time("2026-11-21T10:00:00.000Z"), is_time("0001-01-01T00:00:00+14:00"), is_time("today")
-    (True, False, False)
-    """
-    try:
-        datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def is_noindex(record: PageRecord) -> bool:
-    """Tell whether a page asks not to be indexed.
-
-    https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
-    """
-    return not {"noindex", "none"}.isdisjoint(record.robots or ())

@@ -8,11 +8,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Options
-from fscrawl.dataset.schema import LANGUAGE
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import items as item_rules
@@ -23,6 +21,9 @@ from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from fscrawl.dataset.job import Job
 
 _FROM_TABLES = "# from [[site]] tables alone\n"
 
@@ -69,6 +70,8 @@ def check_columns(job: Job) -> None:
 
     The site file is run here.
     """
+    from fscrawl.dataset.schema import LANGUAGE  # noqa: PLC0415 - the fields of tables need no pyarrow
+
     taken = set(LANGUAGE.names) if job.options.language else set()
     for column in job.field_columns:
         if column.name in taken:

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.page_files import encodable, is_sound
 from fscrawl.dataset.plan import hosts_of
-from fscrawl.dataset.reading import encodable, is_sound, read_retrying
+from fscrawl.dataset.reading import read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.request import url_of

@@ -22,6 +22,7 @@ TREE = {
 }
 FILES = {
     **TREE,
+    "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
     "fscrawl.admin.probe": "/proc/self/mountinfo",
     "fscrawl.cli": "/dev/null in place of a closed pipe",
@@ -52,6 +53,8 @@ SOCKETS = {
     "fscrawl.render": "the socket at which a machine's own processes meet, and a port that refuses a browser all",
 }
 PROCESSES = {
+    "fscrawl.api.child": "ends the crawl with the process that has asked for it",
+    "fscrawl.api.running": "starts the process of a crawl, and ends it",
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
     "fscrawl.dataset.crew": "starts the processes of a merge",
     "fscrawl.dataset.pdf_text": "starts the process that reads PDFs for a merge, which they may hang",
@@ -64,6 +67,7 @@ PROCESSES = {
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
 ENVIRONMENT = {
+    "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
     "fscrawl.engine.browsers": "FSCRAWL_BROWSER, which names the browser of this machine",
@@ -72,6 +76,7 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
+    "fscrawl.api.surface": "loads the module of a name of fscrawl.__all__, of a table",
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.frames": "what a machine and its worker processes send each other",
     "fscrawl.engine.parse_process": "asks the kernel to end it with its worker",

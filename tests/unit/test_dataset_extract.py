@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import dedupe, plan, reading, tables
+from fscrawl.dataset import dedupe, page_files, plan, reading, tables
 from fscrawl.dataset import extract as batches
 from fscrawl.dataset.extract import BatchResult, extract_batch, rows_of
 from fscrawl.dataset.job import Job
@@ -109,7 +109,7 @@ def test_passing_faults(tree, tmp_path, monkeypatch, faults, rows):
         return read(self, place, most)
 
     monkeypatch.setattr(TreeFiles, "read", busy)
-    monkeypatch.setattr(reading, "_BUSY_S", 0)
+    monkeypatch.setattr(page_files, "_BUSY_S", 0)
     assert extract_batch(job, only(job)).rows == rows
 
 
@@ -121,7 +121,7 @@ def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
         raise TreeBusyError("stale")
 
     monkeypatch.setattr(TreeFiles, "read", busy)
-    monkeypatch.setattr(reading, "_BUSY_S", 0)
+    monkeypatch.setattr(page_files, "_BUSY_S", 0)
     with pytest.raises(TreeBusyError):
         extract_batch(job, only(job))
     assert [path.name for path in (job.out / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
@@ -206,7 +206,7 @@ def test_language(tree, tmp_path, header, html, expected):
 )
 def test_is_time(tmp_path, text, right):
     """A time is one that can be told in UTC; and whatever is one can be exported."""
-    assert reading.is_time(text) == right
+    assert page_files.is_time(text) == right
     if right:
         tree = Grown(tmp_path / "t")
         tree.page(A, fetched_at=text)
@@ -219,20 +219,20 @@ def test_is_time(tmp_path, text, right):
 def test_encodable():
     """Only what might hold half a surrogate pair is written and read again."""
     page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, (), title="ä \U0001f600")
-    assert reading.encodable(page, page.to_json()) is page
+    assert page_files.encodable(page, page.to_json()) is page
     escaped = json.dumps({"title": "\U0001f600"}).encode()
-    assert reading.encodable(page, escaped) == page
+    assert page_files.encodable(page, escaped) == page
     broken = ErrorRecord("u", "k", 0, "", "t", "m", "dns", "\ud800", 1)
-    assert reading.encodable(broken, b'"\xed\xa0\x80"').message == "?"
+    assert page_files.encodable(broken, b'"\xed\xa0\x80"').message == "?"
 
 
 def test_noindex():
     """Both words keep a page out of an index, others do not."""
     page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, ())
-    assert not reading.is_noindex(page)
+    assert not page_files.is_noindex(page)
     for robots, expected in ((["noindex"], True), (["follow", "none"], True), (["nofollow", "noarchive"], False)):
         values = json.loads(page.to_json()) | {"robots": robots}
-        assert reading.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
+        assert page_files.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
 
 
 def test_facts_and_json():

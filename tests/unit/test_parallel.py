@@ -73,3 +73,52 @@ def test_stopping_early_leaves_nothing_waiting():
         answers.close()
         go.set()
     assert len(begun) <= 2
+
+
+class Clock:
+    """Tells that each job takes as long as `seconds` says."""
+
+    def __init__(self, seconds):
+        self.now, self.seconds, self.asked = 0.0, seconds, 0
+
+    def __call__(self):
+        self.asked += 1
+        if self.asked % 2 == 0:
+            self.now += self.seconds(self.asked // 2)
+        return self.now
+
+
+def where(count):
+    """Give jobs that tell their number, and whether they are done in the caller's thread."""
+    return ((lambda n=n: (n, threading.current_thread() is threading.main_thread())) for n in range(count))
+
+
+def test_fast_jobs_need_no_thread():
+    """As long as jobs are fast, or few of them are slow in a row, each is done when it is asked for, by the caller."""
+    clock = Clock(lambda number: 1.0 if number % 3 else 0.001)
+    done = list(parallel.in_turn_if_slow(where(50), 2, 0.5, clock=clock))
+    assert done == [(n, True) for n in range(50)]
+
+
+def test_slow_jobs_are_done_by_threads(monkeypatch):
+    """After three slow jobs in a row, threads do the others; now and then one is done by the caller, to see."""
+    monkeypatch.setattr(parallel, "_FIRST_STRETCH", 4)
+    done = list(parallel.in_turn_if_slow(where(30), 2, 0.5, clock=Clock(lambda number: 1.0)))
+    assert [n for n, _ in done] == list(range(30))
+    assert [n for n, here in done if here] == [0, 1, 2, 8, 18]
+
+
+def test_jobs_that_become_fast_again(monkeypatch):
+    """When the file system is fast again, threads are given up."""
+    monkeypatch.setattr(parallel, "_FIRST_STRETCH", 4)
+    clock = Clock(lambda number: 1.0 if number <= 3 else 0.001)
+    done = list(parallel.in_turn_if_slow(where(30), 2, 0.5, clock=clock))
+    assert [n for n, here in done if not here] == [3, 4, 5, 6, 7]
+
+
+def test_all_jobs_are_done_whether_slow_or_fast():
+    """The end may come at any place: no job is lost, and none is done twice."""
+    for count in range(12):
+        for slow in (0.001, 1.0):
+            done = parallel.in_turn_if_slow(where(count), 2, 0.5, clock=Clock(lambda number, s=slow: s))
+            assert [n for n, _ in done] == list(range(count))

@@ -146,7 +146,7 @@ def test_what_the_next_machine_says_of_the_last(tmp_path, monkeypatch, is_new):
     monkeypatch.setattr(store, "wait_for_deletion", lambda root: None)
     root = tmp_path / "root"
     progress = Progress("quiet", verbose=False, stream=io.StringIO())
-    machines = crawl._Machines(root, progress, Options(1, 1))
+    machines = crawl.Machines(root, progress, Options(1, 1))
     machines.prepare([], {"http://a.example/": ""})
     first = machines.first()
     if is_new:

@@ -1,0 +1,86 @@
+"""URLs that could not be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from fscrawl.api.filters import Filters
+from fscrawl.api.walk import THREADS, names
+from fscrawl.dataset.page_files import encodable, is_sound, read_path
+from fscrawl.errors import RecordError
+from fscrawl.storage.layout import ERRS
+from fscrawl.storage.records import ErrorRecord
+from fscrawl.store import Tree
+from fscrawl.util.parallel import in_turn_if_slow
+
+_SLOW_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The last failure of a URL that is not stored.
+
+    url, key     as of a page
+    reason       its class: "timeout", "http-4xx", "robots", … (docs/reference/cli.md, `fscrawl show`)
+    message      what happened, in a line
+    status       the HTTP status, where there was an answer
+    failed_at    when, in UTC
+    attempts     how often it was tried
+    headers      of the answer, where there was one; those that may hold a session are ""
+    depth        links followed from the nearest seed
+    referrer     key of the page where the URL was found; None for a seed
+    machine      id of the machine that tried
+    label        name of its task; None without one
+    """
+
+    url: str
+    key: str
+    reason: str
+    message: str
+    status: int | None
+    failed_at: datetime
+    attempts: int
+    headers: dict[str, str]
+    depth: int
+    referrer: str | None
+    machine: str
+    label: str | None
+
+
+def failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
+    """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
+    jobs = (partial(_read, tree, *name) for name in names(tree, ERRS, filters))
+    for record in in_turn_if_slow(jobs, THREADS, _SLOW_S):
+        if record is not None and filters.takes(record.url, record.failed_at):
+            yield _failure(record)
+
+
+def _read(tree: Tree, host: str, key: str) -> ErrorRecord | None:
+    try:
+        data = read_path(tree, tree.tree_path(ERRS, host, key))
+        if data is None or tree.is_done(host, key):
+            return None
+        record = encodable(ErrorRecord.from_json(data), data)
+    except RecordError:
+        return None
+    return record if is_sound(record, (host, key)) else None
+
+
+def _failure(record: ErrorRecord) -> Failure:
+    return Failure(
+        url=record.url,
+        key=record.key,
+        reason=record.class_,
+        message=record.message,
+        status=record.status,
+        failed_at=datetime.fromisoformat(record.failed_at).astimezone(UTC),
+        attempts=record.attempts,
+        headers=record.headers or {},
+        depth=record.depth,
+        referrer=record.referrer or None,
+        machine=record.machine,
+        label=record.label,
+    )

@@ -1,0 +1,216 @@
+"""`crawl`: one machine, run from a script, a notebook or a thread.
+
+The machine runs in a process of its own (`child`). So it works wherever Python runs: without a main guard, under a
+running event loop, in any thread. The caller's signal handlers, umask and modules stay as they are.
+
+Promise: the process ends with the call, and with the process that made it, however that ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+from fscrawl import errors
+from fscrawl.api.bar import Bar
+from fscrawl.api.messages import assignments, in_python
+from fscrawl.api.result import CrawlResult
+from fscrawl.errors import FscrawlError, UsageError
+
+Seeds = str | os.PathLike[str] | Iterable[str]
+_CHUNK_BYTES = 1 << 16
+_LAST_LINES = 20  # of what the process prints
+
+
+def crawl(
+    root: str | os.PathLike[str],
+    seeds: Seeds = (),
+    *,
+    workers: int = 4,
+    threads: int = 8,
+    site: str | os.PathLike[str] | None = None,
+    refresh: str | None = None,
+    reseed: bool = False,
+    allow_env: Iterable[str] = (),
+    progress: bool = True,
+    **settings: Mapping[str, Any],
+) -> CrawlResult:
+    """Start a crawl, or continue or join the one in a tree, with one machine; return when it is over.
+
+    root        the directory of the tree; it is made if it is missing
+    seeds       URLs to begin with; or the path (`pathlib.Path`) of a file of them. None are needed to go on
+    workers     number of worker processes
+    threads     fetches at the same time in each of them
+    site        a site file, as `fscrawl crawl --site` takes it
+    refresh     check again pages older than this: "7d", "12h"; "0s": all pages
+    reseed      rebuild the to-do list from every record of the tree
+    allow_env   environment variables that settings may name, besides FSCRAWL_…
+    progress    show a progress line and warnings on standard error
+    settings    of a new tree, by section: `politeness={"delay": 0.5}, crawl={"max_depth": 3}`
+
+    FscrawlError with one sentence if an argument is wrong, or the tree cannot be used. KeyboardInterrupt, at the first
+    Ctrl-C after the pages in flight are stored, at the second one at once; the same call goes on later.
+    """
+    task = {
+        "root": _path("root", root),
+        **_seeds(seeds),
+        "workers": _count("workers", workers),
+        "threads": _count("threads", threads),
+        "set": assignments(settings),
+        "site": None if site is None else _path("site", site),
+        "refresh": refresh,
+        "reseed": bool(reseed),
+        "follow": False,
+        "allow_env": list(allow_env),
+    }
+    with Bar(sys.stderr, silent=not progress) as bar, _Process(task) as process:
+        return _result(Path(task["root"]), process, bar)
+
+
+def _path(name: str, value: Any) -> str:
+    try:
+        return os.fsdecode(value)
+    except TypeError:
+        raise UsageError(f"{name}={value!r}: must be a path") from None
+
+
+def _count(name: str, value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise UsageError(f"{name}={value!r}: must be a whole number, 1 or more, for example 8")
+    return value
+
+
+def _seeds(seeds: Seeds) -> dict[str, Any]:
+    if isinstance(seeds, os.PathLike):
+        return {"seed": [], "seeds": _path("seeds", seeds)}
+    given = [seeds] if isinstance(seeds, str) else list(seeds) if isinstance(seeds, Iterable) else [None]
+    if not all(isinstance(each, str) for each in given):
+        raise UsageError(f"seeds={seeds!r}: must be URLs, or a pathlib.Path of a file of URLs")
+    return {"seed": given, "seeds": None}
+
+
+def _result(root: Path, process: _Process, bar: Bar) -> CrawlResult:
+    """Show what the process tells until its end. A first KeyboardInterrupt is raised then, a second one at once."""
+    warnings: list[str] = []
+    end: dict[str, Any] | None = None
+    interrupted = False
+    while True:
+        try:
+            message = process.next_message()
+            if message is None:
+                break
+            if message["event"] == "progress":
+                bar.show(message)
+            elif message["event"] == "warning":
+                warnings.append(message["message"])
+                bar.print_line(message["message"])
+            else:
+                end = message
+        except KeyboardInterrupt:
+            process.interrupt()
+            if interrupted:
+                raise
+            interrupted = True
+    if interrupted:
+        raise KeyboardInterrupt
+    if end is None:
+        raise FscrawlError(process.died())
+    event = end.pop("event")
+    if event == "result":
+        return CrawlResult(root=root, warnings=tuple(warnings), **end)
+    kind = FscrawlError if end["kind"] == "PlantedError" else getattr(errors, end["kind"], FscrawlError)
+    raise kind(in_python(end["message"]))
+
+
+class _Process:
+    """The process of one call. It is gone when the `with` block is left."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._task = task
+        self._process: subprocess.Popen[bytes]
+        self._said: deque[str] = deque(maxlen=_LAST_LINES)
+        self._listener: threading.Thread
+        self._unread = b""
+
+    def __enter__(self) -> Self:
+        if not sys.executable:
+            raise FscrawlError("this Python does not know its own program (sys.executable), so it can start no crawl")
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "fscrawl.api.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            process_group=0,  # Ctrl-C of a terminal, and a notebook's interrupt, come to this process alone
+        )
+        self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
+        self._listener.start()
+        with contextlib.suppress(OSError):  # it has died; `next_message` will find that
+            _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
+            _pipe(self._process.stdin).flush()
+        return self
+
+    def _listen(self, errors: IO[bytes]) -> None:
+        with errors:  # until the last of its own processes has gone, which may be a moment after it
+            for line in errors:
+                self._said.append(line.decode(errors="replace").rstrip())
+
+    def next_message(self) -> dict[str, Any] | None:
+        """Give the next message; None at its end."""
+        while b"\n" not in self._unread:
+            data = os.read(_pipe(self._process.stdout).fileno(), _CHUNK_BYTES)
+            if not data:
+                return None
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        try:
+            found: dict[str, Any] = json.loads(line)
+        except ValueError:  # a KeyboardInterrupt may have come while a part of it was taken
+            found = {"event": "warning", "message": "a message of the crawl was lost"}
+        return found
+
+    def interrupt(self) -> None:
+        """Ask it to stop: at the first time after the pages in flight, at the second at once."""
+        self._process.send_signal(signal.SIGINT)
+
+    def died(self) -> str:
+        """Say that it has ended without a word, and what it printed."""
+        code = self._process.wait()
+        self._listener.join(1.0)
+        said = "\n".join(self._said)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"the process of the crawl {how}; what is stored is kept" + (f":\n{said}" if said else "")
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            _pipe(self._process.stdin).close()  # now it stops, if it has not
+        _pipe(self._process.stdout).close()  # and does not wait for a reader
+        try:
+            self._process.wait()
+        except KeyboardInterrupt:
+            self._process.kill()
+            self._process.wait()
+            raise
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def _environment() -> dict[str, str]:
+    """Give the environment, in which the process also finds this copy of fscrawl."""
+    above = str(Path(__file__).resolve().parents[2])
+    before = os.environ.get("PYTHONPATH", "")
+    if Path(above).name in ("site-packages", "dist-packages") or above in before.split(os.pathsep):
+        return dict(os.environ)  # Python looks there by itself; before its own library, it would take others' modules
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [above, before]))}

@@ -1,0 +1,52 @@
+"""How a crawl is, as `fscrawl status` says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fscrawl.store import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A crawl at one moment, as its machines say it in their heartbeats; no page is read for it.
+
+    state         "new", "running", "paused", "stopping", "finished" or "stopped"
+    exact         False: the tree may have a little more, since machines were killed
+    pages, bytes  stored, and the size of their bodies
+    errors        failures, by class
+    pending       URLs that are neither done nor a failure
+    pages_per_s   stored in the last minute
+    machines      how many are at work
+    free_bytes    on the file system
+    """
+
+    state: Literal["new", "running", "paused", "stopping", "finished", "stopped"]
+    exact: bool
+    pages: int
+    bytes: int
+    errors: dict[str, int]
+    pending: int
+    pages_per_s: float
+    machines: int
+    free_bytes: int
+
+
+def status(tree: Tree) -> Status:
+    """Look at all machines; TreeError if the tree cannot be read."""
+    from fscrawl.monitor.snapshot import WINDOWS_S, Observer  # noqa: PLC0415 - readers of pages need none of it
+    from fscrawl.monitor.state import state_of  # noqa: PLC0415
+
+    seen = Observer(tree).look()
+    return Status(
+        state=state_of(seen).value,
+        exact=seen.is_exact,
+        pages=int(seen.total("pages")),
+        bytes=int(seen.total("bytes")),
+        errors=dict(seen.errors().most_common()),
+        pending=seen.pending(),
+        pages_per_s=seen.rate(WINDOWS_S["1 min"]),
+        machines=len(seen.alive()),
+        free_bytes=seen.free_bytes,
+    )

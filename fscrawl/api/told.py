@@ -1,0 +1,96 @@
+"""A crawl whose progress and end are told to another process, as `messages` says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+from fscrawl.commands.crawling import run
+from fscrawl.engine import preload
+from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.run import Result
+from fscrawl.errors import EXIT_OK, FscrawlError
+from fscrawl.util.children import start_server
+from fscrawl.util.safe_path import protect_children
+
+_EVERY_S = 0.2
+
+
+class Told(Progress):
+    """Shows nothing, and tells all that a person should see."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__("quiet", verbose=False, stream=out)
+        self._out = out
+        self._lock = threading.Lock()  # warnings come from several threads
+        self._told_at = 0.0
+
+    def tell(self, event: str, **facts: Any) -> None:
+        """Send a message. Nobody may be there to read it any more."""
+        line = json.dumps({"event": event, **facts})
+        try:
+            with self._lock:
+                self._out.write(f"{line}\n")
+                self._out.flush()
+        except (OSError, ValueError):
+            pass
+
+    def show(self, counts: Counts) -> None:
+        now = time.monotonic()
+        if now - self._told_at >= _EVERY_S:
+            self._told_at = now
+            counts = self.whole(counts)
+            self.tell(
+                "progress",
+                pages=counts.pages,
+                tree_pages=counts.tree_pages,
+                pending=counts.pending,
+                hosts=counts.hosts,
+                errors=counts.errors.total(),
+                in_flight=counts.in_flight,
+                state=counts.state,
+            )
+
+    def warn(self, text: str) -> None:
+        self.tell("warning", message=text)
+
+    def print_line(self, text: str) -> None:
+        self.warn(text)
+
+    def note(self, text: str) -> None:
+        self.warn(text)
+
+    def close(self, counts: Counts) -> None:
+        self._told_at = 0.0
+        self.show(counts)
+
+
+def do(task: dict[str, Any], out: TextIO) -> int:
+    """Do a task, and tell how it ended; return the exit code."""
+    progress = Told(out)
+    try:
+        protect_children()
+        start_server(preload.MODULES)
+        for name in ("root", "seeds", "site"):
+            task[name] = None if task[name] is None else Path(task[name])
+        result, _ = run(argparse.Namespace(**task), progress)
+    except FscrawlError as error:
+        progress.tell("error", message=str(error), kind=type(error).__name__)
+        return error.exit_code
+    progress.tell("result", **_told(result))
+    return EXIT_OK
+
+
+def _told(result: Result) -> dict[str, Any]:
+    counts = result.counts
+    return {
+        "reason": result.ending,
+        **{name: getattr(counts, name) for name in ("pages", "redirects", "others", "unchanged", "bytes", "pending")},
+        "errors": dict(counts.errors),
+        "seconds": result.elapsed_s,
+        "fault": result.fault,
+    }

@@ -1,0 +1,100 @@
+"""The files of a page are read from the tree, and checked: is each as the record of the page says?
+
+Promise: passing faults are waited out for a second. A file that cannot be read, or is not what its record says, is a
+RecordError; only a fault of the whole share is another TreeError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from fscrawl import urls
+from fscrawl.errors import RecordError, TreeBusyError
+from fscrawl.request import is_normal
+from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.store import Tree
+
+_BUSY_TRIES = 4
+_BUSY_S = 0.25
+
+R = TypeVar("R", PageRecord, ErrorRecord)
+
+
+def read_path(tree: Tree, path: str, most: int | None = None) -> bytes | None:
+    """Read a file of a page, and try again after a passing fault. None if it is missing, PlantedError if it is none.
+
+    `most`: bytes that it may have.
+    """
+    for _ in range(_BUSY_TRIES - 1):
+        try:
+            return tree.files.read(path, most)
+        except TreeBusyError:
+            time.sleep(_BUSY_S)
+    return tree.files.read(path, most)
+
+
+def read_whole(tree: Tree, path: str, size: int, sha256: str, what: str) -> bytes:
+    """Read a file of which a record says how it must be; RecordError if it is not so. `what`: its name in errors."""
+    try:
+        data = read_path(tree, path, most=size)
+    except RecordError as error:
+        raise RecordError(f"its {what} cannot be read: {error}") from error
+    if data is None:
+        raise RecordError(f"its {what} is missing")
+    if not is_whole(data, size, sha256):
+        raise RecordError(f"its {what} differs from its record")
+    return data
+
+
+def is_whole(data: bytes, size: int, sha256: str) -> bool:
+    """Tell whether a file is the one that a record means."""
+    return len(data) == size and hashlib.sha256(data).hexdigest() == sha256
+
+
+def encodable(record: R, data: bytes) -> R:
+    """Return a record, read from `data`, without halves of surrogate pairs: no dataset can hold these."""
+    try:  # json.loads also accepts UTF-16, and halves that are encoded as UTF-8
+        suspect = b"\\u" in data or b"\0" in data or not data.decode()
+    except UnicodeDecodeError:
+        suspect = True
+    return type(record).from_json(record.to_json()) if suspect else record
+
+
+def is_sound(record: PageRecord | ErrorRecord, name: tuple[str, str]) -> bool:
+    """Tell whether a record belongs to the file it was read from, and its values fit the columns.
+
+    `name`: host directory and key.
+    """
+    moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
+    status = record.status or 0
+    return (
+        is_normal(record.url)
+        and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
+        and is_time(moment)
+        and 0 <= record.depth < 2**31
+        and 0 <= status < 2**31
+    )
+
+
+def is_time(text: str) -> bool:
+    """Tell whether a text is a time, in any zone, in the years 1 to 9999 also when it is converted to UTC.
+
+    >>> is_time("2026-11-21T10:00:00.000Z"), is_time("0001-01-01T00:00:00+14:00"), is_time("today")
+    (True, False, False)
+    """
+    try:
+        datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def is_noindex(record: PageRecord) -> bool:
+    """Tell whether a page asks not to be indexed.
+
+    https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
+    """
+    return not {"noindex", "none"}.isdisjoint(record.robots or ())

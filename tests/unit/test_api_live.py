@@ -1,0 +1,355 @@
+"""A tree that is read from Python while others work on it, and what is wrong in it."""
+
+import os
+import shutil
+import threading
+
+import pytest
+
+import fscrawl
+from fscrawl.api import source, values, walk
+from fscrawl.storage.layout import LINKS
+from tests.support.trees import Grown
+
+HOST = "a.example"
+
+
+def url(number):
+    return f"http://{HOST}/{number}"
+
+
+@pytest.fixture
+def grown(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "_MOMENT_S", 0.01)
+    tree = Grown(tmp_path / "tree")
+    for number in range(12):
+        tree.page(url(number), f"<p>body {number}".encode())
+    return tree
+
+
+@pytest.fixture
+def in_order(grown):
+    """Give the URLs in the order of an iteration."""
+    return [page.url for page in fscrawl.open(grown.root)]
+
+
+def test_a_record_that_is_cut_in_half(grown):
+    """A torn record is left out and counted, and at the end a warning names the first."""
+    for number, data in ((3, b""), (4, grown.file("links", url(4)).read_bytes()[:100]), (5, b"[1]"), (6, b"\xff\xfe")):
+        grown.file("links", url(number)).write_bytes(data)
+    pages = fscrawl.open(grown.root).pages()
+    with pytest.warns(UserWarning, match=r"^4 pages were left out; the first: .*\.json: its record"):
+        found = {page.url for page in pages}
+    assert found == {url(number) for number in (0, 1, 2, 7, 8, 9, 10, 11)}
+    assert pages.skipped == 4
+    assert {path for path, _ in pages.problems} == {str(grown.file("links", url(number))) for number in (3, 4, 5, 6)}
+    with pytest.raises(fscrawl.FscrawlError, match=r"links/a\.example/.*json: its record cannot be read"):
+        fscrawl.open(grown.root).page(url(4))
+
+
+@pytest.mark.parametrize("planted", ["link", "directory", "fifo"])
+def test_what_is_no_file(grown, planted):
+    """A link, a directory or a FIFO in place of a record is left out, and not followed or waited for."""
+    path = grown.file("links", url(3))
+    path.unlink()
+    make = {"link": lambda: path.symlink_to("/etc/passwd"), "directory": path.mkdir, "fifo": lambda: os.mkfifo(path)}
+    make[planted]()
+    with pytest.warns(UserWarning, match="1 page was left out"):
+        assert len(list(fscrawl.open(grown.root).pages())) == 11
+
+
+def test_permission_denied(grown, monkeypatch):
+    """A record that may not be read is left out and counted; a directory that may not be listed is one clear error."""
+    real, denied = os.open, grown.file("links", url(3)).name
+
+    def refuse(path, *arguments, **options):
+        if str(path).endswith(denied):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.warns(UserWarning, match="1 page was left out.*permission denied"):
+        assert len(list(fscrawl.open(grown.root).pages())) == 11
+
+    def refuse_list(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse_list)
+    with pytest.raises(fscrawl.FscrawlError, match=r"links/a\.example: permission denied"):
+        list(fscrawl.open(grown.root).pages())
+
+
+def test_a_record_that_was_edited(grown):
+    """A value of a wrong type is an error of whoever asks for it; who asks for whole pages does not get the page."""
+    grown.rewrite(url(3), b'"status":200', b'"status":"ok"')
+    grown.rewrite(url(4), b'"headers":{"content-type"', b'"headers":{"a":1,"content-type"')
+    grown.rewrite(url(5), b'"links":[]', b'"links":[1]')
+    grown.rewrite(url(6), b'"fetched_at":"', b'"fetched_at":"x')
+    grown.rewrite(url(7), b'"depth":1', b'"depth":NaN')
+    crawl = fscrawl.open(grown.root)
+    for number, name in ((3, "status"), (4, "headers"), (5, "links"), (6, "fetched_at")):
+        with pytest.raises(fscrawl.FscrawlError, match=f"{url(number)}: its record is wrong: .*{name}"):
+            getattr(crawl.page(url(number)), name)
+    with pytest.warns(UserWarning, match="1 page was left out"):  # NaN is no JSON
+        assert len(list(crawl.pages())) == 11
+    with pytest.warns(UserWarning, match="5 pages were left out"):
+        assert len(list(crawl.pages(bodies=True))) == 7
+
+
+def test_a_record_of_another_page(grown):
+    """A record that was copied to another name is left out; whole pages are checked closely."""
+    shutil.copy(grown.file("links", url(1)), grown.file("links", url(2)))
+    with pytest.warns(UserWarning, match="belongs to another URL"):
+        assert len(list(fscrawl.open(grown.root).pages())) == 11
+    grown.rewrite(url(3), url(3).encode(), url(99).encode())
+    with pytest.warns(UserWarning, match="2 pages were left out"):
+        assert len(list(fscrawl.open(grown.root).pages(bodies=True))) == 10
+
+
+def test_a_name_that_leads_elsewhere(grown):
+    """A record cannot make a reader open a file outside the tree."""
+    grown.rewrite(url(3), b'"status":200', b'"file":"../../x","status":200')
+    with pytest.raises(fscrawl.FscrawlError, match="its record is wrong: file"):
+        _ = fscrawl.open(grown.root).page(url(3)).body
+
+
+def test_halves_of_surrogates(grown):
+    """Half of a pair, which could not be printed, is a question mark; a large record is read as well."""
+    grown.rewrite(url(3), b'"status":200', b'"title":"\\ud83d","status":200')
+    assert fscrawl.open(grown.root).page(url(3)).title == "?"
+    grown.page(url(4), b"<p>", links=tuple(f"http://{HOST}/{'x' * 1000}{number}" for number in range(1100)))
+    assert len(fscrawl.open(grown.root).page(url(4)).links) == 1100
+    with pytest.raises(fscrawl.FscrawlError, match="something behind"):
+        values.values_of(b'{"key": "a", "url": "b"} {}', "a")
+
+
+# -- bodies
+
+
+@pytest.mark.parametrize("what", ["cut", "longer", "gone", "link"])
+def test_a_body_that_is_damaged(grown, what):
+    """Asking for a damaged body is an error that names the file; whole pages do not have it."""
+    path = grown.file("htmls", url(3))
+    data = path.read_bytes()
+    path.unlink()
+    if what == "link":
+        path.symlink_to("/etc/passwd")
+    elif what != "gone":
+        path.write_bytes(data[:5] if what == "cut" else data + b"x")
+    crawl = fscrawl.open(grown.root)
+    with pytest.raises(fscrawl.FscrawlError, match=f"{path}: "):
+        _ = crawl.page(url(3)).html
+    assert len(list(crawl.pages())) == 12
+    pages = crawl.pages(bodies=True)
+    with pytest.warns(UserWarning, match="1 page was left out"):
+        assert all(page.body.startswith(b"<p>body") for page in pages)
+    assert pages.skipped == 1
+    with pytest.warns(UserWarning, match="1 page was left out"):
+        assert crawl.to_arrow(["text"]).num_rows == 11
+
+
+def test_a_body_of_the_same_size(grown):
+    """Only those who ask for whole pages have the digest compared."""
+    grown.file("htmls", url(3)).write_bytes(b"<p>b0dy 3")
+    crawl = fscrawl.open(grown.root)
+    assert crawl.page(url(3)).body == b"<p>b0dy 3"
+    with pytest.warns(UserWarning, match="its body differs from its record"):
+        assert len(list(crawl.pages(bodies=True))) == 11
+
+
+def test_a_rendered_page_that_is_damaged(grown):
+    """The same holds for what scripts have made."""
+    grown.rendered(url(3), b"<p>before", b"<p>after")
+    path = grown.root / grown.tree.dom_path(HOST, grown.records[url(3)].key)
+    path.write_bytes(b"<p>")
+    page = fscrawl.open(grown.root).page(url(3))
+    assert page.body == b"<p>before"
+    with pytest.raises(fscrawl.FscrawlError, match=f"{path}: "):
+        _ = page.text
+
+
+def test_a_page_that_is_refreshed(grown, in_order):
+    """A page that is stored again between its record and its body is the new one, with all its attributes."""
+    pages = fscrawl.open(grown.root).pages()
+    page = next(pages)
+    assert page.title is None
+    grown.page(page.url, b"<title>New</title><p>much longer than before")
+    assert page.text == "much longer than before"
+    assert (page.title, page.bytes) == ("New", len(page.body))
+    assert [page.url, *(each.url for each in pages)] == in_order
+
+
+def test_a_page_in_the_moment_of_its_refresh(grown, monkeypatch):
+    """A new body stands there a moment before its record: whoever comes between waits."""
+    page = fscrawl.open(grown.root).page(url(3))
+    new = b"<title>New</title>"
+    grown.file("htmls", url(3)).write_bytes(new)
+    waited = []
+
+    def wait(seconds):
+        waited.append(seconds)
+        if len(waited) == 2:
+            grown.page(url(3), new)
+
+    monkeypatch.setattr(source.time, "sleep", wait)
+    assert (page.body, page.title) == (new, "New")
+
+
+def test_a_page_that_became_a_redirect(grown):
+    """A refresh may find a redirect, whose record has no body."""
+    page = fscrawl.open(grown.root).page(url(3))
+    grown.redirect(url(3), url(4))
+    grown.file("htmls", url(3)).unlink()
+    assert (page.body, page.redirect) == (None, url(4))
+
+
+# -- iterations
+
+
+def test_pages_that_are_removed(grown, in_order, monkeypatch):
+    """What was removed since its directory was listed is not there, and is no damage."""
+    monkeypatch.setattr(source, "_INSTANT_S", 0.0)
+    pages = fscrawl.open(grown.root).pages()
+    first = next(pages)
+    for each in in_order[6:]:
+        grown.file("links", each).unlink()
+    assert [first.url, *(page.url for page in pages)] == in_order[:6]
+    assert pages.skipped == 0
+
+
+def test_a_tree_that_grows(grown, in_order):
+    """Pages and hosts that come while a tree is read may be found or not; no page is found twice or lost."""
+    found = []
+    for page in fscrawl.open(grown.root):
+        found.append(page.url)
+        grown.page(f"http://{HOST}/new/{len(found)}")
+        grown.page(f"http://z{len(found)}.example/")
+        grown.page(in_order[len(found) % 12], b"<p>again")
+    assert len(found) == len(set(found))
+    assert set(found) >= set(in_order)
+
+
+def test_a_share_that_is_gone(grown, monkeypatch):
+    """When the share is unmounted, an iteration is an error, and does not look like its end."""
+    monkeypatch.setattr(source, "_INSTANT_S", 0.0)
+    crawl = fscrawl.open(grown.root)
+    pages = crawl.pages()
+    next(pages)
+    grown.root.rename(grown.root.parent / "elsewhere")
+    with pytest.raises(fscrawl.FscrawlError, match="is the share mounted"):
+        list(pages)
+    with pytest.raises(fscrawl.FscrawlError, match="is the share mounted"):
+        crawl.page(url(3))
+
+
+def test_an_iterator_stays_in_its_process(grown, monkeypatch):
+    """After a fork, an iterator that was begun before says that it is of the other process; the crawl works on."""
+    monkeypatch.setattr(walk, "_FILES", 2)
+    crawl = fscrawl.open(grown.root)
+    pages = crawl.pages()
+    next(pages)
+    real = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: real + 1)
+    with pytest.raises(fscrawl.FscrawlError, match="another process"):
+        list(pages)
+    assert len(list(crawl.pages())) == 12
+
+
+# -- reading ahead
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Every file system counts as slow."""
+    monkeypatch.setattr(walk, "_SLOW_S", -1.0)
+    monkeypatch.setattr(walk, "_SLOW_LISTING_S", -1.0)
+
+
+@pytest.fixture
+def many(tmp_path):
+    tree = Grown(tmp_path / "many")
+    tree.many(6, 40)
+    return tree
+
+
+class Watched:
+    """Counts what is read of a tree, and in which threads."""
+
+    def __init__(self, crawl, monkeypatch):
+        self.read = {"links": 0, "htmls": 0}
+        self.threads = set()
+        tree = crawl._tree
+        real = tree.read_beside
+
+        def read_beside(directory, names, most):
+            self.read[directory.partition("/")[0]] += len(names)
+            self.threads.add(threading.current_thread().name.partition("_")[0])
+            return real(directory, names, most)
+
+        monkeypatch.setattr(tree, "read_beside", read_beside)
+
+
+def test_a_slow_share_is_read_by_threads(many, slow, monkeypatch):
+    """Records are read by threads, and are the same in the same order; bodies are not read if nobody asks for them."""
+    expected = sorted(
+        (f"h{host}.example", key) for host in range(6) for key in many.tree.keys(LINKS, f"h{host}.example")
+    )
+    crawl = fscrawl.open(many.root)
+    watched = Watched(crawl, monkeypatch)
+    assert [(page.host, page.key) for page in crawl] == expected
+    assert watched.read == {"links": 240, "htmls": 0}
+    assert "reading" in watched.threads
+
+
+def test_bodies_are_read_ahead_once_they_are_asked_for(many, slow, monkeypatch):
+    """After the first page whose body is asked for, those of the next ones are read ahead."""
+    crawl = fscrawl.open(many.root)
+    watched = Watched(crawl, monkeypatch)
+    for page in crawl:
+        assert many.bodies[page.url] == page.body
+    assert watched.read["htmls"] > 150
+
+
+def test_bodies_that_nobody_wants_are_not_read_any_more(many, monkeypatch):
+    """Who has asked for one body, and not for those of the next pages, does not have them all read."""
+    monkeypatch.setattr(walk, "_WASTED", 16)
+    crawl = fscrawl.open(many.root)
+    watched = Watched(crawl, monkeypatch)
+    pages = crawl.pages()
+    assert next(pages).body
+    assert len(list(pages)) == 239
+    assert 16 <= watched.read["htmls"] <= 64
+
+
+def test_what_is_read_ahead_is_bounded(many, slow, monkeypatch):
+    """Who takes one page does not have the whole tree read."""
+    monkeypatch.setattr(walk, "THREADS", 2)
+    crawl = fscrawl.open(many.root)
+    watched = Watched(crawl, monkeypatch)
+    pages = crawl.pages()
+    for _ in range(12):
+        next(pages)
+    assert watched.read["links"] <= 12 + 16 * 6
+    pages.close()
+    assert list(pages) == []
+
+
+def test_a_body_that_is_damaged_is_not_taken_ahead(many, slow):
+    """A body that was read ahead, and does not fit its record, is read again when it is asked for."""
+    [bad] = [each for each in many.records if each.endswith("h3.example/7")]
+    many.file("htmls", bad).write_bytes(b"<p>")
+    for page in fscrawl.open(many.root):
+        if page.url == bad:
+            with pytest.raises(fscrawl.FscrawlError, match="differs from its record"):
+                _ = page.body
+        else:
+            assert page.body == many.bodies[page.url]
+
+
+def test_large_bodies_are_not_read_ahead(many, slow, monkeypatch):
+    """A body that is large, and a document, are read when they are asked for."""
+    monkeypatch.setattr(walk, "_AHEAD_BYTES", 10)
+    crawl = fscrawl.open(many.root)
+    watched = Watched(crawl, monkeypatch)
+    assert all(page.body for page in crawl)
+    assert watched.read["htmls"] == 0

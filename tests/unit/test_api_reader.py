@@ -1,0 +1,429 @@
+"""`fscrawl.open`: a tree is read from Python."""
+
+import pickle
+import threading
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import fscrawl
+from fscrawl.api import filters, shards, tables
+from fscrawl.storage.records import timestamp
+from tests.support.trees import BEGAN_S, Grown
+
+HOME = "http://a.example/"
+
+
+@pytest.fixture
+def grown(tmp_path):
+    tree = Grown(tmp_path / "tree")
+    tree.page(
+        HOME,
+        '<html lang=en><title>Ä title</title><p class=x>one</p><p class=x>two<a href="/b">b</a>'.encode(),
+        ip="192.0.2.1",
+        label="task",
+        referrer="0b" * 12,
+        headers={"content-type": "text/html; charset=utf-8", "set-cookie": "secret"},
+    )
+    tree.page("http://a.example:8080/8080")
+    tree.page("http://sub.a.example/")
+    tree.page("http://xn--bcher-kva.example/")
+    tree.redirect("http://a.example/old", HOME)
+    tree.skipped("http://a.example/paper")
+    tree.fail("http://a.example/gone")
+    tree.fail("http://b.example/slow", class_="timeout", status=None)
+    return tree
+
+
+def urls(pages):
+    return [page.url for page in pages]
+
+
+# -- opening
+
+
+def test_what_is_no_tree(tmp_path):
+    """A directory that is missing, or is no tree, is one error that says so."""
+    for root in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(fscrawl.FscrawlError, match=f"{root}: there is no crawl here"):
+            fscrawl.open(root)
+    with pytest.raises(fscrawl.FscrawlError, match="root=3: must be the path of a directory"):
+        fscrawl.open(3)
+
+
+def test_a_newer_tree(grown):
+    """A tree of a newer format is refused, with what to do."""
+    path = grown.root / ".fscrawl/tree.json"
+    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":3'))
+    with pytest.raises(fscrawl.FscrawlError, match="this fscrawl reads up to 2: update it"):
+        fscrawl.open(grown.root)
+
+
+def test_an_older_tree(tmp_path):
+    """A tree of the older format is read, and stays as it is."""
+    tree = Grown(tmp_path / "tree", record_format=1)
+    tree.page(HOME)
+    before = snapshot(tree.root)
+    assert urls(fscrawl.open(tree.root).pages()) == [HOME]
+    assert snapshot(tree.root) == before
+
+
+def snapshot(root: Path):
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in root.rglob("*")}
+
+
+def test_reading_changes_nothing(grown):
+    """Whatever is asked of a tree, no file and no directory of it is made, changed or removed."""
+    before = snapshot(grown.root)
+    crawl = fscrawl.open(str(grown.root))
+    for page in crawl:
+        assert page.fields == {}
+        assert page.text is not None or page.body is None
+    assert len(list(crawl.errors())) == 2
+    assert crawl.status().state == "new"
+    assert len(list(crawl.links())) == 3
+    assert crawl.to_arrow().num_rows == len(crawl) == 6
+    assert crawl.page(HOME) is not None
+    assert snapshot(grown.root) == before
+
+
+# -- pages
+
+
+def test_the_attributes_of_a_page(grown):
+    """A page has what its record and its body say."""
+    page = fscrawl.open(grown.root).page(HOME)
+    record = grown.records[HOME]
+    assert (page.url, page.key, page.host, page.status, page.kind) == (HOME, record.key, "a.example", 200, "page")
+    assert page.headers == {"content-type": "text/html; charset=utf-8", "set-cookie": ""}
+    assert (page.title, page.links, page.nofollow, page.robots) == ("Ä title", ("http://a.example/b",), (), ())
+    assert page.fetched_at == datetime.fromtimestamp(BEGAN_S, UTC)
+    assert (page.checked_at, page.redirect, page.canonical) == (None, None, None)
+    assert (page.ip, page.label, page.machine, page.depth) == ("192.0.2.1", "task", "m-1-aa", 1)
+    assert (page.referrer, page.elapsed, page.mime, page.encoding) == ("0b" * 12, 0.25, "text/html", "utf-8")
+    assert (page.bytes, page.sha256) == (record.bytes, record.sha256)
+    assert (grown.root / page.file).read_bytes() == page.body == grown.bodies[HOME]
+    assert page.html == grown.bodies[HOME].decode()
+    assert page.text.split() == ["one", "twob"]
+    assert page.css("p.x::text") == ["one", "two"]
+    assert page.xpath("//a/@href") == ["/b"]
+    assert [node.text() for node in page.tree.css("a")] == ["b"]
+    assert repr(page) == "<fscrawl.Page http://a.example/>"
+
+
+def test_pages_without_a_body(grown):
+    """A redirect and another media type are pages of the tree, without what needs a body."""
+    crawl = fscrawl.open(grown.root)
+    redirect, paper = crawl.page("http://a.example/old"), crawl.page("http://a.example/paper")
+    assert (redirect.kind, redirect.redirect, redirect.status) == ("redirect", HOME, 301)
+    assert (paper.kind, paper.mime) == ("other", "application/pdf")
+    for page in (redirect, paper):
+        assert (page.body, page.html, page.text, page.file, page.sha256, page.fields) == (None,) * 5 + ({},)
+        assert page.css("p") == []
+
+
+def test_documents(grown):
+    """JSON is text and can be looked into; a PDF is bytes only."""
+    body = '{"items": [{"n": "é"}]}'.encode()
+    for url, type_, file in (("j", "application/json", "json"), ("p", "application/pdf", "pdf")):
+        grown.page(HOME + url, body, headers={"content-type": type_}, file=file, encoding=None, title=None, links=())
+    crawl = fscrawl.open(grown.root)
+    found, pdf = crawl.page(HOME + "j"), crawl.page(HOME + "p")
+    assert found.json() == {"items": [{"n": "é"}]}
+    assert found.json("$.items[*].n") == ["é"]
+    assert found.html == found.text == body.decode()
+    assert (pdf.body, pdf.html, pdf.text) == (body, None, None)
+    assert found.file.startswith("files/a.example/")
+    for wrong in (lambda: pdf.css("p["), lambda: pdf.json("$["), lambda: pdf.xpath("//[")):
+        with pytest.raises(fscrawl.FscrawlError):
+            wrong()
+
+
+def test_other_encodings(grown):
+    """A page is decoded as its record says."""
+    grown.page(HOME + "l", "<meta charset=windows-1252><p>déjà vu".encode("windows-1252"))
+    grown.page(HOME + "b", b"\xef\xbb\xbf<p>bom")
+    crawl = fscrawl.open(grown.root)
+    assert "déjà vu" in crawl.page(HOME + "l").html
+    assert crawl.page(HOME + "l").text == "déjà vu"
+    assert crawl.page(HOME + "b").html == "<p>bom"
+
+
+def test_a_rendered_page(grown):
+    """Of a page whose scripts were run, all but the body is what they have made."""
+    grown.rendered(HOME + "r", b"<p>before", b"<title>t</title><p>after")
+    page = fscrawl.open(grown.root).page(HOME + "r")
+    assert (page.body, page.text) == (b"<p>before", "after")
+    assert "after" in page.html
+    assert page.css("p") == ["after"]
+
+
+def test_fields(grown, tmp_path):
+    """The rules of a file and those of [[site]] in crawl.toml give a page's fields."""
+    (grown.root / "crawl.toml").write_text("[[site]]\nhosts = ['a.example']\nfields = {first = 'css:p.x'}\n")
+    rules = tmp_path / "fields.toml"
+    rules.write_text('[hosts."*.example"]\nall = {css = "p", many = true}\n')
+    assert fscrawl.open(grown.root).page(HOME).fields == {"first": "one"}
+    page = fscrawl.open(grown.root, fields=rules).page(HOME)
+    assert page.fields == {"all": ["one", "twob"], "first": "one"}
+    with pytest.raises(fscrawl.FscrawlError, match="cannot be read"):
+        fscrawl.open(grown.root, fields=tmp_path / "none.toml")
+
+
+def test_a_site_file_reads_pages(grown):
+    """The methods of a site file take the page's answer."""
+
+    class Site(fscrawl.Site):
+        def fields(self, page):
+            return {"first": page.css("p.x")[0]}
+
+    assert Site().fields(fscrawl.open(grown.root).page(HOME).answer) == {"first": "one"}
+
+
+def test_one_page(grown):
+    """A page is found by its URL in any spelling, and by its key; what is not stored is None."""
+    crawl = fscrawl.open(grown.root)
+    for spelling in ("HTTP://A.example", "a.example/", grown.records[HOME].key):
+        assert crawl.page(spelling).url == HOME
+    for missing in ("http://a.example/gone", "http://nowhere.example/", "0c" * 12):
+        assert crawl.page(missing) is None
+    for wrong in ("some words", 3, None):
+        with pytest.raises(fscrawl.FscrawlError, match="must be a URL"):
+            crawl.page(wrong)
+
+
+# -- filters
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("a.example", 4),
+        ("A.example.", 4),
+        ("a.example:8080", 1),
+        ("a.example_8080", 1),
+        ("http://a.example:8080/any", 1),
+        ("*.a.example", 1),
+        ("bücher.example", 1),
+        (["a.example:8080", "bücher.example"], 2),
+        ("c.example", 0),
+        ([], 6),
+    ],
+)
+def test_host(grown, host, found):
+    """A host is meant in each form that commands take, without a port with any, with a port that one."""
+    assert len(list(fscrawl.open(grown.root).pages(host=host))) == found
+
+
+NOON = datetime.fromtimestamp(BEGAN_S + 2, UTC)
+
+
+@pytest.mark.parametrize(
+    ("since", "found"),
+    [
+        (NOON, 4),
+        (NOON.replace(tzinfo=None), 4),
+        (NOON.astimezone(timezone(timedelta(hours=5))), 4),
+        (NOON.isoformat(), 4),
+        (NOON.replace(tzinfo=None).isoformat(), 4),
+        (date(2020, 1, 1), 6),
+        (date(2100, 1, 1), 0),
+        ("2100-01-01", 0),
+        (timedelta(days=36_500), 6),
+        ("1s", 0),
+    ],
+)
+def test_since(grown, since, found):
+    """Times without a zone are in UTC, whatever the zone of this computer is."""
+    assert len(list(fscrawl.open(grown.root).pages(since=since))) == found
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"host": "two words"},
+        {"host": 3},
+        {"host": [3]},
+        {"since": "yesterday"},
+        {"since": 3},
+        {"since": timedelta(days=999_999_999)},
+        {"where": "status == 200"},
+        {"shard": (2, 2)},
+        {"shard": 1},
+        {"shard": ()},
+        {"shard": [(0, 2), 1]},
+    ],
+)
+def test_wrong_arguments(grown, arguments):
+    """A wrong argument is named, with its value, at once and not at the first page."""
+    [(name, _)] = arguments.items()
+    with pytest.raises(fscrawl.FscrawlError, match=f"^{name}="):
+        fscrawl.open(grown.root).pages(**arguments)
+
+
+def test_where(grown):
+    """`where` is asked for each page that the other filters take; what it raises is not caught."""
+    crawl = fscrawl.open(grown.root)
+    assert urls(crawl.pages(where=lambda page: "two" in (page.text or ""))) == [HOME]
+    assert urls(crawl.pages("a.example", where=lambda page: page.redirect)) == ["http://a.example/old"]
+    with pytest.raises(ZeroDivisionError):
+        list(crawl.pages(where=lambda page: 1 / 0))
+
+
+def test_shards(grown):
+    """The parts have all pages together, and none twice; a page stays in its part when others come."""
+    grown.many(2, 20)
+    crawl = fscrawl.open(grown.root)
+    before = [set(urls(crawl.pages(shard=(number, 3)))) for number in range(3)]
+    assert sum(map(len, before)) == len(set().union(*before)) == len(crawl)
+    assert min(map(len, before)) > 5
+    assert set(urls(crawl.pages(shard=[(0, 3), (2, 3)]))) == before[0] | before[2]
+    grown.many(4, 20)
+    assert before[1] < set(urls(crawl.pages(shard=(1, 3))))
+
+
+def test_order_and_iterators(grown):
+    """Pages come sorted by host directory and key; two iterators of one crawl do not disturb each other."""
+    crawl = fscrawl.open(grown.root)
+    first, second = crawl.pages(), crawl.pages()
+    together = [(one.url, other.url) for one, other in zip(first, second, strict=True)]
+    assert all(one == other for one, other in together)
+    names = [(page.file or "", page.key) for page in crawl.pages("sub.a.example")]
+    assert names == sorted(names)
+    pages = crawl.pages()
+    assert [next(pages).url, *urls(pages)] == [one for one, _ in together]
+    with crawl.pages() as some:
+        next(some)
+    assert list(some) == []
+
+
+def test_two_crawls_in_threads(grown, tmp_path):
+    """Two trees are read at the same time by several threads."""
+    other = Grown(tmp_path / "other")
+    other.many(2, 20)
+    crawls = [fscrawl.open(grown.root), fscrawl.open(other.root)]
+    found: list[int] = []
+
+    def read(crawl):
+        found.append(sum(1 for page in crawl.pages() if page.html or page.body is None))
+
+    threads = [threading.Thread(target=read, args=[crawls[number % 2]]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(found) == [6, 6, 6, 40, 40, 40]
+
+
+def test_pickling(grown):
+    """A crawl can be sent to another process: it is opened there."""
+    crawl = pickle.loads(pickle.dumps(fscrawl.open(grown.root)))
+    assert len(urls(crawl.pages())) == 6
+    assert repr(crawl) == f"fscrawl.open({str(grown.root)!r})"
+    assert crawl.root == grown.root
+
+
+# -- failures, links, status
+
+
+def test_failures(grown):
+    """Failures are those of URLs that are not stored; one that is torn is left out."""
+    crawl = fscrawl.open(grown.root)
+    gone, slow = sorted(crawl.errors(), key=lambda each: each.url)
+    assert (gone.url, gone.reason, gone.status, gone.attempts) == ("http://a.example/gone", "http-4xx", 404, 3)
+    assert gone.failed_at == datetime.fromtimestamp(BEGAN_S, UTC)
+    assert (slow.reason, slow.status, slow.headers, slow.referrer) == ("timeout", None, {}, None)
+    assert [each.url for each in crawl.errors(host="b.example")] == ["http://b.example/slow"]
+    assert list(crawl.errors(since="2100-01-01")) == []
+    grown.page("http://a.example/gone")
+    grown.file("errs", "http://b.example/slow").write_bytes(b"{")
+    assert list(crawl.errors()) == []
+
+
+def test_links(grown):
+    """Links are those of records; the target of a redirect is told apart."""
+    found = list(fscrawl.open(grown.root).links(host="a.example"))
+    assert fscrawl.Link(HOME, "http://a.example/b") in found
+    assert fscrawl.Link("http://a.example/old", HOME, redirect=True) in found
+
+
+def test_status(grown):
+    """The status is that of the heartbeats: no machine was here, whatever is stored."""
+    found = fscrawl.open(grown.root).status()
+    assert (found.state, found.machines, found.pages, found.errors) == ("new", 0, 0, {})
+    assert found.free_bytes > 0
+
+
+# -- tables
+
+
+def test_rows(grown):
+    """Rows have the columns that were asked for, with plain values."""
+    crawl = fscrawl.open(grown.root)
+    [row] = crawl.rows(("url", "links", "text"), where=lambda page: page.url == HOME)
+    assert row == {"url": HOME, "links": ["http://a.example/b"], "text": "one\ntwob"}
+    assert set(next(iter(crawl.rows()))) == set(tables.COLUMNS)
+    with pytest.raises(fscrawl.FscrawlError, match="'txt' is unknown; there are url"):
+        crawl.rows(["url", "txt"])
+
+
+def test_every_column(grown):
+    """Every column fits the type that it has in a table."""
+    table = fscrawl.open(grown.root).to_arrow(tables.ALL)
+    assert table.column_names == list(tables.ALL)
+    assert table.num_rows == 6
+    rows = {row["url"]: row for row in table.to_pylist()}
+    assert rows[HOME]["fetched_at"] == datetime.fromtimestamp(BEGAN_S, UTC)
+    assert dict(rows[HOME]["headers"])["set-cookie"] == ""
+    assert rows[HOME]["fields"] == "{}"
+    assert pa.types.is_large_string(table.schema.field("html").type)
+
+
+def test_pandas(grown):
+    """A DataFrame has a row for each page; an empty one has the columns, too."""
+    crawl = fscrawl.open(grown.root)
+    frame = crawl.to_pandas(["url", "status"], host="a.example")
+    assert sorted(frame["status"]) == [200, 200, 200, 301]
+    assert list(crawl.to_pandas("url", host="c.example").columns) == ["url"]
+
+
+def test_large_tables_are_made_in_pieces(grown, monkeypatch):
+    """Rows become columns when there are many, or when they are large."""
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 4)
+    assert [len(batch) for batch in fscrawl.open(grown.root).to_arrow().to_batches()] == [4, 2]
+    monkeypatch.setattr(tables, "_BATCH_BYTES", 1)
+    assert len(fscrawl.open(grown.root).to_arrow(["html"]).to_batches()) == 4  # two have no HTML
+
+
+@pytest.mark.parametrize(("missing", "ask"), [("pyarrow", "to_arrow"), ("pandas", "to_pandas"), ("torch", "dataset")])
+def test_a_package_that_is_missing(grown, monkeypatch, missing, ask):
+    """Without an optional package, one line says what to install."""
+    monkeypatch.setitem(__import__("sys").modules, missing, None)
+    with pytest.raises(fscrawl.FscrawlError, match=f"^{missing} is missing"):
+        getattr(fscrawl.open(grown.root), ask)()
+
+
+# -- parts
+
+
+def test_the_part_of_a_worker(monkeypatch):
+    """A worker of a DataLoader has a part of what its reader was to read."""
+
+    class Info:
+        id, num_workers = 1, 3
+
+    class Data:
+        get_worker_info = staticmethod(lambda: Info)
+
+    monkeypatch.setitem(__import__("sys").modules, "torch.utils.data", Data)
+    assert shards.among_workers([(0, 2)]) == [(2, 6)]
+    Data.get_worker_info = staticmethod(lambda: None)
+    assert shards.among_workers([(0, 2)]) == [(0, 2)]
+
+
+def test_no_filter_takes_all():
+    """A record without a time is not later than any time."""
+    assert filters.Filters().takes(HOME, None)
+    assert not filters.Filters(since=timestamp(0)).takes(HOME, None)

@@ -1,0 +1,142 @@
+"""The supported surface of `import fscrawl`: its names and signatures stay as they are, and importing costs nothing.
+
+Who changes something here breaks somebody's program: add, and do not change.
+"""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fscrawl
+import fscrawl.site
+
+REFERENCE = (Path(__file__).parents[2] / "docs/reference/python.md").read_text(encoding="utf-8")
+HOST_SINCE = "host: 'Hosts | None' = None, since: 'Since | None' = None"
+NAMES = {
+    "Crawl": "(root: 'str | os.PathLike[str]', fields: 'str | os.PathLike[str] | None' = None) -> 'None'",
+    "CrawlResult": "(root: 'Path', reason: \"Literal['finished', 'stopped', 'max_pages', 'interrupted']\","
+    " pages: 'int', redirects: 'int', others: 'int', unchanged: 'int', bytes: 'int', errors: 'dict[str, int]',"
+    " seconds: 'float', pending: 'int', fault: 'str' = '', warnings: 'tuple[str, ...]' = ()) -> None",
+    "Failure": "(url: 'str', key: 'str', reason: 'str', message: 'str', status: 'int | None', failed_at: 'datetime',"
+    " attempts: 'int', headers: 'dict[str, str]', depth: 'int', referrer: 'str | None', machine: 'str',"
+    " label: 'str | None') -> None",
+    "Link": "(source: 'str', target: 'str', nofollow: 'bool' = False, redirect: 'bool' = False)",
+    "Status": "(state: \"Literal['new', 'running', 'paused', 'stopping', 'finished', 'stopped']\", exact: 'bool',"
+    " pages: 'int', bytes: 'int', errors: 'dict[str, int]', pending: 'int', pages_per_s: 'float', machines: 'int',"
+    " free_bytes: 'int') -> None",
+    "crawl": "(root: 'str | os.PathLike[str]', seeds: 'Seeds' = (), *, workers: 'int' = 4, threads: 'int' = 8,"
+    " site: 'str | os.PathLike[str] | None' = None, refresh: 'str | None' = None, reseed: 'bool' = False,"
+    " allow_env: 'Iterable[str]' = (), progress: 'bool' = True, **settings: 'Mapping[str, Any]') -> 'CrawlResult'",
+    "open": "(root: 'str | os.PathLike[str]', *, fields: 'str | os.PathLike[str] | None' = None) -> 'Crawl'",
+}
+OF_CRAWL = {
+    "dataset": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'Any'",
+    "errors": f"(self, {HOST_SINCE}) -> 'Iterator[Failure]'",
+    "links": f"(self, {HOST_SINCE}) -> 'Iterator[Link]'",
+    "page": "(self, url: 'str') -> 'Page | None'",
+    "pages": f"(self, {HOST_SINCE}, where: 'Where | None' = None, *, shard: 'Shards' = (0, 1),"
+    " bodies: 'bool' = False) -> 'Pages'",
+    "rows": f"(self, columns: 'Iterable[str] | None' = None, *, {HOST_SINCE}, where: 'Where | None' = None,"
+    " shard: 'Shards' = (0, 1)) -> 'Iterator[dict[str, Any]]'",
+    "status": "(self) -> 'Status'",
+    "to_arrow": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'pa.Table'",
+    "to_pandas": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'pd.DataFrame'",
+}
+OF_PAGE = {
+    *("url", "key", "host", "kind", "status", "headers", "title", "encoding", "mime", "links", "nofollow", "robots"),
+    *("redirect", "canonical", "fetched_at", "checked_at", "ip", "machine", "label", "depth", "referrer", "elapsed"),
+    *("bytes", "sha256", "file", "body", "html", "text", "tree", "fields", "answer", "css", "xpath", "json"),
+}
+OF_SITES = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_names():
+    """These names are supported, and each of them is there."""
+    others = {"FscrawlError", "Page", "Pages", "Site", "__version__", "site"}
+    assert set(fscrawl.__all__) == {*NAMES, *others}
+    assert fscrawl.site.__all__ == OF_SITES
+    assert all(getattr(fscrawl, name) is not None for name in fscrawl.__all__)
+    assert set(fscrawl.__all__) <= set(dir(fscrawl))
+    assert fscrawl.Site is fscrawl.site.Site
+    with pytest.raises(AttributeError, match="module 'fscrawl' has no attribute 'opne'"):
+        _ = fscrawl.opne
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures(name):
+    """What can be called takes these arguments, with these defaults."""
+    found = str(inspect.signature(getattr(fscrawl, name)))
+    assert re.sub(r"ForwardRef\(('[^']*')[^)]*\)", r"\1", found) == NAMES[name]
+
+
+def test_the_methods_of_a_crawl():
+    """A crawl has these methods."""
+    found = {name: str(inspect.signature(getattr(fscrawl.Crawl, name))) for name in public(fscrawl.Crawl) - {"root"}}
+    assert found == OF_CRAWL
+
+
+def test_the_attributes_of_a_page():
+    """A page has these attributes; Pages have these."""
+    assert public(fscrawl.Page) == OF_PAGE
+    assert public(fscrawl.Pages) == {"close"}  # and `skipped` and `problems`, which are no part of the class
+
+
+@pytest.mark.parametrize("kind", ["Crawl", "CrawlResult", "Failure", "Link", "Page", "Pages", "Status"])
+def test_all_of_it_is_documented(kind):
+    """The reference names every attribute and method, and each has a docstring."""
+    words = set(re.findall(r"\w+", REFERENCE))
+    names = public(getattr(fscrawl, kind)) - {"count", "index"}  # a tuple has them
+    assert names <= words
+    assert {name for name in words if name == kind}
+    plain = inspect.isclass(getattr(fscrawl, kind)) and kind not in ("Crawl", "Page", "Pages")
+    for name in () if plain else names:
+        assert inspect.getdoc(getattr(getattr(fscrawl, kind), name)), name
+
+
+def test_the_reference_has_the_arguments():
+    """The reference gives the arguments of `crawl`, and the names of `fscrawl.__all__`."""
+    for name in inspect.signature(fscrawl.crawl).parameters:
+        assert f"`{name}`" in REFERENCE, name
+    for name in fscrawl.__all__:
+        assert re.search(rf"`{name}\b", REFERENCE), name
+
+
+def loaded(code):
+    """Give the modules that some code has loaded."""
+    words = [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"]
+    return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_loads_nothing():
+    """`import fscrawl` loads no other module, of fscrawl or of Python."""
+    assert loaded("import fscrawl") - loaded("") == {"fscrawl"}
+
+
+def test_a_reader_loads_what_it_needs(tmp_path):
+    """To open a tree loads no parser, no HTTP library, nothing of pyarrow and nothing of the machine."""
+    code = f"import fscrawl\ntry: fscrawl.open({str(tmp_path)!r}).pages()\nexcept fscrawl.FscrawlError: pass"
+    found = loaded(code)
+    heavy = {"selectolax", "lxml", "requests", "urllib3", "pyarrow", "pandas", "numpy", "torch", "tqdm", "rich"}
+    assert found & heavy == set()
+    rooms = {name.split(".")[1] for name in found if name.startswith("fscrawl.")}
+    assert rooms & {"engine", "frontier", "handlers", "http", "fleet", "commands", "config", "politeness"} == set()
+    assert "fscrawl.api.running" not in found
+
+
+def test_the_commands_load_nothing_of_it():
+    """`fscrawl --help` is as quick as without a library."""
+    code = "import fscrawl.cli; fscrawl.cli.parser()"
+    assert {name for name in loaded(code) if name.startswith("fscrawl.api")} == set()
+
+
+def test_it_is_typed():
+    """Type checkers use the annotations (PEP 561)."""
+    assert (Path(fscrawl.__file__).parent / "py.typed").is_file()

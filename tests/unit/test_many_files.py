@@ -1,0 +1,97 @@
+"""Many files of one directory: listed in little memory, and read with few calls."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fscrawl.storage import many_files
+from fscrawl.storage.layout import HTMLS, LINKS
+from fscrawl.storage.many_files import Keys, list_keys
+from fscrawl.storage.records import FORMAT
+from tests.support.stores import HOST, KEY, OTHER
+from tests.support.trees import Grown
+
+
+@pytest.fixture
+def grown(tmp_path):
+    tree = Grown(tmp_path / "tree")
+    for number in range(40):
+        tree.page(f"http://{HOST}/{number}")
+    return tree
+
+
+def directory(grown, room=LINKS):
+    [(path, keys)] = grown.tree.key_lists(room, HOST)
+    return path, list(keys)
+
+
+def test_keys_are_those_of_the_tree_in_order(grown):
+    """All keys are listed, sorted; a rendered page and a stranger's file are no other pages."""
+    grown.rendered(f"http://{HOST}/r", b"<p>a", b"<p>b")
+    (grown.root / f"htmls/{HOST}/notes.html").write_text("x")
+    for room in (LINKS, HTMLS):
+        path, keys = directory(grown, room)
+        assert path == f"{room}/{HOST}"
+        assert keys == sorted(set(grown.tree.keys(room, HOST)))
+        assert len(keys) == 41
+
+
+def test_a_tree_with_fan_out(tmp_path):
+    """Of a tree with fan-out, each directory is listed, in order."""
+    grown = Grown(tmp_path / "tree", fanout=1, record_format=FORMAT)
+    for number in range(20):
+        grown.page(f"http://{HOST}/{number}")
+    lists = grown.tree.key_lists(LINKS, HOST)
+    assert [key for _, keys in lists for key in keys] == sorted(grown.tree.keys(LINKS, HOST))
+    assert all(key.startswith(path[-2:]) for path, keys in lists for key in keys)
+
+
+def test_what_is_no_directory_has_no_keys(grown):
+    """A missing directory, and a link or a file in its place, have no keys."""
+    (grown.root / "links/b.example").symlink_to(grown.root / f"links/{HOST}")
+    (grown.root / "links/c.example").write_text("x")
+    for host in ("b.example", "c.example", "d.example"):
+        assert list(list_keys(grown.tree.files, LINKS, f"links/{host}")) == []
+
+
+def test_a_key_that_is_listed_twice_is_one():
+    """Some file systems list a file that is being replaced twice."""
+    keys = Keys()
+    for key in (OTHER, KEY, OTHER):
+        keys.add(key)
+    assert list(keys) == [KEY, OTHER]
+
+
+def test_reading_beside(grown):
+    """What is a file of the right size is read; all else is left to whoever looks closer."""
+    path, keys = directory(grown)
+    names = [f"{key}.json" for key in keys[:6]]
+    here = grown.root / path
+    (here / names[1]).unlink()
+    (here / names[2]).unlink()
+    (here / names[2]).symlink_to(here / names[0])
+    (here / names[3]).unlink()
+    os.mkfifo(here / names[3])
+    (here / names[4]).write_bytes(b"x" * 5000)
+    read = grown.tree.read_beside(path, names, 4000)
+    assert [data is not None for data in read] == [True, False, False, False, False, True]
+    assert read[0] == (here / names[0]).read_bytes()
+    assert grown.tree.read_beside("links/nowhere.example", ["a", "b"], 10) == [None, None]
+
+
+def test_a_file_that_fails_or_changes_amid(grown, monkeypatch):
+    """A file that grows or shrinks while it is read, and one that cannot be read, are left out."""
+    path, keys = directory(grown)
+    name = f"{keys[0]}.json"
+    real = os.read
+    monkeypatch.setattr(many_files.os, "read", lambda descriptor, size: real(descriptor, size)[:-1])
+    assert grown.tree.read_beside(path, [name], 1 << 20) == [None]
+
+    def fails(descriptor, size):
+        raise OSError(5, "I/O error")
+
+    monkeypatch.setattr(many_files.os, "read", fails)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    assert grown.tree.read_beside(path, [name], 1 << 20) == [None]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
