@@ -126,7 +126,7 @@ def test_the_script_for_slurm_has_no_fault() -> None:
 
 @pytest.mark.parametrize("given", ["", "env A=b fake"])
 def test_the_script_for_slurm_calls_fscrawl(tmp_path: Path, given: str) -> None:
-    """It runs the file beside the tree, whatever is in its path, or what FSCRAWL says; and it ends with its exit code."""
+    """It runs the file beside the tree, spaces or not, or what FSCRAWL says, and passes on its exit code."""
     for name in ("python3", "fake"):
         (tmp_path / name).write_text('#!/bin/sh\nfor word; do echo "$word"; done\nexit 3\n')
         (tmp_path / name).chmod(0o755)
