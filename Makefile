@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev docs docs-write constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
+.PHONY: help setup setup-dev docs docs-write constraints crawl example merge test test-system test-all lint types layers check test-browser test-cluster test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
 	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-read bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions dist test-dist clean
 
@@ -91,7 +91,7 @@ docs-write: .venv/.dev  ## write the parts of docs/ that are made from the code
 test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root
 	$(BIN)/python -m pytest -q
 
-NOT_HERE = browser or corpus or dist or faults or fleet or mounts
+NOT_HERE = browser or cluster or corpus or dist or faults or fleet or mounts
 # whole commands run without coverage: measuring made them half as slow again, and found nothing that the others had not
 test-system: .venv/.dev  ## unit, component and system tests, all of each, with the coverage thresholds; half an hour
 	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests fscrawl -m "not ($(NOT_HERE) or system)" \
@@ -99,7 +99,7 @@ test-system: .venv/.dev  ## unit, component and system tests, all of each, with 
 	$(BIN)/python tests/support/coverage_gate.py .coverage.json
 	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests/system -m "not ($(NOT_HERE))"
 
-test-all: test-system test-dist test-browser test-corpus test-faults test-power test-mounts test-fleet  ## every test; needs root and Debian
+test-all: test-system test-dist test-browser test-corpus test-faults test-power test-mounts test-cluster test-fleet  ## every test; needs root and Debian
 
 lint: .venv/.dev  ## ruff: rules and format
 	$(BIN)/python -m ruff check .
@@ -149,6 +149,10 @@ soak: .venv/.dev  ## root: ten machines and random faults for MINUTES (30); SEED
 
 test-browser: .venv/.dev  ## the dashboard and the report in Debian's chromium, by axe-core, too; FSCRAWL_SCREENSHOTS=1 makes new pictures for docs/images
 	$(BIN)/python -m pytest -n 0 tests/system/browser
+
+test-cluster: .venv/.dev  ## root: the files of deploy/: a Slurm of one node, the image and its containers, and the others by their tools
+	tools/debian.sh slurm-wlm slurmctld slurmd munge buildah runc debootstrap strace systemd cloud-init
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/system/cluster
 
 test-corpus: .venv/.dev  ## crawl Debian's python3-doc and rust-doc, served by nginx, and compare with wget2
 	$(BIN)/python -m pytest -n 0 tests/system/corpus

@@ -48,33 +48,31 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def test_the_systemd_unit_is_one(tmp_path: Path) -> None:
-    """The unit that the documents show is one with which systemd, where it is installed, finds no fault."""
-    [unit] = blocks("how-to/run-on-many-machines.md", "ini")
-    words = re.search(r"^ExecStart=\S+ \S+ (.*)$", unit, re.MULTILINE)
+def test_the_systemd_unit_is_one() -> None:
+    """The unit that the documents name is one with which systemd, where it is installed, finds no fault."""
+    path = CHECKOUT / "deploy/systemd/fscrawl.service"
+    words = re.search(r"^ExecStart=\S+ \S+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert words is not None
     assert cli.parser().parse_args(words[1].split()).follow
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("there is no systemd-analyze")
-    path = tmp_path / "fscrawl.service"
-    path.write_text(unit, encoding="utf-8")
     done = subprocess.run(
         [analyze, "verify", "--man=no", str(path)], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, [line for line in done.stderr.splitlines() if "fscrawl" in line]) == (0, [])
 
 
-def test_the_cloud_init_snippet_is_one() -> None:
-    """The cloud-init snippet is YAML of the modules it means, and starts the unit that it writes."""
+def test_the_cloud_init_file_is_one() -> None:
+    """The file for cloud-init is YAML of the modules it means, and writes the unit that it starts."""
     yaml = pytest.importorskip("yaml")
-    [snippet] = blocks("how-to/run-on-many-machines.md", "yaml")
-    assert snippet.startswith("#cloud-config\n")
-    config = yaml.safe_load(snippet)
+    text = (CHECKOUT / "deploy/cloud-init/user-data.yaml").read_text(encoding="utf-8")
+    assert text.startswith("#cloud-config\n")
+    config = yaml.safe_load(text)
     assert {"packages", "users", "write_files", "mounts", "runcmd"} == set(config)
     assert all({"path", "content"} <= set(file) for file in config["write_files"])
     assert all(len(mount) == 6 and all(isinstance(field, str) for field in mount) for mount in config["mounts"])
-    [unit] = blocks("how-to/run-on-many-machines.md", "ini")
+    unit = (CHECKOUT / "deploy/systemd/fscrawl.service").read_text(encoding="utf-8")
     short = next(file["content"] for file in config["write_files"] if file["path"].endswith(".service"))
     assert set(filter(None, short.splitlines())) <= set(unit.splitlines())
 

@@ -3,13 +3,14 @@
 import os
 import resource
 import threading
+from pathlib import Path
 
 import pytest
 
 from fscrawl import store
-from fscrawl.admin.doctor import directory, mounts, this_machine
+from fscrawl.admin.doctor import directory, mounts, room, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.config.settings import FetchSettings
+from fscrawl.config.settings import FetchSettings, parse
 from fscrawl.errors import TreeError
 from fscrawl.util.installed import to_install
 from tests.support.checks import levels, says
@@ -39,11 +40,36 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
         ("tmpfs", WARNING, "lost at a restart"),
         ("vfat", PROBLEM, "no hard links"),
         ("9p", WARNING, "has not been tested"),
+        ("ceph", WARNING, "by its documentation"),
+        ("fuse.ceph-fuse", WARNING, "ceph.quota.max_files"),
+        ("lustre", WARNING, "lfs quota"),
+        ("beegfs", WARNING, "7.4 or newer"),
+        ("fuse.juicefs", WARNING, "--writeback"),
+        ("cifs", WARNING, "by NFS"),
+        ("fuse.gcsfuse", PROBLEM, "no hard links"),
+        ("fuse.s3fs", PROBLEM, "no hard links"),
+        ("fuse", WARNING, "has not been tested"),
     ],
 )
 def test_a_mount_is_judged_by_its_kind(kind, level, text):
     """What is known of a file system is told; one that keeps no tree is a problem, an unknown one a warning."""
     [said] = mounted(kind)
+    assert (said.level, text in str(said)) == (level, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "level", "text"),
+    [
+        ("nfs4", "fs-0123.efs.eu-west-1.amazonaws.com:/", OK, "Amazon EFS"),
+        ("nfs4", "name.file.core.windows.net:/name/share", OK, "Azure Files"),
+        ("nfs4", "[2001:db8::1]:/srv", OK, "up to a minute"),
+        ("fuse", "mountpoint-s3", PROBLEM, "a bucket"),
+        ("fuse", "JuiceFS:x", WARNING, "has not been tested"),
+    ],
+)
+def test_a_service_is_named_by_its_source(kind, source, level, text):
+    """Services that are NFS for the kernel, and buckets whose FUSE has no subtype, are told by what is mounted."""
+    [said] = mounted(kind, source=source)
     assert (said.level, text in str(said)) == (level, True)
 
 
@@ -103,6 +129,50 @@ def test_room_is_judged(tmp_path, monkeypatch):
     assert levels(directory.free_space(tmp_path)) == [PROBLEM, PROBLEM]
     monkeypatch.undo()
     assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
+
+
+class Room:
+    """What statvfs says: 1,000 blocks and as many files are free."""
+
+    f_frsize, f_bavail, f_files, f_favail = 4096, 1000, 5000, 1000
+
+
+def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Room):
+    monkeypatch.setattr(os, "statvfs", lambda path: there)
+    return list(room.compare(Path("/"), parse(settings), pages, stored_bytes))
+
+
+def test_the_pages_that_are_allowed_must_fit(monkeypatch):
+    """A page takes two files, one that is rendered up to four; what is stored already is not counted again."""
+    assert compared(monkeypatch) == []
+    assert levels(compared(monkeypatch, "[crawl]\nmax_pages = 500")) == [OK]
+    [said] = compared(monkeypatch, "[crawl]\nmax_pages = 501")
+    assert (said.level, said.what) == (
+        WARNING,
+        "crawl.max_pages = 501 allows 501 more pages, which need 1,002 files; 1,000 are free",
+    )
+    assert levels(compared(monkeypatch, "[crawl]\nmax_pages = 501", pages=1)) == [OK]
+    assert compared(monkeypatch, "[crawl]\nmax_pages = 501", pages=501) == []
+    rendered = '[crawl]\nmax_pages = 251\n[render]\nhosts = ["a.example"]'
+    assert levels(compared(monkeypatch, rendered)) == [WARNING]
+
+
+def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
+    """A hundred pages tell how large the others are; a file system that counts no files is asked for bytes only."""
+
+    class Plain(Room):
+        f_files = f_favail = 0
+
+    settings = "[crawl]\nmax_pages = 300"
+    assert compared(monkeypatch, settings, pages=99, stored_bytes=10**9, there=Plain) == []
+    assert levels(compared(monkeypatch, settings, pages=100, stored_bytes=100 * 8_000, there=Plain)) == [OK]
+    [said] = compared(monkeypatch, settings, pages=100, stored_bytes=100 * 100_000, there=Plain)
+    assert (said.level, "about 22 MB; 4.1 MB are free" in said.what) == (WARNING, True)
+
+
+def test_room_that_cannot_be_asked_for_is_told(tmp_path):
+    """If the file system does not answer with its figures, that is a warning."""
+    assert levels(room.compare(tmp_path / "gone", parse("[crawl]\nmax_pages = 1"), 0, 0)) == [WARNING]
 
 
 # -- this machine

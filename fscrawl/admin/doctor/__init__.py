@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, permissions, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, permissions, room, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
@@ -95,6 +95,7 @@ def _directory(
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from results
+    yield from room.compare(holder, chosen, *((0, 0) if tree is None else crawl.stored(tree, chosen)))
     yield from this_machine.open_files(workers, threads)
     line.begin("trying the browser", unit="")
     yield from browser.browser(chosen, warn)

@@ -195,6 +195,12 @@ def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[CheckRes
     yield CheckResult(OK, f"the crawl is {found}: {found.meaning}")
 
 
+def stored(tree: Tree, chosen: Settings) -> tuple[int, int]:
+    """Give how many pages the tree has, and their bytes, by the counters of its machines."""
+    snapshot = Observer(tree, lambda: chosen).look()
+    return snapshot.total("pages"), snapshot.total("bytes")
+
+
 def _is_over(peer: heartbeat.Peer) -> bool:
     return peer.left or (peer.greeting is not None and heartbeat.is_gone(peer.greeting))
 

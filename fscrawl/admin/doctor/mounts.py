@@ -1,4 +1,4 @@
-"""Which file system a directory is on, and what is known about such file systems. Pure.
+"""Which file system a directory is on, by the table of mounts. `file_systems` has what is known of it. Pure.
 
 Vocabulary:
   kind       the type in /proc/self/mountinfo: "nfs4", "fuse.sshfs", "ext4", …
@@ -11,16 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-
-_LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay"})
-_SHARED = {
-    "nfs": "another machine may not see a new file for up to a minute; the crawl allows for that",
-    "nfs4": "another machine may not see a new file for up to a minute; the crawl allows for that",
-    "fuse.sshfs": "a directory listing may be 20 s old; the crawl allows for that",
-    "fuse.glusterfs": "tested with replicated volumes",
-}
-_NO_LINKS = frozenset({"vfat", "exfat", "msdos", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys"})
+from fscrawl.admin.doctor.check_result import PROBLEM, WARNING, CheckResult
+from fscrawl.admin.doctor.file_systems import NFS, known
 
 
 class Mount(NamedTuple):
@@ -68,20 +60,9 @@ def remarks(mount: Mount) -> Iterator[CheckResult]:
     told = f"{mount.point} is {mount.kind} of {mount.source}"
     if "ro" in mount.options:
         yield CheckResult(PROBLEM, f"{told}, mounted read-only", "mount it read-write")
-    elif mount.kind in _SHARED:
-        yield CheckResult(OK, f"{told}: {_SHARED[mount.kind]}")
-    elif mount.kind in _LOCAL:
-        yield CheckResult(OK, f"{told}: a local disk; other machines see it only if this machine exports it")
-    elif mount.kind in ("tmpfs", "ramfs"):
-        yield CheckResult(WARNING, f"{told}: it is in memory", "its files are lost at a restart")
-    elif mount.kind in _NO_LINKS:
-        yield CheckResult(PROBLEM, f"{told}, which has no hard links", "use a local disk, NFS, sshfs or GlusterFS")
     else:
-        yield CheckResult(
-            WARNING,
-            f"{told}: fscrawl has not been tested with it",
-            "test it with a second machine before you rely on it",
-        )
-    if mount.kind in ("nfs", "nfs4") and "soft" in mount.options:
+        found = known(mount.kind, mount.source)
+        yield CheckResult(found.level, f"{told}: {found.what}", found.advice)
+    if mount.kind in NFS and "soft" in mount.options:
         what = "it is mounted with the option soft, so writes fail when the server is slow"
         yield CheckResult(WARNING, what, "mount it with the option hard")
