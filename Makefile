@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev constraints crawl example merge test test-system test-all lint types layers check test-browser test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-texts bench-versions dist test-dist clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-render bench-same bench-scale bench-sick bench-status bench-texts bench-versions man dist test-dist clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -210,6 +210,9 @@ bench-texts: .venv/.dev  ## CPU of a page's visible text, main content by both l
 bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of the checkout BASE
 	@$(if $(BASE),,echo 'make bench-versions BASE=DIR: name the other checkout' >&2; exit 2)
 	$(BIN)/python -m benchmarks.versions --base "$(BASE)" $(ARGS)
+
+man: .venv/.dev  ## write docs/man/fscrawl.1 from the parsers of the commands
+	$(BIN)/python -m tools.man_page
 
 dist: .venv/.dist  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
 	$(BIN)/python tools/build_pyz.py dist

@@ -1,3 +1,3 @@
 """fscrawl: a crawler for a few machines and a shared directory."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"

@@ -40,7 +40,7 @@ MARKERS = {
     "faults/power": ("power",),
     "harness": ("harness",),
 }
-NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "render", "mounts", "faults", "power")
+NEVER_SKIPPED_IN_CI = ("root", "shells", "corpus", "fleet", "browser", "render", "mounts", "faults", "power")
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist
