@@ -34,13 +34,14 @@ MARKERS = {
     "component/rendering": ("render",),
     "system/corpus": ("corpus",),
     "system/packaging": ("dist",),
+    "system/install": ("install",),
     "system/mounts": ("mounts",),
     "system/nfs": ("mounts", "nfs"),
     "faults": ("faults",),
     "faults/power": ("power",),
     "harness": ("harness",),
 }
-NEVER_SKIPPED_IN_CI = ("root", "shells", "corpus", "fleet", "browser", "render", "mounts", "faults", "power")
+NEVER_SKIPPED_IN_CI = ("root", "shells", "install", "corpus", "fleet", "browser", "render", "mounts", "faults", "power")
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist
