@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev docs docs-write constraints crawl example merge test test-system test-all lint types layers check test-browser test-cluster test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-read bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions dist test-dist clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-read bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions man dist test-dist test-install clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -47,7 +47,7 @@ setup-dev: .venv/.dev  ## create .venv with what development and tests need
 
 # all that tools/build_pyz.py runs besides pip
 .venv/.dist: constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt shiv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt shiv build
 	@touch $@
 
 constraints:  ## resolve the newest versions and pin them in constraints.txt
@@ -91,7 +91,7 @@ docs-write: .venv/.dev  ## write the parts of docs/ that are made from the code
 test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root
 	$(BIN)/python -m pytest -q
 
-NOT_HERE = browser or cluster or corpus or dist or faults or fleet or mounts
+NOT_HERE = browser or cluster or corpus or dist or faults or fleet or install or mounts
 # whole commands run without coverage: measuring made them half as slow again, and found nothing that the others had not
 test-system: .venv/.dev  ## unit, component and system tests, all of each, with the coverage thresholds; half an hour
 	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests fscrawl -m "not ($(NOT_HERE) or system)" \
@@ -99,7 +99,7 @@ test-system: .venv/.dev  ## unit, component and system tests, all of each, with 
 	$(BIN)/python tests/support/coverage_gate.py .coverage.json
 	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests/system -m "not ($(NOT_HERE))"
 
-test-all: test-system test-dist test-browser test-corpus test-faults test-power test-mounts test-cluster test-fleet  ## every test; needs root and Debian
+test-all: test-system test-dist test-install test-browser test-corpus test-faults test-power test-mounts test-cluster test-fleet  ## every test; needs root and Debian
 
 lint: .venv/.dev  ## ruff: rules and format
 	$(BIN)/python -m ruff check .
@@ -231,11 +231,18 @@ bench-versions: .venv/.dev  ## CPU and speed of crawl and merge beside those of 
 	@$(if $(BASE),,echo 'make bench-versions BASE=DIR: name the other checkout' >&2; exit 2)
 	$(BIN)/python -m benchmarks.versions --base "$(BASE)" $(ARGS)
 
-dist: .venv/.dist  ## the wheel, and dist/fscrawl.pyz: one file for machines that have only Python
-	$(BIN)/python tools/build_pyz.py dist
+man: .venv/.dev  ## write docs/man/fscrawl.1 from the parsers of the commands
+	$(BIN)/python -m tools.man_page
+
+dist: .venv/.dist  ## wheel, source, and dist/fscrawl.pyz: one file for machines that have only Python; PYTHONS: for others
+	$(BIN)/python tools/build_pyz.py dist $(foreach python,$(PYTHONS),--python $(python))
 
 test-dist: .venv/.dev  ## build both and crawl with them; needs the package index
 	$(BIN)/python -m pytest -n 0 tests/system/packaging
+
+test-install: .venv/.dev  ## root: type what docs/how-to/install.md says in a fresh Debian 12; needs its mirror and the package index
+	tools/debian.sh debootstrap iproute2
+	$(BIN)/python -m pytest -n 0 tests/system/install
 
 clean:  ## remove .venv and the files of tools; never a tree
 	rm -rf .venv dist build htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

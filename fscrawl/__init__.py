@@ -10,7 +10,7 @@
 here is loaded when it is first asked for, so that importing fscrawl costs nothing.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 TYPE_CHECKING = False  # `typing` is not loaded for it
 if TYPE_CHECKING:

@@ -35,13 +35,26 @@ MARKERS = {
     "system/corpus": ("corpus",),
     "system/packaging": ("dist",),
     "system/cluster": ("cluster",),
+    "system/install": ("install",),
     "system/mounts": ("mounts",),
     "system/nfs": ("mounts", "nfs"),
     "faults": ("faults",),
     "faults/power": ("power",),
     "harness": ("harness",),
 }
-NEVER_SKIPPED_IN_CI = ("root", "corpus", "fleet", "browser", "render", "mounts", "cluster", "faults", "power")
+NEVER_SKIPPED_IN_CI = (
+    "root",
+    "shells",
+    "install",
+    "corpus",
+    "fleet",
+    "browser",
+    "render",
+    "mounts",
+    "cluster",
+    "faults",
+    "power",
+)
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist

@@ -1,6 +1,6 @@
-"""`make dist`: the wheel, and one file with fscrawl and everything it needs, for machines that have only Python.
+"""`make dist`: wheel, source distribution, and one file with what fscrawl needs, for machines that have only Python.
 
-    python tools/build_pyz.py dist
+    python tools/build_pyz.py dist [--python python3.13]…
     python3 dist/fscrawl.pyz crawl --root /mnt/shared --workers 32
 
 The file has what crawling, watching and auditing need, the dashboard and SOCKS proxies (these two: 0.5 MB). It does not
@@ -8,11 +8,19 @@ have what `merge` needs, which is a hundred times as large. Some of it is compil
 of Python and the architecture that it was built with; elsewhere it prints an error that says so. It unpacks itself once
 on each machine, into `~/.shiv` (or SHIV_ROOT), and runs from there. It refuses a directory where others can write
 (`pyz_main.py`).
+
+`--python` makes one more file for another Python, such as `fscrawl-3.13.pyz`. One file for all of them would hold every
+compiled package several times, and each machine would unpack them all.
+
+Promise: two builds of the same sources give the same bytes, on any day and in any directory, as long as the versions of
+constraints.txt are to be had.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -25,6 +33,8 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXTRAS = "dashboard,socks"
 NAME = "fscrawl.pyz"
+_ENVIRONMENT = "environment.json"  # what shiv's part of the file reads
+_FROM = "direct_url.json"  # pip says here where the wheel was
 MAIN = Path(__file__).with_name("pyz_main.py")
 # Runs when fscrawl is unpacked, before it is loaded. SOABI is version, architecture and C library:
 # cpython-311-x86_64-linux-gnu
@@ -49,13 +59,20 @@ if here != built:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the wheel and fscrawl.pyz.")
+    parser = argparse.ArgumentParser(description="Build the wheel, the source distribution and fscrawl.pyz.")
     parser.add_argument("directory", type=Path, help="where to write them")
-    directory: Path = parser.parse_args().directory.absolute()
+    parser.add_argument("--python", action="append", default=[], metavar="P", help="build one more for this Python")
+    parser.add_argument("--wheel", type=Path, help="build only the one file, from this wheel")
+    options = parser.parse_args()
+    directory: Path = options.directory.absolute()
     directory.mkdir(exist_ok=True)
     os.umask(0o022)  # what is unpacked has the permissions of what is packed
-    built = [wheel_of(directory)]
+    if options.wheel:
+        pyz_of(options.wheel, directory / f"{Path(NAME).stem}-{_minor_version()}.pyz")
+        return 0
+    built = [wheel_of(directory), source_of(directory)]
     built.append(pyz_of(built[0], directory / NAME))
+    built += [pyz_for(python, built[0], directory) for python in options.python]
     for path in built:
         print(f"{path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}: {_mb(path)}")
     print(f"{NAME} runs with Python {_minor_version()} on {platform.machine()}: python3 {NAME} crawl --root DIR …")
@@ -76,6 +93,27 @@ def wheel_of(directory: Path) -> Path:
         old.unlink()
     _run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(CHECKOUT))
     return next(directory.glob("fscrawl-*.whl"))
+
+
+def source_of(directory: Path) -> Path:
+    """Build the source distribution."""
+    for old in directory.glob("fscrawl-*.tar.gz"):
+        old.unlink()
+    _run("build", "--sdist", "--outdir", str(directory), str(CHECKOUT), quiet=True)
+    return next(directory.glob("fscrawl-*.tar.gz"))
+
+
+def pyz_for(python: str, wheel: Path, directory: Path) -> Path:
+    """Build the one file with another Python, in an environment of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        subprocess.run([python, "-m", "venv", scratch], check=True)
+        own = str(Path(scratch, "bin/python"))
+        _run("pip", "install", "--quiet", "shiv", python=own)
+        subprocess.run([own, __file__, str(directory), "--wheel", str(wheel)], check=True)
+        told = subprocess.run(
+            [own, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], check=True, capture_output=True, text=True
+        )
+    return directory / f"{Path(NAME).stem}-{told.stdout.strip()}.pyz"
 
 
 def pyz_of(wheel: Path, path: Path) -> Path:
@@ -107,18 +145,40 @@ def pyz_of(wheel: Path, path: Path) -> Path:
 
 
 def _replace_main(path: Path, scratch: Path) -> None:
-    """Put `pyz_main.py` in place of shiv's `__main__.py`."""
+    """Put `pyz_main.py` in place of shiv's `__main__.py`, and drop what another directory would make different."""
     with zipfile.ZipFile(path) as old, scratch.open("wb") as file:
         file.write(path.read_bytes().partition(b"\n")[0] + b"\n")  # the line that names the interpreter
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+            digest = hashlib.sha256()
             for entry in old.infolist():
-                new.writestr(entry, MAIN.read_bytes() if entry.filename == "__main__.py" else old.read(entry))
+                if entry.filename != _ENVIRONMENT and not entry.filename.endswith(f"/{_FROM}"):
+                    content = _content(old, entry)
+                    digest.update(entry.filename.encode() + b"\0" + hashlib.sha256(content).digest())
+                    new.writestr(entry, content)
+            # shiv's own id is of what was dropped here; the directory that the file unpacks itself into is called by it
+            environment = {**json.loads(old.read(_ENVIRONMENT)), "build_id": digest.hexdigest()}
+            new.writestr(old.getinfo(_ENVIRONMENT), json.dumps(environment))
     path.write_bytes(scratch.read_bytes())
 
 
-def _run(*words: str) -> None:
-    environment = {**os.environ, "PIP_CONSTRAINT": str(CHECKOUT / "constraints.txt")}
-    subprocess.run([sys.executable, "-m", *words], check=True, env=environment)
+def _content(old: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Give what an entry is to have: no path of this machine, or another one would build other bytes."""
+    if entry.filename == "__main__.py":
+        return MAIN.read_bytes()
+    content = old.read(entry)
+    if entry.filename.endswith(".dist-info/RECORD"):
+        lines = content.decode().splitlines(keepends=True)
+        return "".join(line for line in lines if f"/{_FROM}," not in line).encode()
+    return content
+
+
+def _run(*words: str, python: str = sys.executable, quiet: bool = False) -> None:
+    environment = {
+        **os.environ,
+        "PIP_CONSTRAINT": (CHECKOUT / "constraints.txt").as_uri(),
+    }  # pip splits a path at blanks
+    where = subprocess.DEVNULL if quiet else None
+    subprocess.run([python, "-m", *words], check=True, env=environment, stdout=where)
 
 
 if __name__ == "__main__":

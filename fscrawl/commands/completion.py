@@ -38,16 +38,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _parser() -> Program:
-    """Return the parser of all commands, as `cli` has it, with a completion for options that take a path."""
+    """Return the parser of all commands, as `cli` has it, with what the shells cannot know otherwise.
+
+    These are paths, and the names that `merge` checks itself. A command is described by its line in `fscrawl --help`.
+    """
     import shtab  # noqa: PLC0415
 
+    from fscrawl.dataset.options import FORMATS, TEXTS  # noqa: PLC0415
+
+    names = {"--format": FORMATS, "--text": TEXTS}
     whole = Program(prog="fscrawl", allow_abbrev=False)
     whole.add_argument("--version", action="store_true", help="print the version")
     all_ = whole.add_commands()
     for command in modules():
         command.add(all_)
+    for action in all_._choices_actions:  # noqa: SLF001 - it has no public name
+        all_.choices[action.dest].description = action.help
     for parser in all_.choices.values():
         for action in parser._actions:  # noqa: SLF001 - it has no public name
             if action.type is Path:
                 action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+            action.choices = names.get(action.option_strings[0] if action.option_strings else "", action.choices)
     return whole

@@ -107,7 +107,7 @@ class Machines:
     def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
         """Open the tree, or make it."""
         self._tree, self._settings, self.seeds = self._open(assignments, given)
-        if self._settings.politeness.user_agent == settings.USER_AGENT:
+        if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
             where = f"{self._root}/{settings.FILE}"
             self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
         if said := missing(self._settings):

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
-USER_AGENT = f"fscrawl/{__version__} (no contact given)"
+NO_CONTACT = "(no contact given)"
+USER_AGENT = f"fscrawl/{__version__} {NO_CONTACT}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,11 +298,13 @@ def test_the_same_command_again(root: Path) -> None:
 
 
 def test_quiet(root: Path) -> None:
-    """With --quiet nothing is printed when all is well, also where no contact address is given."""
+    """With --quiet nothing is printed when all is well; without it, that a tree of any version gives no contact."""
     with Web(linked_site(10, 5), HOSTS) as web:
         settings = {"politeness.user_agent": "fscrawl/0.1.0 (no contact given)"}
         done = crawl(root, "--quiet", seeds=[web.url(A)], settings=settings)
+        told = crawl(root)
     assert (done.code, done.out, done.err) == (0, "", "")
+    assert "politeness.user_agent has no contact address" in told.out + told.err
 
 
 def test_quiet_without_a_page(root: Path) -> None:

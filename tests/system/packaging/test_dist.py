@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import CHECKOUT, Running, check_tree, pages
+from tests.support.installing.debian import copy_of_checkout
 from tests.support.web import Web, linked_site
 
 pytestmark = pytest.mark.timeout(400)
@@ -58,13 +60,31 @@ def run(words: list[str]) -> subprocess.CompletedProcess[str]:
 def test_the_file_is_small_and_holds_the_wheel(built: Path) -> None:
     """There is one wheel, and a pyz of at most 12 MB with fscrawl, the dashboard and SOCKS in it, and no pyarrow."""
     assert len(list(built.glob("fscrawl-*.whl"))) == 1
-    assert sorted(path.suffix for path in built.iterdir()) == [".pyz", ".whl"]
+    assert sorted(path.suffix for path in built.iterdir()) == [".gz", ".pyz", ".whl"]
     path = built / "fscrawl.pyz"
     assert path.stat().st_size < MOST_BYTES
     with zipfile.ZipFile(path) as archive:
         names = {name.split("/")[1] for name in archive.namelist() if name.startswith("site-packages/")}
     assert {"fscrawl", "starlette", "socks.py", "shtab"} <= names
     assert not {"pyarrow", "pytest", "numpy"} & names
+
+
+def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    """A copy of the checkout elsewhere builds the same wheel, source and file, with nothing that git does not know."""
+    copy, out = tmp_path / "a copy", tmp_path / "out"
+    copy_of_checkout(copy)
+    words = [sys.executable, str(copy / "tools/build_pyz.py"), str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for path in built.iterdir():
+        assert path.read_bytes() == (out / path.name).read_bytes(), path.name
+    with tarfile.open(next(built.glob("*.tar.gz"))) as source:
+        inside = {name.partition("/")[2] for name in source.getnames()}
+    assert {name for name in inside if not (copy / name).exists()} == {"PKG-INFO"}
+    assert not [name for name in inside if name.startswith((".ci", ".venv")) or "__pycache__" in name]
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        [page] = [name for name in wheel.namelist() if name.endswith("share/man/man1/fscrawl.1")]
+        assert wheel.read(page) == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
 
 
 @pytest.mark.parametrize("flags", [(), ("-I",)], ids=["plain", "isolated"])
