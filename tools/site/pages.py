@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "benchmarks/*.md")
-BESIDE = ("docs/**/*.png", "docs/**/*.svg", "docs/*.json")  # what pages show, or link to
+BESIDE = ("docs/**/*.png", "docs/**/*.svg", "docs/*.json", "deploy/**/*", "examples/*.ipynb")  # shown, or linked to
 Nav = list[Any]  # as MkDocs has it: pages, and mappings from a title to what stands below
 
 
@@ -20,7 +20,7 @@ def copy_pages(checkout: Path, into: Path) -> list[str]:
     """Copy all pages, and what they show, into an empty directory, with their paths; give the paths of the pages."""
     shutil.rmtree(into, ignore_errors=True)
     for pattern in (*PAGES, *BESIDE):
-        for file in checkout.glob(pattern):
+        for file in filter(Path.is_file, checkout.glob(pattern)):
             copy = into / file.relative_to(checkout)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, copy)
