@@ -110,8 +110,10 @@ def test_modules_of_the_working_directory_are_not_loaded(tmp_path: Path, web: We
     words = script(
         tmp_path / "plain.py",
         f"""
-        import sys; here = sys.path.pop(0)
-        import os, fscrawl
+        import os, sys
+        here = os.path.dirname(__file__)
+        sys.path[:] = [each for each in sys.path if each != here]
+        import fscrawl
         os.chdir(here)
         print(fscrawl.crawl("tree", {seed(web)!r}, SETTINGS).pages)
         """,

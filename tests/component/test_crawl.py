@@ -364,7 +364,7 @@ def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_progress_on_a_terminal(root: Path) -> None:
     """On a terminal one line is drawn over and over, with pages, rate and what is pending."""
-    with Web(slowly(linked_site(20, 5), 0.02), HOSTS) as web:
+    with Web(slowly(linked_site(20, 5), 0.1), HOSTS) as web:
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(theirs, (24, 100))
         try:

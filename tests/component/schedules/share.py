@@ -18,6 +18,7 @@ import itertools
 import os
 import stat as stat_module
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -111,6 +112,10 @@ class Share:
         self._is_there: set[str] = {ROOT}
         self._handles: dict[int, Handle] = {}
         self._drawn = itertools.count()
+
+    @staticmethod
+    def statvfs(_: Any) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=1 << 30, f_frsize=4096)
 
     def __getattr__(self, name: str) -> Any:
         if name.isupper():  # O_RDONLY
