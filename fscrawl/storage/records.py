@@ -14,19 +14,17 @@ another exception. Unknown fields are ignored, so that an older program reads a 
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, Self, get_type_hints
+from typing import Literal, Self
 
 from fscrawl.errors import RecordError
+from fscrawl.storage.json_record import JsonRecord
 from fscrawl.storage.layout import is_extension
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 
-_MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
 Kind = Literal["page", "redirect", "other"]  # of a record; "other": another media type, or a sitemap
 KINDS: tuple[Kind, ...] = ("page", "redirect", "other")
@@ -37,9 +35,6 @@ WITHHELD = frozenset(
         *("www-authenticate", "proxy-authenticate", "cookie", "set-cookie", "set-cookie2"),
     }
 )
-_SMALL_BYTES = 1 << 20  # beside its strings, a record has little more than a comma for each of 100,000 links
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-_MAY_BE_HALF = (b"\\ud", b"\\uD", b"\xed", b"\0")  # escaped, encoded as if it were whole, or in UTF-16
 _MACHINERY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -57,47 +52,11 @@ def new_machinery() -> str:
     return os.urandom(16).hex()
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """A JSON object of named fields; an optional field that is None is left out of the file."""
-
-    def to_json(self) -> bytes:
-        """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
-        values = {}
-        for field in _fields(type(self)):
-            value = getattr(self, field.name)
-            if value is not None:
-                values[field.json] = value.values() if isinstance(value, RenderRecord) else value
-        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
-
-    @classmethod
-    def from_json(cls, data: bytes) -> Self:
-        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field.
-
-        Half of a surrogate pair, which nobody could write again, is read as a question mark.
-        """
-        _check_values(data)
-        try:
-            values = json.loads(data, parse_constant=_no_number)
-            if any(each in data for each in _MAY_BE_HALF):
-                values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"not JSON: {error}") from error
-        if not isinstance(values, dict):
-            raise RecordError("not a JSON object")
-        record = cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
-        record.check()
-        return record
-
-    def check(self) -> None:
-        """Raise RecordError if fields of the right types do not go together."""
-
-
 _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecord(_Record):
+class PageRecord(JsonRecord):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
     url, key          the page's normal form, or the spelling of its request; its key
@@ -227,7 +186,7 @@ class PageRecord(_Record):
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorRecord(_Record):
+class ErrorRecord(JsonRecord):
     """The last failure of a URL that has not been stored. `class_` is "class" in the file.
 
     url, key          as of a page
@@ -271,7 +230,7 @@ def _withhold(record: PageRecord | ErrorRecord) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeRecord(_Record):
+class TreeRecord(JsonRecord):
     """What is fixed when a tree is created.
 
     format              2; a program must refuse a tree whose format is higher than it knows
@@ -300,7 +259,7 @@ class TreeRecord(_Record):
 
 
 @dataclass(frozen=True, slots=True)
-class RobotsRecord(_Record):
+class RobotsRecord(JsonRecord):
     """A robots.txt as fetched.
 
     url          where it is
@@ -313,102 +272,3 @@ class RobotsRecord(_Record):
     fetched_at: str
     status: int
     text: str
-
-
-class _WrongTypeError(Exception):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    name: str  # the attribute
-    json: str  # the name in the file
-    convert: Callable[[Any], Any]  # JSON value → attribute, or _WrongTypeError if the type is wrong
-    required: bool
-
-    def is_in(self, values: dict[str, Any]) -> bool:
-        if self.json in values:
-            return True
-        if self.required:
-            raise RecordError(f"field {self.json!r} is missing")
-        return False
-
-    def take(self, values: dict[str, Any]) -> Any:
-        try:
-            return self.convert(values[self.json])
-        except _WrongTypeError:
-            raise RecordError(f"field {self.json!r} has the wrong type") from None
-
-
-def _check_values(data: bytes) -> None:
-    """Raise RecordError if a large file has more values than a record can have.
-
-    Somebody's file of small lists and numbers would take twenty times its size in memory. Strings take their own.
-    """
-    if len(data) > _SMALL_BYTES and len(_STRING.sub(b"", data)) > _SMALL_BYTES:
-        raise RecordError("it has more values than a record can have")
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is not a JSON number")
-
-
-_known_fields: dict[type[_Record], tuple[_Field, ...]] = {}
-
-
-def _fields(record: type[_Record]) -> tuple[_Field, ...]:
-    if record not in _known_fields:
-        hints = get_type_hints(record)
-        _known_fields[record] = tuple(
-            _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
-        )
-    return _known_fields[record]
-
-
-def _exactly(*types: type) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        if type(value) not in types:
-            raise _WrongTypeError
-        return value
-
-    return convert
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (float, int) or not -_MAX_NUMBER < value < _MAX_NUMBER:
-        raise _WrongTypeError
-    return value  # type: ignore[no-any-return]
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    if type(value) is not list or not all(type(item) is str for item in value):
-        raise _WrongTypeError
-    return tuple(value)
-
-
-def _rendering(value: Any) -> RenderRecord:
-    found = RenderRecord.read(value)
-    if found is None:
-        raise _WrongTypeError
-    return found
-
-
-def _string_map(value: Any) -> dict[str, str]:
-    if type(value) is not dict or not all(type(item) is str for item in value.values()):
-        raise _WrongTypeError
-    return value
-
-
-_CONVERT: dict[Any, Callable[[Any], Any]] = {
-    str: _exactly(str),
-    str | None: _exactly(str),
-    int: _exactly(int),
-    int | None: _exactly(int),
-    bool | None: _exactly(bool),
-    float: _number,
-    tuple[str, ...]: _strings,
-    tuple[str, ...] | None: _strings,
-    dict[str, str]: _string_map,
-    dict[str, str] | None: _string_map,
-    RenderRecord | None: _rendering,
-}

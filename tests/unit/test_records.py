@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fscrawl.errors import RecordError
-from fscrawl.storage import records
+from fscrawl.storage import json_record
 from fscrawl.storage.records import (
     WITHHELD,
     ErrorRecord,
@@ -177,7 +177,7 @@ def test_lone_surrogate():
 @pytest.mark.parametrize("values", [b"[],", b"{},", b"1.5,", b"\n1,", b'"",', b'"\\"",'])
 def test_more_values_than_a_record_has(values, monkeypatch):
     """A large file of small values, which would take twenty times as much memory, is not parsed."""
-    monkeypatch.setattr(records, "_SMALL_BYTES", 100_000)
+    monkeypatch.setattr(json_record, "_SMALL_BYTES", 100_000)
     links = b'"links":[' + values * 200_000
     with pytest.raises(RecordError, match="more values than a record can have"):
         PageRecord.from_json(PAGE.to_json().replace(b'"links":[', links))

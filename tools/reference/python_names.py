@@ -31,6 +31,8 @@ def _described(name: str, what: Any, mark: str) -> str:
         return "\n".join([f"{mark} {name}\n", *_class(name, what)])
     if inspect.isroutine(what):
         return "\n".join([f"{mark} {name}\n", signature(name, what), as_markdown(what.__doc__ or "")])
+    if isinstance(what, ModuleType):
+        return f"{mark} {name}\n\nThe module `{what.__name__}`.\n"
     return f"{mark} {name}\n\n```py\n{name} = {_type(what)}\n```\n"
 
 

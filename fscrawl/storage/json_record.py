@@ -1,0 +1,155 @@
+"""A file of the tree as a frozen dataclass: a JSON object whose fields have types. Pure: no disk, no socket.
+
+Promise: as for `records`, which are made of this.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Self, get_type_hints
+
+from fscrawl.errors import RecordError
+from fscrawl.storage.render_record import RenderRecord
+
+_MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
+_SMALL_BYTES = 1 << 20  # beside its strings, a record has little more than a comma for each of 100,000 links
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_MAY_BE_HALF = (b"\\ud", b"\\uD", b"\xed", b"\0")  # escaped, encoded as if it were whole, or in UTF-16
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRecord:
+    """A JSON object of named fields; an optional field that is None is left out of the file."""
+
+    def to_json(self) -> bytes:
+        """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
+        values = {}
+        for field in _fields(type(self)):
+            value = getattr(self, field.name)
+            if value is not None:
+                values[field.json] = value.values() if isinstance(value, RenderRecord) else value
+        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field.
+
+        Half of a surrogate pair, which nobody could write again, is read as a question mark.
+        """
+        _check_values(data)
+        try:
+            values = json.loads(data, parse_constant=_no_number)
+            if any(each in data for each in _MAY_BE_HALF):
+                values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"not JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise RecordError("not a JSON object")
+        record = cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
+        record.check()
+        return record
+
+    def check(self) -> None:
+        """Raise RecordError if fields of the right types do not go together."""
+
+
+class _WrongTypeError(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str  # the attribute
+    json: str  # the name in the file
+    convert: Callable[[Any], Any]  # JSON value → attribute, or _WrongTypeError if the type is wrong
+    required: bool
+
+    def is_in(self, values: dict[str, Any]) -> bool:
+        if self.json in values:
+            return True
+        if self.required:
+            raise RecordError(f"field {self.json!r} is missing")
+        return False
+
+    def take(self, values: dict[str, Any]) -> Any:
+        try:
+            return self.convert(values[self.json])
+        except _WrongTypeError:
+            raise RecordError(f"field {self.json!r} has the wrong type") from None
+
+
+def _check_values(data: bytes) -> None:
+    """Raise RecordError if a large file has more values than a record can have.
+
+    Somebody's file of small lists and numbers would take twenty times its size in memory. Strings take their own.
+    """
+    if len(data) > _SMALL_BYTES and len(_STRING.sub(b"", data)) > _SMALL_BYTES:
+        raise RecordError("it has more values than a record can have")
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+_known_fields: dict[type[JsonRecord], tuple[_Field, ...]] = {}
+
+
+def _fields(record: type[JsonRecord]) -> tuple[_Field, ...]:
+    if record not in _known_fields:
+        hints = get_type_hints(record)
+        _known_fields[record] = tuple(
+            _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
+        )
+    return _known_fields[record]
+
+
+def _exactly(*types: type) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if type(value) not in types:
+            raise _WrongTypeError
+        return value
+
+    return convert
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (float, int) or not -_MAX_NUMBER < value < _MAX_NUMBER:
+        raise _WrongTypeError
+    return value  # type: ignore[no-any-return]
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    if type(value) is not list or not all(type(item) is str for item in value):
+        raise _WrongTypeError
+    return tuple(value)
+
+
+def _rendering(value: Any) -> RenderRecord:
+    found = RenderRecord.read(value)
+    if found is None:
+        raise _WrongTypeError
+    return found
+
+
+def _string_map(value: Any) -> dict[str, str]:
+    if type(value) is not dict or not all(type(item) is str for item in value.values()):
+        raise _WrongTypeError
+    return value
+
+
+_CONVERT: dict[Any, Callable[[Any], Any]] = {
+    str: _exactly(str),
+    str | None: _exactly(str),
+    int: _exactly(int),
+    int | None: _exactly(int),
+    bool | None: _exactly(bool),
+    float: _number,
+    tuple[str, ...]: _strings,
+    tuple[str, ...] | None: _strings,
+    dict[str, str]: _string_map,
+    dict[str, str] | None: _string_map,
+    RenderRecord | None: _rendering,
+}
