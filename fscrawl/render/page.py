@@ -30,7 +30,7 @@ _IDLE_S = 5.0  # virtual: what a page does later is not waited for
 _SLICE_S = 0.25
 _SCROLL_S = 1.0
 _MOST_TURNS = 3
-_FRAMES_S = 1.0
+_FRAMES_S = 2.0  # a busy machine draws slowly
 _TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _MOST_VIRTUAL_S = 60.0  # until a selector finds something
 _MOST_ERRORS, _ERROR_CHARS = 20, 300
