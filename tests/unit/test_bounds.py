@@ -14,9 +14,10 @@ from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
 from fscrawl.parse import encoding
 from fscrawl.parse.links import extract
-from fscrawl.parse.resolving import MAX_CHARS
+from fscrawl.parse.resolving import MAX_CHARS, Room, resolve_all
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.urls import MAX_URL_CHARS, Joiner
+from fscrawl.util.recent import RecentGroups
 
 BASE = f"http://a.example/{'b' * 1900}/"
 
@@ -141,3 +142,16 @@ def test_cookies(value, path):
             jar.learn(f"http://{n}.example/", lines, 0.0)
         del lines
     assert kept.bytes < 10 * 30_000
+
+
+def test_few_links_beyond_the_room():
+    """Also of few links, those that have no room are cut."""
+    assert resolve_all(["a"], Joiner(), BASE, Room(chars=1), url="", encoding="utf-8", limit=9) == ({}, True)
+
+
+def test_item_of_a_group_that_is_replaced():
+    """An item that is put in twice weighs once."""
+    recent: RecentGroups[str, str, int] = RecentGroups(limit=2)
+    for value in range(5):
+        recent.put("a", "x", value)
+    assert recent.group("a") == {"x": 4}

@@ -86,6 +86,11 @@ def test_fragment_and_link_in_a_drawing(read, around):
     assert read(around.format("<a xlink:href='#x' href=b></a>") + "<a href='#y'></a>").links == under("b")
 
 
+def test_references_of_other_elements(read):
+    """Other elements may have a href, too; it is no link."""
+    assert read("<svg><use href=x></use></svg><img href=c><a href=b></a>").links == under("b")
+
+
 def test_fragment_on_a_page_of_a_form(read):
     """A page of another request than a plain GET is not what its URL alone names: a fragment leads there."""
     assert read("<a href='#x'></a><a href=b></a>", is_plain=False).links == (URL, *under("b"))
