@@ -230,7 +230,18 @@ def test_focus_goes_in_the_order_of_the_page(served: Served, open_page: Open) ->
     shown(page, served, "shards")
     page.reload()
     page.locator("#shards-rows tr").nth(5).wait_for()
-    stops = ["Skip to the content", "Overview", "Tasks", "Hosts", "Shards", "Pages", "Pause", "Resume", "Stop"]
+    stops = [
+        "Skip to the content",
+        "Overview",
+        "Tasks",
+        "Hosts",
+        "Shards",
+        "Pages",
+        "Search",
+        "Pause",
+        "Resume",
+        "Stop",
+    ]
     for wanted in stops:
         tab_to(page, wanted, 1)
     box = page.evaluate("document.activeElement.getBoundingClientRect().bottom")

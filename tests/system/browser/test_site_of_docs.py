@@ -15,7 +15,7 @@ def test_the_site_can_be_searched_from_the_disk(tmp_path: Path, open_page: Open)
     """The search finds pages without a server, a link leads there, and nothing is asked of any other host."""
     for file in ("mkdocs.yml", *(path.name for path in CHECKOUT.glob("*.md"))):
         shutil.copy(CHECKOUT / file, tmp_path)
-    for directory in ("docs", "examples", "benchmarks"):
+    for directory in ("deploy", "docs", "examples", "benchmarks"):
         shutil.copytree(CHECKOUT / directory, tmp_path / directory, ignore=shutil.ignore_patterns("*.py", "tree"))
     assert main(["--checkout", str(tmp_path)]) == 0
     page, asked = open_page(), []
