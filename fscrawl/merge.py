@@ -82,19 +82,13 @@ def merge(
     with directory.opened():
         line.begin("tidying up", unit="")
         had_index = search_index.is_there(directory)
-        if rebuild or directory.was_starting_over():
-            directory.start_over()
-        directory.sweep()
-        before = directory.manifest()
+        before = _tidied(directory, rebuild=rebuild)
         options = _options(directory, tree, given, warn)
         _check_packages(options.text, scheduler, language=options.language)
         job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl, site)
         check_columns(job)
         indexed = search_index.is_wanted(directory, options, asked=index, had=had_index)
-        if options.hosts:
-            wanted = [hostnames.option(each, globs=True) for each in options.hosts]
-            for hint in hostnames.unmatched(wanted, tree.hosts(LINKS)):
-                warn(f"--host: {hint}")
+        _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
         if before is not None and most == 0:
             warn(f"the limit of {number_of(options.limit or 0, 'page')} has been reached; nothing was done")
@@ -115,6 +109,22 @@ def _check_packages(text: str | None, scheduler: str | None, *, language: bool) 
     """Refuse what this machine cannot do, before anything is read. With a cluster, its workers do it."""
     if scheduler is None and (what := missing(text, language=language)):
         raise UsageError(what)
+
+
+def _tidied(directory: DatasetDir, *, rebuild: bool) -> Manifest | None:
+    """Remove what an interrupted run has left, or all of the dataset; return what is known of the dataset."""
+    if rebuild or directory.was_starting_over():
+        directory.start_over()
+    directory.sweep()
+    return directory.manifest()
+
+
+def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
+    """Name the hosts of the options that the tree does not have."""
+    if options.hosts:
+        wanted = [hostnames.option(each, globs=True) for each in options.hosts]
+        for hint in hostnames.unmatched(wanted, tree.hosts(LINKS)):
+            warn(f"--host: {hint}")
 
 
 def _next_run(directory: DatasetDir, before: Manifest | None) -> int:

@@ -17,9 +17,8 @@ from fscrawl.dataset.tally import pages_done
 from fscrawl.dataset.write import GroupResult, table_segment
 
 PAGES = "pages"  # the table whose rows are counted while they are joined
-FILE_BYTES = (
-    256_000_000  # of the largest table; where there is so much, files have two thirds of it to 1.5 times as much
-)
+# Of the largest table. Where there is so much, files have two thirds of it to 1.5 times as much.
+FILE_BYTES = 256_000_000
 
 
 def cut_into_files(groups: Sequence[GroupResult]) -> list[list[int]]:
