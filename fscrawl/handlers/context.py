@@ -13,6 +13,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.fresh_links import FreshLinks
+from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, Rules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
 from fscrawl.handlers.rendering import Render, Rendering
@@ -83,13 +84,25 @@ class Context:
         """Ask a host for a page; give its answer, and when the request had surely reached the host.
 
         `url`: of the task, so the spelling of a request. `conditions`: only sent with a GET (RFC 9110 13.1).
+        ReturnedError without a permit, before the request or when its answer has come.
         """
+        self.need_permit()
         if "#" in url:
             answer = self._send(read(url), conditions)
         else:
             answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
         self.on_answer()
+        self.need_permit(asked_at(answer))
         return answer, asked_at(answer)
+
+    def need_permit(self, asked_at: float | None = None) -> None:
+        """Raise ReturnedError if this machine may not fetch and store now. `asked_at`: if the host was asked.
+
+        It is called just before a request, since a look at the tree before it may have lasted for long: the machine
+        that has the host now asks it, too. And after it, since that machine would not learn of the page's links.
+        """
+        if not self.permitted():
+            raise ReturnedError(asked_at)
 
     def _send(self, asked: Request, conditions: Mapping[str, str] | None) -> Fetched | Failed:
         """Send a request that is no plain GET."""
@@ -99,6 +112,7 @@ class Context:
         jar = self.sessions.jar(asked, self._opener_of(asked.url))
         if isinstance(jar, Failed):
             return jar
+        self.need_permit()  # it may have been opened just now
         return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
 
     def _opener_of(self, url: str) -> CodeSite | None:

@@ -172,7 +172,7 @@ class Returned(NamedTuple):
 class ReturnedError(Exception):
     """The page cannot be finished now, and nothing was written: its task is handed back. `asked_at`: as there."""
 
-    def __init__(self, asked_at: float) -> None:
+    def __init__(self, asked_at: float | None = None) -> None:
         super().__init__()
         self.asked_at = asked_at
 

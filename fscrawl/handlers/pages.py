@@ -34,8 +34,6 @@ class PageHandler:
             asked_at = time.monotonic() if refusal.retry else None
             return self._writer.failed(task, refusal, asked_at, begun_at)
         answer, asked_at = self._context.ask(task.url)
-        if not self._context.permitted():  # the machine that has the host now would not learn of this page's links
-            return Returned(task, asked_at)
         return self._writer.answered(task, answer, asked_at, begun_at)
 
     def look_up(self, task: PageTask) -> Known | None:

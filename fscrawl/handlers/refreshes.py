@@ -74,8 +74,6 @@ class RefreshHandler:
                 return self._keep(task, old, refusal, time.monotonic(), begun_at)
             return self._pages.report(task, old)
         answer, asked_at = self._context.ask(task.url, _conditions(old, self._context.rendering))
-        if not self._context.permitted():
-            return Returned(task, asked_at)
         if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
             return self._replace(task, old, answer, asked_at, begun_at)
         return self._keep(task, old, answer, asked_at, begun_at)

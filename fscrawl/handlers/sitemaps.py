@@ -69,8 +69,7 @@ class SitemapHandler:
             return Asked(refusal, at=time.monotonic() if refusal.retry else None)
         answer, target, _ = self._follow(task)
         self._context.on_answer()
-        if not self._context.permitted():
-            return Returned(task, asked_at(answer))
+        self._context.need_permit(asked_at(answer))
         return Asked(answer, target, asked_at(answer))
 
     def stored(self, task: PageTask, asked: Asked) -> Stored:
@@ -106,10 +105,12 @@ class SitemapHandler:
     def _follow(self, task: PageTask) -> Answer:
         context = self._context
         if not context.settings.politeness.robots:
+            context.need_permit()
             return follow(context.fetcher, task.url, context.hops)
         rules, _ = context.robots_cache.rules_for(task.host, task.url)
         if isinstance(rules, Failed):
             return Answer(rules)
+        context.need_permit()
         delay_s = min(rules.delay_s, context.settings.politeness.max_delay)
         return follow(context.fetcher, task.url, context.hops, rules.allows, delay_s=delay_s)
 

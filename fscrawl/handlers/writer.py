@@ -14,7 +14,7 @@ from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, ReturnedError, Stored
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
@@ -81,8 +81,8 @@ class Writer:
         came_at = time.time()
         page, shown = self._read(task, answer, body, type_, old)
         asked_at = None if shown is None else shown.asked_at
-        if shown is not None and not self._context.permitted():  # it has waited for a browser
-            raise ReturnedError(asked_at or answer.began)
+        if shown is not None:  # it has waited for a browser
+            self._context.need_permit(asked_at or answer.began)
         if isinstance(shown, Failed):
             return shown
         if page.unexpected or page.fault:

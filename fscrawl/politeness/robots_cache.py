@@ -85,6 +85,8 @@ class RobotsCache:
 
     def _fetch(self, host: str, origin: str, most_hops: int = MOST_HOPS) -> RobotsRecord | Failed:
         """Fetch the robots.txt of a host, and store it. `most_hops`: of all hosts that redirect to each other."""
+        if not self._hops.permitted():  # the look into the tree before this may have lasted for long
+            return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
         found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing

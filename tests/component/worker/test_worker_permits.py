@@ -52,17 +52,39 @@ class Expired:
 
 @pytest.mark.parametrize("flags", [NO_FLAGS, REFRESH, Flags(SITEMAP)], ids=format_flags)
 def test_without_permit(tree: store.Tree, work: Work, flags: Flags) -> None:
-    """Without a permit nothing is fetched, and an answer that comes after the permit expired is not stored."""
+    """Without a permit nothing is fetched, and an answer that comes after the permit expired is not stored.
+
+    The permit is looked at before the tree is, just before the request, and after it.
+    """
     with Web(site({"/a": page("new")}), [HOST]) as web:
         asked = task(web.url(HOST, "/a"))._replace(flags=flags, check=False)
         tree.put_page(asked.host, stored_record(asked.url), b"old")
         opened(work(), asked.url)
-        for looks in (0, 1):
+        for looks in (0, 1, 2):
             before = tree.page(asked.host, asked.key)
             worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1, Expired(looks))
             assert what(worker.do(asked)) == Returned
             assert tree.page(asked.host, asked.key) == before
-    assert web.count(path="/a") == 1
+            assert web.count(path="/a") == (looks == 2)
+
+
+@pytest.mark.parametrize("look", ["is_done", "robots"])
+def test_a_look_at_the_tree_that_lasts(work: Work, monkeypatch: pytest.MonkeyPatch, look: str) -> None:
+    """A permit that expires while the tree does not answer is missed before the request: another machine asks it now.
+
+    Seen on GlusterFS, whose call failed after 13 s, when its server was silent for the ping timeout.
+    """
+    may = [True]
+    permit = cast("Permit", SimpleNamespace(holds=lambda: may[0]))
+
+    def lasts(*_: object) -> None:
+        may[0] = False
+
+    monkeypatch.setattr(store.Tree, look, lasts)
+    with Web(site({"/": page("<p>")}), [HOST]) as web:
+        asked = task(web.url(HOST))._replace(check=True)
+        assert what(work(permit=permit).do(asked)) == Returned
+        assert web.count() == 0
 
 
 def test_a_worker_that_is_replaced_is_gone(work: Work) -> None:

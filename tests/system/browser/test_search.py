@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from tests.support.dashboards import Served
 from tests.support.trees import Grown
 from tests.system.browser.conftest import Open
@@ -35,7 +37,7 @@ def test_search(tmp_path: Path, open_page: Open) -> None:
         page.go_back()
         page.get_by_text("25 pages found").wait_for()
         page.get_by_role("link", name="Later").click()
-        page.wait_for_function("document.querySelectorAll('#search-found li').length === 5")
+        expect(page.locator("#search-found li")).to_have_count(5)
         page.get_by_label("Words of titles and texts").fill('"open')
         page.keyboard.press("Enter")
         page.get_by_text("at its beginning only").wait_for()
