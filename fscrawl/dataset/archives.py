@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fscrawl.dataset import cdxj, wacz, warc
+from fscrawl.dataset.gzip_member import gzip_member
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.schema import WARC_INDEX
@@ -85,7 +86,7 @@ def _archive(job: Job, part: str, segments: list[str]) -> _Archive:
     indexes = [_read_index(job, segment) for segment in segments]
     latest = max(pc.max(index["fetch_time"]).as_py() for index in indexes)
     paths = [job.directory.path(job.scratch(segment)) for segment in segments]
-    info = warc.compressed(warc.warcinfo(job.crawl, file, latest))
+    info = gzip_member(warc.warcinfo(job.crawl, file, latest))
     offset, moved = len(info), []
     for path, index in zip(paths, indexes, strict=True):
         moved.append(_moved(index, f"warc/{file}", offset))

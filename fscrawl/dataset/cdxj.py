@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus, urlencode
@@ -21,8 +20,10 @@ from urllib.parse import quote, unquote, unquote_plus, urlencode
 import pyarrow as pa
 
 from fscrawl.dataset.asked import GET
+from fscrawl.dataset.gzip_member import gzip_member
 from fscrawl.dataset.surt import surt
 
+_to_json = json.JSONEncoder().encode
 BLOCK_LINES = 3000  # as Common Crawl and cdxj-indexer have it
 _ROWS = 1000
 _QUERY_CHARS = 4096
@@ -46,8 +47,7 @@ def blocks(lines: Iterable[str]) -> Iterator[Block]:
     """Cut sorted lines into compressed blocks, which follow each other in one file."""
     offset, waiting = 0, iter(lines)
     while some := list(itertools.islice(waiting, BLOCK_LINES)):
-        packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-        data = packer.compress("".join(some).encode()) + packer.flush()
+        data = gzip_member("".join(some).encode())
         yield Block(" ".join(some[0].split(" ", 2)[:2]), offset, data)
         offset += len(data)
 
@@ -86,7 +86,7 @@ def _line(row: dict[str, Any]) -> str:
     if row["method"] != GET:
         query = query_of(row["request_body"] or "")
         values |= {"method": row["method"], "requestBody": query}
-    return f"{_key(row, query)} {row['fetch_time']:%Y%m%d%H%M%S} {json.dumps(values)}\n"
+    return f"{_key(row, query)} {row['fetch_time']:%Y%m%d%H%M%S} {_to_json(values)}\n"
 
 
 def _key(row: dict[str, Any], query: str) -> str:

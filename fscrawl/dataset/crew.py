@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from fscrawl import interrupts
 from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError
 from fscrawl.util.children import SIGNALS, start_server
 from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc
@@ -59,11 +60,13 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         return
     width = processes or len(os.sched_getaffinity(0))
     let_arrow_use_malloc()
+    if job.site is None:
+        keep_pandas_out()
     start_server(["fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
         count = context.Value("q", 0)
-    pool = _Pool(width, context, _start, (count,))
+    pool = _Pool(width, context, _start, (count, job.site is None))
     try:
         yield Crew(pool, width, line, lambda: int(count.get_obj().value))  # no lock: a process may die with it
     except BrokenProcessPool:
@@ -82,10 +85,10 @@ class _Pool(ProcessPoolExecutor):
             return super().submit(fn, *args, **kwargs)
 
 
-def _start(count: Synchronized[int]) -> None:
+def _start(count: Synchronized[int], no_pandas: bool) -> None:
     """Set up a process of the pool. The pool ends it by SIGTERM if another one dies.
 
-    `count`: of all pages that were worked on.
+    `count`: of all pages that were worked on. `no_pandas`: no code of users runs here.
     """
 
     def add(pages: int) -> None:
@@ -93,6 +96,8 @@ def _start(count: Synchronized[int]) -> None:
             count.value += pages
 
     tally.tell_by(add)
+    if no_pandas:
+        keep_pandas_out()
     keep_freed_memory()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # a page's nodes and values die with it: looking through them finds no cycles

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fscrawl.dataset import similar
@@ -38,6 +39,7 @@ _GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1024 << 20, 128 << 20, 8
 _ARCHIVED_BYTES = 512 << 20  # and if it also becomes a segment of an archive, which has at most 1 GB
 _GROUP_ROWS = 500_000
 _KEY = "S24"
+_REMEMBERED = frozenset({"key", "identity", "signature", "url", "fetched_at"})  # columns of rows that SEEN is made of
 
 VERDICTS = pa.schema(
     [
@@ -261,22 +263,21 @@ def _write_seen(job: Job, results: Sequence[BatchResult], written: Callable[[int
         pq.ParquetWriter(temporary, SEEN, compression="zstd", use_dictionary=["host"]) as writer,
     ):
         for batch, each in zip(batches(job.directory, job.run), results, strict=False):
-            writer.write_batch(_seen_batch(job, batch, {(host, key) for host, key, _ in each.broken}))
+            writer.write_table(_seen_table(job, batch, {(host, key) for host, key, _ in each.broken}))
             written(each.rows)
 
 
-def _seen_batch(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.RecordBatch:
+def _seen_table(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Table:
     """Return what later runs must know about a batch. Broken pages are not in it: the next run tries them again."""
-    rows = {}
-    for part in rows_of(job, batch.index, ["key", "identity", "signature", "url", "fetched_at"]):
-        for row in part.to_pylist():
-            rows[row["key"]] = row
-    no_row = dict.fromkeys(("identity", "signature", "url", "fetched_at"))
-    remembered = [
-        {**(row := rows.get(key, no_row)), "host": host, "key": key, "digest": row["identity"]}
-        for host, key in batch.names()
-        if (host, key) not in broken
-    ]
-    for row in remembered:
-        row["digest"] = row["digest"] and bytes.fromhex(row["digest"][:32])
-    return pa.RecordBatch.from_pylist(remembered, schema=SEEN)
+    names = [name for name in batch.names() if name not in broken]
+    keys = pa.array([key for _, key in names], pa.string())
+    wanted = pa.schema([each for each in job.rows if each.name in _REMEMBERED])
+    rows = pa.Table.from_batches(rows_of(job, batch.index, wanted.names), wanted)
+    rows = rows.take(pc.index_in(keys, value_set=rows["key"]))  # nulls for a page that has no row
+    digests = [digest and bytes.fromhex(digest[:32]) for digest in rows["identity"].to_pylist()]
+    made = {
+        "host": pa.array([host for host, _ in names], pa.string()),
+        "key": keys,
+        "digest": pa.array(digests, SEEN.field("digest").type),
+    }
+    return pa.table([made[name] if name in made else rows[name] for name in SEEN.names], schema=SEEN)

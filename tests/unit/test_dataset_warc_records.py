@@ -15,6 +15,7 @@ from warcio.warcwriter import WARCWriter
 from fscrawl.dataset import warc
 from fscrawl.dataset.extract import base32_sha1
 from fscrawl.dataset.formats import rfc3339
+from fscrawl.dataset.gzip_member import gzip_member
 from fscrawl.dataset.warc_request import request_record
 from fscrawl.request import Request
 
@@ -133,7 +134,7 @@ def test_as_warcio(row, monkeypatch):
 @pytest.mark.parametrize("row", _ROWS)
 def test_fastwarc_verifies(row):
     """FastWARC finds every block digest, and the payload digest of a response, to be that of the bytes."""
-    data = b"".join(map(warc.compressed, _records(row)))
+    data = b"".join(map(gzip_member, _records(row)))
     blocks = [each.verify_block_digest() for each in ArchiveIterator(io.BytesIO(data), parse_http=False)]
     response = next(iter(ArchiveIterator(io.BytesIO(data), parse_http=True)))
     assert (blocks, response.verify_payload_digest()) == ([True] * len(_records(row)), True)
@@ -142,7 +143,7 @@ def test_fastwarc_verifies(row):
 def test_warcio_check(tmp_path, capsys):
     """`warcio check` has nothing to say of an archive of them."""
     path = tmp_path / "part.warc.gz"
-    path.write_bytes(b"".join(warc.compressed(record) for row in _ROWS for record in _records(row)))
+    path.write_bytes(b"".join(gzip_member(record) for row in _ROWS for record in _records(row)))
 
     class Command:
         verbose = False
