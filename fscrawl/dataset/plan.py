@@ -18,6 +18,8 @@ from fscrawl.storage.layout import LINKS, is_host
 from fscrawl.store import Tree
 
 BATCH_PAGES = 500
+# The last pages are cut smaller: all processes have work until the end, and those of a small crawl from the beginning.
+_LAST_PAGES, _LAST_BATCH_PAGES = 2000, 100
 
 Name = tuple[str, str]  # host directory, key
 
@@ -78,13 +80,25 @@ def make(
     new = _subtract(_listed(tree, filters, listed), seen_before)
     pages = 0
     with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
-        while names := list(itertools.islice(new, BATCH_PAGES)):
+        for names in _cut(new):
             hosts = [
                 [host, [key for _, key in group]] for host, group in itertools.groupby(names, lambda name: name[0])
             ]
             file.write(json.dumps(hosts, separators=(",", ":")) + "\n")
             pages += len(names)
     return pages
+
+
+def _cut(names: Iterator[Name]) -> Iterator[list[Name]]:
+    """Cut the names into batches."""
+    held: list[Name] = []
+    while more := list(itertools.islice(names, BATCH_PAGES)):
+        held += more
+        if len(held) >= _LAST_PAGES + BATCH_PAGES:
+            yield held[:BATCH_PAGES]
+            del held[:BATCH_PAGES]
+    size = min(BATCH_PAGES, _LAST_BATCH_PAGES)
+    yield from (held[begin : begin + size] for begin in range(0, len(held), size))
 
 
 def is_made(directory: DatasetDir, run: int) -> bool:

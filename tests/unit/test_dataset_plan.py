@@ -39,6 +39,24 @@ def test_order(tree, directory, monkeypatch):
     assert [host for host, _ in batches[1].hosts] == ["a.example", "b.example"]
 
 
+@pytest.mark.parametrize(
+    ("pages", "sizes"),
+    [
+        (0, []),
+        (130, [100, 30]),
+        (2499, [100] * 24 + [99]),
+        (2500, [500] + [100] * 20),
+        (3100, [500] * 2 + [100] * 21),
+    ],
+)
+def test_sizes(pages, sizes):
+    """The last pages are cut into small batches, so that all processes end at about the same time."""
+    names = [("a.example", f"{number:024}") for number in range(pages)]
+    batches = [*plan._cut(iter(names))]
+    assert [name for batch in batches for name in batch] == names
+    assert [*map(len, batches)] == sizes
+
+
 def test_temporaries_are_no_pages(tree, directory):
     """What is being written, or is no page's file, is not planned."""
     place = tree.root / "links" / "a.example"
