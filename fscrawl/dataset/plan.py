@@ -19,7 +19,8 @@ from fscrawl.store import Tree
 
 BATCH_PAGES = 500
 # The last pages are cut smaller: all processes have work until the end, and those of a small crawl from the beginning.
-_LAST_PAGES, _LAST_BATCH_PAGES = 2000, 100
+# Not many are, because a process reads no files ahead across the end of a batch.
+_LAST_PAGES, _LAST_BATCH_PAGES = 500, 100
 
 Name = tuple[str, str]  # host directory, key
 

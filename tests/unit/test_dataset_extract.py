@@ -280,6 +280,7 @@ class Watched:
 def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
     """Where a call takes a while, two dozens of files are read at the same time, and all come in their order."""
     tree.many(1, 200)
+    monkeypatch.setattr(plan, "_LAST_BATCH_PAGES", plan.BATCH_PAGES)
     job = job_of(tree, tmp_path)
     watched = Watched(monkeypatch, 0.01)
     with ThreadPoolExecutor(reading.THREADS) as pool:
