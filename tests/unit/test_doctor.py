@@ -155,6 +155,8 @@ def test_it_is_shown_which_check_is_under_way(tree, tmp_path, kind, total):
         elif result.what.startswith("not installed"):
             assert line.shown == "check 1: this machine"
     assert line.steps[:2] == ["check 1: this machine", "check 2: the mount and its space"]
+    list(doctor.examine(tmp_path / "no/tree", 1, 4, lambda text: None, line=(gone := Line())))
+    assert gone.shown == "check 2: the mount and its space"  # also before it is known whether the directory is there
     numbers = [step.partition(":")[0] for step in line.steps[2:]]
     assert numbers == [f"check {number} of {total}" for number in range(3, total + 1)]
 

@@ -150,13 +150,20 @@ def test_a_project_counts_if_files_inherit_it(tmp_path, monkeypatch, flags, proj
 
 
 def test_who_is_bound(tmp_path):
-    """Root is bound by no quota but on XFS; without /proc everybody counts as bound."""
-    status = tmp_path / "status"
-    assert not quotactl.is_exempt("ext4", status)
-    for text, exempt in (("CapEff:\t000001ffffffffff\n", True), ("CapEff:\t0000000000000000\n", False), ("x\n", False)):
-        status.write_text(f"Name:\tpython\n{text}")
-        assert quotactl.is_exempt("ext4", status) == exempt
-        assert not quotactl.is_exempt("xfs", status)
+    """Root is bound by no quota but on XFS, and in a namespace of users; without /proc everybody counts as bound."""
+    everybody, some = "         0          0 4294967295\n", "         0       1000          1\n"
+    assert not quotactl.is_exempt("ext4", tmp_path)
+    for caps, users, exempt in (
+        ("CapEff:\t000001ffffffffff\n", everybody, True),
+        ("CapEff:\t000001ffffffffff\n", some, False),
+        ("CapEff:\t0000000000000000\n", everybody, False),
+        ("CapEff:\todd\n", everybody, False),
+        ("", everybody, False),
+    ):
+        (tmp_path / "status").write_text(f"Name:\tpython\n{caps}")
+        (tmp_path / "uid_map").write_text(users)
+        assert quotactl.is_exempt("ext4", tmp_path) == exempt
+        assert not quotactl.is_exempt("xfs", tmp_path)
 
 
 # -- which quotas count

@@ -45,16 +45,24 @@ class _Steps:
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
         self._done = 0
+        self._shown = ""
         self.total = 0  # 0: not known yet
 
     def __call__(self, what: str, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
         """Give the results of the next step, which are looked for meanwhile."""
+        self.begin(what)
+        yield from self.of(results)
+
+    def begin(self, what: str) -> None:
         self._done += 1
-        of = f" of {self.total}" if self.total else ""
-        self._line.begin(f"check {self._done}{of}: {what}", unit="")
+        self._shown = f"check {self._done}{f' of {self.total}' if self.total else ''}: {what}"
+        self._line.begin(self._shown, unit="")
+
+    def of(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        """Give results of the step that has begun. Who prints one ends the line, so the line begins again."""
         for each in results:
             yield each
-            self._line.begin(f"check {self._done}{of}: {what}", unit="")  # who prints it has ended the line
+            self._line.begin(self._shown, unit="")
 
 
 def examine(
@@ -99,12 +107,13 @@ def _directory(
     *,
     repair: bool,
 ) -> Iterator[CheckResult]:
+    step.begin("the mount and its space")
     holder = directory.holder_of(root)
     if not holder.is_dir():
         yield CheckResult(PROBLEM, f"{holder} does not exist", "check that the share is mounted, and the path")
         return
     mount = directory.mount_at(holder)
-    yield from step("the mount and its space", chain(directory.mount(holder, mount), directory.free_space(holder)))
+    yield from step.of(chain(directory.mount(holder, mount), directory.free_space(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
     step.total = _STEPS if tree is None else _STEPS_OF_TREE

@@ -23,8 +23,9 @@ _QUOTACTL_FD = (
     443  # on every processor that Linux 5.14 and Python run on, but for MIPS and Alpha, which have no call 443
 )
 _VALID_LIMITS, _VALID_USED = 1 | 4, 2 | 8  # of bytes and of files
-_STATUS = Path("/proc/self/status")
+_PROCESS = Path("/proc/self")
 _CAP_SYS_RESOURCE = 1 << 24
+_ALL_USERS = ["0", "0", str(2**32 - 1)]  # each user is itself: no namespace of users
 
 _GET_ATTRIBUTES = 0x801C581F  # FS_IOC_FSGETXATTR; elsewhere another number, and then no project is found
 _ATTRIBUTES = struct.Struct("=4I12x")  # struct fsxattr: flags, two others, the project
@@ -43,8 +44,8 @@ class _Dqblk(ctypes.Structure):
 
 def ask(directory: Path, source: str, kind: int, number: int) -> tuple[Limits, Limits] | None:
     """Give the limits of files and of bytes of a user, group or project. `source`: what is mounted, "/dev/sda1"."""
-    try:
-        there = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:  # as a path: a directory that may be written to need not be readable
+        there = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
     found = _Dqblk()
@@ -95,13 +96,15 @@ def project_of(directory: Path) -> int | None:
     return project if flags & _INHERITS and project else None
 
 
-def is_exempt(kind: str, status: Path = _STATUS) -> bool:
+def is_exempt(kind: str, process: Path = _PROCESS) -> bool:
     """Whether no quota binds this process on a file system of this kind: CAP_SYS_RESOURCE, which root has.
 
-    XFS does not ask for it.
+    XFS does not ask for it, and it does not count in a user namespace, as in a container that was not started by root.
     """
     try:
-        lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines() if ":" in line)
-        return kind != "xfs" and bool(int(lines["CapEff"], 16) & _CAP_SYS_RESOURCE)
-    except (OSError, KeyError, ValueError):
+        lines = (process / "status").read_text(encoding="utf-8").splitlines()
+        effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+        users = (process / "uid_map").read_text(encoding="ascii").split()
+    except (OSError, StopIteration, ValueError):
         return False
+    return kind != "xfs" and users == _ALL_USERS and bool(effective & _CAP_SYS_RESOURCE)

@@ -96,6 +96,7 @@ def test_grace(lab: Lab, name: str) -> None:
         "import time; from pathlib import Path; from fscrawl.admin.doctor import directory, quotas; import sys;"
         " where = Path(sys.argv[1]); print(*quotas.compare(where, directory.mount_at(where), None, time.time()))"
     )
+    lab.server.run(f"chmod 330 /srv/quota/{name}")  # it need not be readable
     for guest, root in ((lab.server, "/srv"), (lab.clients[0], "/mnt")):
         told = guest.run(f"{words} {shlex.quote(script)} {root}/quota/{name}").out
         assert told.startswith(f"problem: the quota of user {USER} is used up: 21 files, and the limit is 10 files now")
