@@ -51,5 +51,4 @@ def run(options: argparse.Namespace) -> int:
             line.end()  # what was found is printed, and not into the line
             say_json(said._asdict()) if options.json else say(str(said), flush=True)
             bad += said.level == doctor.PROBLEM
-            line.begin("checking", unit="")
     return EXIT_UNUSABLE_RESULT if bad else EXIT_OK

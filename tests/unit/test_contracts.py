@@ -53,6 +53,7 @@ SOCKETS = {
     "fscrawl.render": "the socket at which a machine's own processes meet, and a port that refuses a browser all",
 }
 PROCESSES = {
+    "fscrawl.admin.doctor.quota_program": "asks an NFS server for quotas by quota(1), for five seconds at most",
     "fscrawl.api.child": "ends the crawl with the process that has asked for it",
     "fscrawl.api.running": "starts the process of a crawl, and ends it",
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
@@ -76,6 +77,7 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
+    "fscrawl.admin.doctor.quotactl": "asks the kernel for quotas",
     "fscrawl.api.surface": "loads the module of a name of fscrawl.__all__, of a table",
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.frames": "what a machine and its worker processes send each other",

@@ -133,6 +133,34 @@ def test_the_command_ends_with_1_where_there_is_a_problem(tree, tmp_path, capsys
     assert set(lines[-1]) == {"level", "what", "advice"}
 
 
+class Line:
+    """A progress line that keeps the steps that it is told, each once; printing a result ends the line."""
+
+    def __init__(self):
+        self.steps, self.shown = [], None
+
+    def begin(self, step, *, unit):
+        self.shown = step
+        if step not in self.steps:
+            self.steps.append(step)
+
+
+@pytest.mark.parametrize(("kind", "total"), [("tree", 12), ("none", 7)])
+def test_it_is_shown_which_check_is_under_way(tree, tmp_path, kind, total):
+    """The line counts the checks up to their number, and names the one under way also after a result was printed."""
+    root, line = tree.root if kind == "tree" else tmp_path / "new", Line()
+    for result in doctor.examine(root, 1, 4, lambda text: None, lambda name: ("192.0.2.1",), line=line):
+        if result.what.startswith("optional packages"):
+            line.shown = None
+        elif result.what.startswith("not installed"):
+            assert line.shown == "check 1: this machine"
+    assert line.steps[:2] == ["check 1: this machine", "check 2: the mount and its space"]
+    list(doctor.examine(tmp_path / "no/tree", 1, 4, lambda text: None, line=(gone := Line())))
+    assert gone.shown == "check 2: the mount and its space"  # also before it is known whether the directory is there
+    numbers = [step.partition(":")[0] for step in line.steps[2:]]
+    assert numbers == [f"check {number} of {total}" for number in range(3, total + 1)]
+
+
 # -- the mount
 
 

@@ -41,7 +41,7 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
         ("vfat", PROBLEM, "no hard links"),
         ("9p", WARNING, "has not been tested"),
         ("ceph", WARNING, "by its documentation"),
-        ("fuse.ceph-fuse", WARNING, "ceph.quota.max_files"),
+        ("fuse.ceph-fuse", WARNING, "test it with a second machine"),
         ("lustre", WARNING, "lfs quota"),
         ("beegfs", WARNING, "7.4 or newer"),
         ("fuse.juicefs", WARNING, "--writeback"),
@@ -98,9 +98,11 @@ def test_the_innermost_mount_counts():
 
 def test_a_mount_that_cannot_be_seen_is_a_warning(tmp_path):
     """Without /proc, or without a line for the path, that is said."""
-    assert levels(directory.mount(tmp_path, tmp_path / "nothing")) == [WARNING]
     (tmp_path / "empty").touch()
-    assert levels(directory.mount(tmp_path, tmp_path / "empty")) == [WARNING]
+    for table in (tmp_path / "nothing", tmp_path / "empty"):
+        found = directory.mount_at(tmp_path, table)
+        assert found is None
+        assert levels(directory.mount(tmp_path, found)) == [WARNING]
 
 
 def test_a_directory_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
@@ -139,7 +141,7 @@ class Room:
 
 def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Room):
     monkeypatch.setattr(os, "statvfs", lambda path: there)
-    return list(room.compare(Path("/"), parse(settings), pages, stored_bytes))
+    return list(room.compare(Path("/"), room.need(parse(settings), pages, stored_bytes)))
 
 
 def test_the_pages_that_are_allowed_must_fit(monkeypatch):
@@ -172,7 +174,7 @@ def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
 
 def test_room_that_cannot_be_asked_for_is_told(tmp_path):
     """If the file system does not answer with its figures, that is a warning."""
-    assert levels(room.compare(tmp_path / "gone", parse("[crawl]\nmax_pages = 1"), 0, 0)) == [WARNING]
+    assert levels(room.compare(tmp_path / "gone", room.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
 
 
 # -- this machine

@@ -11,13 +11,16 @@ system does not answer, the user is told while the check waits.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, permissions, room, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, permissions, quotas, room, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
+from fscrawl.admin.doctor.mounts import Mount
 from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
@@ -33,6 +36,33 @@ __all__ = ["OK", "PROBLEM", "WARNING", "CheckResult", "examine"]
 
 _HUNG_S = 10.0
 _RESOLVE_S = 10.0
+_STEPS, _STEPS_OF_TREE = 7, 12
+
+
+class _Steps:
+    """Shows which of the checks is under way: "check 3 of 7: trying out the file system"."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line = line
+        self._done = 0
+        self._shown = ""
+        self.total = 0  # 0: not known yet
+
+    def __call__(self, what: str, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        """Give the results of the next step, which are looked for meanwhile."""
+        self.begin(what)
+        yield from self.of(results)
+
+    def begin(self, what: str) -> None:
+        self._done += 1
+        self._shown = f"check {self._done}{f' of {self.total}' if self.total else ''}: {what}"
+        self._line.begin(self._shown, unit="")
+
+    def of(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+        """Give results of the step that has begun. Who prints one ends the line, so the line begins again."""
+        for each in results:
+            yield each
+            self._line.begin(self._shown, unit="")
 
 
 def examine(
@@ -52,15 +82,13 @@ def examine(
     `lookup`: gives the addresses of a host name. `line`: shows what is checked. `repair`: write `crawl.toml` again if
     it was deleted.
     """
-    line.begin("checking", unit="")
-    yield from this_machine.python()
-    yield from this_machine.packages()
-    yield from this_machine.memory(workers)
+    step = _Steps(line)
+    yield from step("this machine", chain(this_machine.python(), this_machine.packages(), this_machine.memory(workers)))
     waiting = threading.Timer(_HUNG_S, warn, (f"still waiting for {root}; does the file system hang?",))
     waiting.daemon = True
     waiting.start()
     try:
-        yield from _directory(root, workers, threads, warn, lookup, waiting, allow_env, line, repair=repair)
+        yield from _directory(root, workers, threads, warn, lookup, waiting, allow_env, step, repair=repair)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
     finally:
@@ -75,36 +103,43 @@ def _directory(
     lookup: this_machine.Lookup,
     waiting: threading.Timer,
     allow_env: Collection[str],
-    line: ProgressLine,
+    step: _Steps,
     *,
     repair: bool,
 ) -> Iterator[CheckResult]:
+    step.begin("the mount and its space")
     holder = directory.holder_of(root)
     if not holder.is_dir():
         yield CheckResult(PROBLEM, f"{holder} does not exist", "check that the share is mounted, and the path")
         return
-    yield from directory.mount(holder)
-    yield from directory.free_space(holder)
+    mount = directory.mount_at(holder)
+    yield from step.of(chain(directory.mount(holder, mount), directory.free_space(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
-    yield from directory.try_out(tree, holder)
+    step.total = _STEPS if tree is None else _STEPS_OF_TREE
+    yield from step("trying out the file system", directory.try_out(tree, holder))
     waiting.cancel()
     if tree is None:
         yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
     elif store.kept_settings(root) is None:
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
-    yield from results
-    yield from room.compare(holder, chosen, *((0, 0) if tree is None else crawl.stored(tree, chosen)))
-    yield from this_machine.open_files(workers, threads)
-    line.begin("trying the browser", unit="")
-    yield from browser.browser(chosen, warn)
-    line.begin("resolving host names", unit="")
-    yield from _seeds(root, chosen, lookup)
+    yield from step("the settings", results)
+    limits = chain(_room(holder, mount, tree, chosen), this_machine.open_files(workers, threads))
+    yield from step("room, quotas and limits", limits)
+    yield from step("trying the browser", browser.browser(chosen, warn))
+    yield from step("resolving host names", _seeds(root, chosen, lookup))
     if tree is not None:
-        yield from permissions.compare(tree)
-        yield from crawl.user_agent(chosen)
-        yield from _fleet(tree, chosen, warn, line)
+        yield from step("the directories", chain(permissions.compare(tree), crawl.user_agent(chosen)))
+        yield from _fleet(tree, chosen, warn, step)
+
+
+def _room(holder: Path, mount: Mount | None, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
+    """Compare what is free, and what quotas leave, with the pages that may still come."""
+    pages, stored_bytes = (0, 0) if tree is None else crawl.stored(tree, chosen)
+    need = room.need(chosen, pages, stored_bytes)
+    yield from room.compare(holder, need)
+    yield from quotas.compare(holder, mount, need, time.time())
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
@@ -129,13 +164,10 @@ def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterato
     yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
 
 
-def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None], line: ProgressLine) -> Iterator[CheckResult]:
-    line.begin("reading heartbeats", unit="")
-    yield from crawl.signs(tree)
+def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None], step: _Steps) -> Iterator[CheckResult]:
+    yield from step("reading heartbeats", crawl.signs(tree))
     machines = crawl.Machines(tree)
     yield from machines.collisions()
-    line.begin("watching heartbeats", unit="")
-    yield from crawl.limited(machines.watch(chosen.fleet.beat, warn))
-    yield from crawl.state(tree, chosen, machines)
-    line.begin("looking for half-written files", unit="")
-    yield from machines.temporaries()
+    yield from step("watching heartbeats", crawl.limited(machines.watch(chosen.fleet.beat, warn)))
+    yield from step("the state of the crawl", crawl.state(tree, chosen, machines))
+    yield from step("looking for half-written files", machines.temporaries())

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from fscrawl import interrupts, store
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.admin.doctor.mounts import mount_of, remarks
+from fscrawl.admin.doctor.mounts import Mount, mount_of, remarks
+from fscrawl.admin.doctor.room import FEW_FILES, LITTLE_BYTES
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id
@@ -19,8 +20,6 @@ from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of, size
 
 _MOUNTS = Path("/proc/self/mountinfo")
-_LITTLE_BYTES = 1 << 30
-_FEW_FILES = 100_000  # 50,000 pages
 
 
 def holder_of(root: Path) -> Path:
@@ -28,11 +27,16 @@ def holder_of(root: Path) -> Path:
     return root if root.exists() else root.absolute().parent
 
 
-def mount(directory: Path, table: Path = _MOUNTS) -> Iterator[CheckResult]:
+def mount_at(directory: Path, table: Path = _MOUNTS) -> Mount | None:
+    """Give where a directory is mounted; None if that cannot be found out."""
     try:
-        found = mount_of(table.read_text(encoding="utf-8", errors="surrogateescape"), os.path.realpath(directory))
+        return mount_of(table.read_text(encoding="utf-8", errors="surrogateescape"), os.path.realpath(directory))
     except OSError:
-        found = None
+        return None
+
+
+def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
+    """Say what is known of the mount."""
     if found is None:
         yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {_MOUNTS}")
     else:
@@ -91,10 +95,10 @@ def free_space(directory: Path) -> Iterator[CheckResult]:
         yield CheckResult(PROBLEM, str(tree_error(error, directory)))
         return
     free = there.f_bavail * there.f_frsize
-    yield _judged(free, _LITTLE_BYTES, f"{size(free)} free on {directory}", "free some space")
+    yield _judged(free, LITTLE_BYTES, f"{size(free)} free on {directory}", "free some space")
     if there.f_files:
         advice = "a page takes two files; delete some files, or use a file system with more inodes"
-        yield _judged(there.f_favail, _FEW_FILES, f"space for {number_of(there.f_favail, 'more file')}", advice)
+        yield _judged(there.f_favail, FEW_FILES, f"space for {number_of(there.f_favail, 'more file')}", advice)
 
 
 def _judged(number: int, little: int, what: str, advice: str) -> CheckResult:

@@ -4,7 +4,7 @@ A page takes two files, its body and its record. One that scripts made has its D
 (docs/design/tree-format.md). What the directories and robots.txt of a host take is not counted.
 
 statvfs tells what is free. Servers of NFS and the clients of CephFS fill it with a quota of the exported directory, and
-ext4 and XFS with that of a project. A quota of a user or group is not in it.
+ext4 and XFS with that of a project. A quota of a user or group is not in it: `quotas` asks for these.
 """
 
 from __future__ import annotations
@@ -12,42 +12,64 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from fscrawl.admin.doctor.check_result import OK, WARNING, CheckResult
 from fscrawl.config.settings import Settings
 from fscrawl.errors import tree_error
 from fscrawl.util.humanize import number_of, size
 
+LITTLE_BYTES = 1 << 30  # less is worth a warning, whatever the crawl needs
+FEW_FILES = 100_000  # 50,000 pages
+ADVICE = "lower it, get a larger quota, or use another file system: a full one ends the crawl, and nothing is lost"
 _FILES = 2
 _FILES_RENDERED = 4
 _BLOCK_BYTES = 4096  # of which a file leaves a part empty
 _TYPICAL = 100  # so many pages tell how large the others are
 
 
-def compare(directory: Path, chosen: Settings, pages: int, stored_bytes: int) -> Iterator[CheckResult]:
-    """Compare what is free with what is still to come. `pages`, `stored_bytes`: what the tree has already."""
-    most = chosen.crawl.max_pages
-    missing = max(0, (most or 0) - pages)
+class Need(NamedTuple):
+    """What is still to come. `told`: which pages; `bytes`: None while too few pages tell how large they are."""
+
+    told: str
+    files: int
+    bytes: int | None
+
+
+def need(chosen: Settings, pages: int, stored_bytes: int) -> Need | None:
+    """Give what the pages take that may still come; None: no number of pages is set, or it is reached.
+
+    `pages`, `stored_bytes`: what the tree has already.
+    """
+    missing = max(0, (chosen.crawl.max_pages or 0) - pages)
     if not missing:
+        return None
+    per_page = _FILES_RENDERED if chosen.render.is_on else _FILES
+    return Need(
+        f"crawl.max_pages = {chosen.crawl.max_pages:,} allows {number_of(missing, 'more page')}",
+        missing * per_page,
+        missing * (stored_bytes // pages + per_page * _BLOCK_BYTES) if pages >= _TYPICAL else None,
+    )
+
+
+def compare(directory: Path, wanted: Need | None) -> Iterator[CheckResult]:
+    """Compare what is free with what is still to come."""
+    if wanted is None:
         return
     try:
         there = os.statvfs(directory)
     except OSError as error:
         yield CheckResult(WARNING, str(tree_error(error, directory)))
         return
-    told = f"crawl.max_pages = {most:,} allows {number_of(missing, 'more page')}"
-    per_page = _FILES_RENDERED if chosen.render.is_on else _FILES
+    told, files, needed = wanted
     if there.f_files:
-        yield _judged(
-            told, number_of(missing * per_page, "file"), there.f_favail >= missing * per_page, f"{there.f_favail:,}"
-        )
-    if pages >= _TYPICAL:
-        needed, free = missing * (stored_bytes // pages + per_page * _BLOCK_BYTES), there.f_bavail * there.f_frsize
+        yield _judged(told, number_of(files, "file"), there.f_favail >= files, f"{there.f_favail:,}")
+    if needed is not None:
+        free = there.f_bavail * there.f_frsize
         yield _judged(told, f"about {size(needed)}", free >= needed, size(free))
 
 
 def _judged(told: str, needed: str, fits: bool, free: str) -> CheckResult:
     if fits:
         return CheckResult(OK, f"{told}; there is room for their {needed}")
-    advice = "lower it, get a larger quota, or use another file system: a full one ends the crawl, and nothing is lost"
-    return CheckResult(WARNING, f"{told}, which need {needed}; {free} are free", advice)
+    return CheckResult(WARNING, f"{told}, which need {needed}; {free} are free", ADVICE)

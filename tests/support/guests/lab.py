@@ -56,7 +56,9 @@ class Lab:
         code_disk(self.server.image, self.directory / "code.img")
         empty_disk(self.directory / "tree.img", "2G")
         empty_disk(self.directory / "small.img", "32M", "-m", "0")
-        empty_disk(self.directory / "quota.img", "256M", "-O", "quota", "-E", "quotatype=usrquota")
+        empty_disk(
+            self.directory / "quota.img", "256M", "-O", "quota,project", "-E", "quotatype=usrquota:grpquota:prjquota"
+        )
         for guest in self.guests:
             guest.start()
         for guest in self.guests:
