@@ -53,7 +53,11 @@ def end_server() -> None:
 
 
 def _silence_tracker() -> None:
-    """Let the process that removes the semaphores of a process that was ended do so without a warning."""
+    """Let the process that removes the semaphores of a process that was ended do so without a warning.
+
+    The process is a new interpreter, which looks at its environment only, or a copy, which does not look at it any
+    more: `forked_servers` gives that one a filter. A filter here would hide this process's own warnings.
+    """
     given = os.environ.get("PYTHONWARNINGS")
     if _NO_WARNING not in (given or ""):
         os.environ["PYTHONWARNINGS"] = f"{given},{_NO_WARNING}" if given else _NO_WARNING
