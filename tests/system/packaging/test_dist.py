@@ -15,7 +15,9 @@ import pytest
 
 from tests.support.crawling import CHECKOUT, Running, check_tree, pages
 from tests.support.installing.debian import copy_of_checkout
+from tests.support.installing.pythons import another
 from tests.support.web import Web, linked_site
+from tools.build_pyz import pyz_for
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -85,6 +87,37 @@ def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) ->
     with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
         [page] = [name for name in wheel.namelist() if name.endswith("share/man/man1/fscrawl.1")]
         assert wheel.read(page) == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
+
+
+def test_another_python_gets_a_file_of_its_own(built: Path, tmp_path: Path) -> None:
+    """With `--python` there is one more file, which that Python runs and this one does not; two are the same bytes."""
+    python, out, again = another(), tmp_path / "out", tmp_path / "again"
+    words = [sys.executable, str(CHECKOUT / "tools/build_pyz.py"), str(out), "--python", python]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).stdout.strip()
+    made = out / f"fscrawl-{version}.pyz"
+    assert {path.name for path in out.iterdir()} == {path.name for path in built.iterdir()} | {made.name}
+    assert (out / "fscrawl.pyz").read_bytes() == (built / "fscrawl.pyz").read_bytes()
+    again.mkdir()
+    assert pyz_for(python, next(built.glob("*.whl")), again).read_bytes() == made.read_bytes()
+
+    bare, root = ["env", "-i", f"HOME={tmp_path}"], tmp_path / "tree"
+    with Web(linked_site(12, 4)) as web:
+        words = [*bare, python, str(made), "crawl", "--root", str(root), "--workers", "2"]
+        words += ["--seed", web.url("127.0.0.1", "/"), *(word for each in SETTINGS for word in ("--set", each))]
+        crawled = run(words)
+    assert crawled.returncode == 0, crawled.stderr
+    assert len(pages(root)) == 13
+    refused = run([*bare, sys.executable, str(made), "--version"])
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"run it with python{version}" in refused.stderr
+
+
+def test_make_asks_for_each_python() -> None:
+    """The Pythons of `make dist PYTHONS=…` are those of `--python`."""
+    done = run(["make", "--dry-run", "-C", str(CHECKOUT), "dist", "PYTHONS=python3.12 python3.13"])
+    assert "tools/build_pyz.py dist --python python3.12 --python python3.13" in done.stdout
 
 
 @pytest.mark.parametrize("flags", [(), ("-I",)], ids=["plain", "isolated"])
