@@ -89,6 +89,17 @@ def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) ->
         assert wheel.read(page) == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
 
 
+def test_the_index_would_take_them(built: Path) -> None:
+    """Twine finds no fault with the metadata, and the wheel has every file of the package, once, and no others."""
+    wheel, source = next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
+    for words in (
+        ["twine", "check", "--strict", str(wheel), str(source)],
+        ["check_wheel_contents", "--package", str(CHECKOUT / "fscrawl"), str(wheel)],
+    ):
+        done = run([sys.executable, "-m", *words])
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_another_python_gets_a_file_of_its_own(built: Path, tmp_path: Path) -> None:
     """With `--python` there is one more file, which that Python runs and this one does not; two are the same bytes."""
     python, out, again = another(), tmp_path / "out", tmp_path / "again"
