@@ -100,7 +100,7 @@ def merge(
             return before
         with open_crew(job, processes, scheduler, line) as crew:
             _tidy(job, before, line, over=over, indexed=indexed)  # only now: there is nothing more to be refused
-            result = _run(job, crew, [each.run for each in before.runs] if before else [], most, warn)
+            result = _run(job, crew, before, most, warn)
             line.begin("tidying up", unit="")
             manifest = _commit(job, before, result, warn)
             if indexed:
@@ -160,8 +160,10 @@ def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
 # -- the steps
 
 
-def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn) -> RunResult:
-    _plan(job, earlier, crew.line)
+def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: Warn) -> RunResult:
+    earlier = [each.run for each in before.runs] if before else []
+    pages, failures = _about(before)
+    _plan(job, earlier, crew.line, pages)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
     _report_unread(batches, warn)
@@ -170,7 +172,7 @@ def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn)
     parts = [part for group in groups for part in group.parts]
     parts += _join_tables(job, crew, batches, groups)
     parts += _join_archives(job, crew, groups)
-    parts += write_failures(job, crew.line)
+    parts += write_failures(job, crew.line, failures)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
     return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
 
@@ -187,13 +189,20 @@ def _counts(counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
     }
 
 
-def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
-    """Make the plan, unless it was made before the run was interrupted."""
+def _about(before: Manifest | None) -> tuple[int, int]:
+    """Give how many pages and failures the tree had when it was last merged; 0: it is not known."""
+    if before is None:
+        return 0, 0
+    return before.counts["records"] + sum(before.left_out.values()), before.counts.get("errors", 0)
+
+
+def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
+    """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
     if plan.is_made(job.directory, job.run):
         return
     if job.directory.read_json(_OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
-    line.begin("listing pages", unit="pages")
+    line.begin("listing pages", about, "pages", about=True)
     plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 
 
