@@ -1,8 +1,9 @@
 """How an extra is added to an environment that pipx or uv has made for the command alone.
 
-pipx    leaves pipx_metadata.json in it. `pipx inject` adds packages, and all that is there stays
-uv      leaves uv-receipt.toml in it, and no pip. It must be told everything again: the extras and packages that it was
-asked for before, and the new extra
+Each leaves a file in it:
+  pipx    pipx_metadata.json. `pipx inject` adds packages, and all that is there stays
+  uv      uv-receipt.toml, and no pip. uv must be told everything again: the extras and packages that it was asked for
+          before, and the new extra
 """
 
 from __future__ import annotations
