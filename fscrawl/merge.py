@@ -13,8 +13,9 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
 
 Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
 
-Promise: if a merge is killed at any moment and run again, the dataset becomes the same, part for part. A page that
-cannot be read is reported, counted and left out; the next run tries it again.
+Promise: if a merge is killed at any moment and run again, the dataset becomes the same, part for part. A merge that is
+refused changes no dataset, not even with --rebuild. A page that cannot be read is reported, counted and left out; the
+next run tries it again.
 """
 
 from __future__ import annotations
@@ -80,24 +81,26 @@ def merge(
     _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
     with directory.opened():
-        line.begin("tidying up", unit="")
-        had_index = search_index.is_there(directory)
-        before = _tidied(directory, rebuild=rebuild)
-        options = _options(directory, tree, given, warn)
+        over = rebuild or directory.was_starting_over()
+        before = None if over else directory.manifest()
+        options = _options(directory, tree, given, warn, over=over)
         _check_packages(options.text, scheduler, language=options.language)
-        job = Job(root.absolute(), directory.root, _next_run(directory, before), options, tree.record.crawl, site)
+        run = len(before.runs) + 1 if before else 1
+        job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site)
         check_columns(job)
-        indexed = search_index.is_wanted(directory, options, asked=index, had=had_index)
+        indexed = search_index.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
         if before is not None and most == 0:
+            _tidy(job, before, line, over=over, indexed=indexed)
             warn(f"the limit of {number_of(options.limit or 0, 'page')} has been reached; nothing was done")
             if indexed:
                 with open_crew(job, processes, scheduler, line) as crew:
                     search_index.update(directory, before, crew)
             return before
         with open_crew(job, processes, scheduler, line) as crew:
-            result = _run(job, crew, [each.run for each in before.runs] if before else [], most, warn)
+            _tidy(job, before, line, over=over, indexed=indexed)  # only now: there is nothing more to be refused
+            result = _run(job, crew, before, most, warn)
             line.begin("tidying up", unit="")
             manifest = _commit(job, before, result, warn)
             if indexed:
@@ -111,12 +114,22 @@ def _check_packages(text: str | None, scheduler: str | None, *, language: bool) 
         raise UsageError(what)
 
 
-def _tidied(directory: DatasetDir, *, rebuild: bool) -> Manifest | None:
-    """Remove what an interrupted run has left, or all of the dataset; return what is known of the dataset."""
-    if rebuild or directory.was_starting_over():
+def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, indexed: bool) -> None:
+    """Remove what an interrupted run, or the last one after it had been committed, has left; if `over`, the dataset."""
+    directory = job.directory
+    line.begin("tidying up", unit="")
+    if over:
         directory.start_over()
+    if indexed:
+        search_index.keep(directory)
     directory.sweep()
-    return directory.manifest()
+    for path in (directory.root / STATE).glob("run-*"):
+        if path.name != Path(plan.run_directory(job.run)).name:
+            shutil.rmtree(path, ignore_errors=True)
+    named = before.paths if before else set()
+    for path in [*directory.root.glob("errors/part-*"), *directory.root.glob("*/errors/part-*")]:
+        if str(path.relative_to(directory.root)) not in named:  # replaced, or about to be written again
+            path.unlink()
 
 
 def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
@@ -127,21 +140,9 @@ def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
             warn(f"--host: {hint}")
 
 
-def _next_run(directory: DatasetDir, before: Manifest | None) -> int:
-    """Return the number of the next run, and remove what the last one left after it had been committed."""
-    run = len(before.runs) + 1 if before else 1
-    for path in (directory.root / STATE).glob("run-*"):
-        if path.name != Path(plan.run_directory(run)).name:
-            shutil.rmtree(path, ignore_errors=True)
-    named = before.paths if before else set()
-    for path in [*directory.root.glob("errors/part-*"), *directory.root.glob("*/errors/part-*")]:
-        if str(path.relative_to(directory.root)) not in named:  # replaced, or about to be written again
-            path.unlink()
-    return run
-
-
-def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn) -> Options:
-    found = directory.read_json(_OPTIONS)
+def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn, *, over: bool) -> Options:
+    """Return the options of the run. `over`: it starts over, so those of the dataset do not count."""
+    found = None if over else directory.read_json(_OPTIONS)
     root = directory.root
     if found is not None and found["crawl"] != tree.record.crawl:
         raise UsageError(f"{root} is of crawl {found['crawl']}, not {tree.record.crawl}; give another directory")
@@ -159,8 +160,10 @@ def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
 # -- the steps
 
 
-def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn) -> RunResult:
-    _plan(job, earlier, crew.line)
+def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: Warn) -> RunResult:
+    earlier = [each.run for each in before.runs] if before else []
+    pages, failures = _about(before)
+    _plan(job, earlier, crew.line, pages)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
     _report_unread(batches, warn)
@@ -169,7 +172,7 @@ def _run(job: Job, crew: Crew, earlier: list[int], most: int | None, warn: Warn)
     parts = [part for group in groups for part in group.parts]
     parts += _join_tables(job, crew, batches, groups)
     parts += _join_archives(job, crew, groups)
-    parts += write_failures(job, crew.line)
+    parts += write_failures(job, crew.line, failures)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
     return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
 
@@ -186,13 +189,20 @@ def _counts(counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
     }
 
 
-def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
-    """Make the plan, unless it was made before the run was interrupted."""
+def _about(before: Manifest | None) -> tuple[int, int]:
+    """Give how many pages and failures the tree had when it was last merged; 0: it is not known."""
+    if before is None:
+        return 0, 0
+    return before.counts["records"] + sum(before.left_out.values()), before.counts.get("errors", 0)
+
+
+def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
+    """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
     if plan.is_made(job.directory, job.run):
         return
     if job.directory.read_json(_OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
-    line.begin("listing pages", unit="pages")
+    line.begin("listing pages", about, "pages", about=True)
     plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 
 

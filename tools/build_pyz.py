@@ -35,6 +35,7 @@ EXTRAS = "dashboard,socks"
 NAME = "fscrawl.pyz"
 _ENVIRONMENT = "environment.json"  # what shiv's part of the file reads
 _FROM = "direct_url.json"  # pip says here where the wheel was
+_BIN = "bin/"  # commands of packages: nobody calls them here, and their first line names the Python that builds
 MAIN = Path(__file__).with_name("pyz_main.py")
 # Runs when fscrawl is unpacked, before it is loaded. SOABI is version, architecture and C library:
 # cpython-311-x86_64-linux-gnu
@@ -151,7 +152,7 @@ def _replace_main(path: Path, scratch: Path) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
             digest = hashlib.sha256()
             for entry in old.infolist():
-                if entry.filename != _ENVIRONMENT and not entry.filename.endswith(f"/{_FROM}"):
+                if not _is_of_this_machine(entry.filename):
                     content = _content(old, entry)
                     digest.update(entry.filename.encode() + b"\0" + hashlib.sha256(content).digest())
                     new.writestr(entry, content)
@@ -161,6 +162,12 @@ def _replace_main(path: Path, scratch: Path) -> None:
     path.write_bytes(scratch.read_bytes())
 
 
+def _is_of_this_machine(name: str) -> bool:
+    if name.startswith(f"site-packages/{_BIN}"):
+        return name != f"site-packages/{_BIN}preamble.py"
+    return name == _ENVIRONMENT or name.endswith(f"/{_FROM}")
+
+
 def _content(old: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """Give what an entry is to have: no path of this machine, or another one would build other bytes."""
     if entry.filename == "__main__.py":
@@ -168,7 +175,9 @@ def _content(old: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     content = old.read(entry)
     if entry.filename.endswith(".dist-info/RECORD"):
         lines = content.decode().splitlines(keepends=True)
-        return "".join(line for line in lines if f"/{_FROM}," not in line).encode()
+        return "".join(
+            line for line in lines if f"/{_FROM}," not in line and not line.startswith(f"../../{_BIN}")
+        ).encode()
     return content
 
 

@@ -8,6 +8,7 @@ failure that is newer than its flag is not tried again.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -15,14 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from fscrawl import hostnames, urls
-from fscrawl.errors import RecordError, TreeError, about
+from fscrawl.errors import RecordError, TreeBusyError, TreeError, about
 from fscrawl.fleet.command_log import write_command_log
+from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
+from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound
-from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
@@ -62,8 +64,8 @@ def retry(
     put = Marked()
     if hosts:
         line.begin("reading failures", unit="failures")
-    else:  # as the machines say: nothing is listed for it
-        line.begin("reading failures", Observer(tree).look().errors().total(), "failures", about=True)
+    else:
+        line.begin("reading failures", _said(tree), "failures", about=True)
 
     def lines() -> Iterator[Found]:
         for record in _failures(tree, wanted, warn):
@@ -76,6 +78,17 @@ def retry(
 
     write_command_log(tree, lines())
     return put
+
+
+def _said(tree: Tree) -> int:
+    """Give how many failures there are, as the last heartbeats say it: nothing is listed for it."""
+    logs, total = Logs(tree), Counter[str]()
+    for name in logs.machines():
+        peer = Peer(name, 0.0)
+        with contextlib.suppress(TreeBusyError):  # without it, there are more than were said
+            peer.read(logs, 0.0)
+        total.update(peer.last().errors)
+    return (+total).total()
 
 
 def _line_of(tree: Tree, record: ErrorRecord) -> Found:

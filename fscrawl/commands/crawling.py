@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import sys
 import time
 from dataclasses import replace
@@ -35,6 +34,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
+from fscrawl.util.memory import look_for_cycles_rarely
 from fscrawl.util.terminal import say
 from fscrawl.util.user_text import decode
 
@@ -78,8 +78,7 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
     code = () if options.site is None else _described(read_file(options.site))
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
-    gc.freeze()  # the garbage collector need not look at loaded modules, nor often at half a million pending URLs
-    gc.set_threshold(50_000, 20, 20)
+    look_for_cycles_rarely()
     with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
         return run_until_over(machines.first, machines.next, progress), machines
 

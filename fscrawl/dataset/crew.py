@@ -6,7 +6,6 @@ Promise: the processes end when the merge ends, also when it is killed.
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import os
 import signal
@@ -22,7 +21,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError
 from fscrawl.util.children import SIGNALS, start_server
-from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc
+from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc, look_for_cycles_rarely
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
 from fscrawl.util.progress import ProgressLine
@@ -99,8 +98,7 @@ def _start(count: Synchronized[int], no_pandas: bool) -> None:
     if no_pandas:
         keep_pandas_out()
     keep_freed_memory()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # a page's nodes and values die with it: looking through them finds no cycles
+    look_for_cycles_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(1)

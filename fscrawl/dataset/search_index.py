@@ -22,17 +22,10 @@ _FEW = 8  # shards of one size; each page is indexed again when it moves to the 
 _LARGE_ROWS = 20_000  # such a shard is not joined with others any more: that would take longer than it saves
 
 
-def is_there(directory: DatasetDir) -> bool:
-    """Tell whether a dataset has an index, in whatever state."""
-    return directory.path(FOLDER).is_dir()
-
-
-def is_wanted(directory: DatasetDir, options: Options, *, asked: bool, had: bool) -> bool:
-    """Tell whether a merge must keep an index: if it was asked for, or was `had`. UsageError if it cannot be made.
-
-    From then on every merge keeps it, also one that is killed before it has begun with the index.
-    """
-    if not asked and not (had and "parquet" in options.formats):
+def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
+    """Tell whether a merge must keep an index: if it was asked for, or is there. UsageError if it cannot be made."""
+    is_there = directory.path(FOLDER).is_dir()  # in whatever state
+    if not asked and not (is_there and "parquet" in options.formats):
         return False
     if "parquet" not in options.formats:
         raise UsageError(
@@ -40,8 +33,12 @@ def is_wanted(directory: DatasetDir, options: Options, *, asked: bool, had: bool
         )
     if lacks := _missing():
         raise UsageError(f"--index: {lacks}")
-    directory.path(FOLDER).mkdir(exist_ok=True)
     return True
+
+
+def keep(directory: DatasetDir) -> None:
+    """Let every merge from now on keep an index, also one that is killed before it has begun with it."""
+    directory.path(FOLDER).mkdir(exist_ok=True)
 
 
 def _missing() -> str:

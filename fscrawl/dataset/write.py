@@ -179,12 +179,12 @@ def _write_tables(
         writer.write(made[table])
 
 
-def write_failures(job: Job, line: ProgressLine) -> list[Part]:
-    """Write the current failures, one part in each format."""
+def write_failures(job: Job, line: ProgressLine, about: int = 0) -> list[Part]:
+    """Write the current failures, one part in each format. `about`: so many, or more; 0: it is not known."""
     styles = [style for style in job.options.formats if style in TABLE_FORMATS]
     part = part_name(job.run, 0)
     names = {style: TABLE_FORMATS[style].path.format(table="errors", part=part) for style in styles}
-    line.begin("writing failures", unit="failures")
+    line.begin("writing failures", about, "failures", about=True)
     with contextlib.ExitStack() as stack:
         writers = {style: _open(stack, job, name, "errors", style) for style, name in names.items()}
         for rows in tables.errors(job, line.advance) if writers else ():

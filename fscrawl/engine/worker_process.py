@@ -14,7 +14,6 @@ once, unless the process dies; and the process ends when the machine is gone.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import queue
 import signal
@@ -50,7 +49,7 @@ from fscrawl.render.messages import Answer as Answered
 from fscrawl.render.messages import Ask, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
-from fscrawl.util.memory import keep_freed_memory
+from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import Worker
 
@@ -73,8 +72,7 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
     """Set up a new worker process. What is passed here is inherited by the fork; an open pipe must be."""
     global _connection, _setup, _config, _parse_server
     keep_freed_memory()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)  # a page's nodes die with it: looking through them for cycles finds none
+    look_for_cycles_rarely()
     for number in SIGNALS:  # they reach the whole process group; the machine decides
         signal.signal(number, signal.SIG_IGN)
     _load(config)

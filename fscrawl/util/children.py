@@ -20,6 +20,7 @@ from multiprocessing import forkserver, resource_tracker, util
 from fscrawl import interrupts
 from fscrawl.errors import UsageError
 from fscrawl.util import forked_servers
+from fscrawl.util.ignored_environment import pass_on
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NO_WARNING = "ignore:resource_tracker"
@@ -53,7 +54,12 @@ def end_server() -> None:
 
 
 def _silence_tracker() -> None:
-    """Let the process that removes the semaphores of a process that was ended do so without a warning."""
+    """Let the process that removes the semaphores of a process that was ended do so without a warning.
+
+    The process is a new interpreter, which looks at its environment or its command line, or a copy, which looks at
+    neither any more: `forked_servers` gives that one a filter. A filter here would hide this process's own warnings.
+    """
+    pass_on(f"-W{_NO_WARNING}")
     given = os.environ.get("PYTHONWARNINGS")
     if _NO_WARNING not in (given or ""):
         os.environ["PYTHONWARNINGS"] = f"{given},{_NO_WARNING}" if given else _NO_WARNING

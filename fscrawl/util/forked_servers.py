@@ -72,5 +72,5 @@ def _forget(descriptors: Sequence[int]) -> None:
         after = descriptor + 1
     os.closerange(after, os.sysconf("SC_OPEN_MAX"))
     forkserver._forkserver._lock = threading.RLock()  # type: ignore[attr-defined]  # noqa: SLF001 - it is held while the server is begun
-    warnings.filterwarnings("ignore", "resource_tracker")  # after a kill there is something to remove: no news
+    warnings.filterwarnings("ignore", "resource_tracker")  # no news; `children._silence_tracker` does it for others
     gc.freeze()  # what was loaded stays: its pages are not written to, so they are shared

@@ -2,7 +2,7 @@
 
 A copy is one of three:
   pyz        fscrawl.pyz, which has unpacked itself
-  installed  by pip, from a wheel or, editable, from a checkout
+  installed  by pip, pipx or uv, from a wheel or, editable, from a checkout
   checkout   of which pip knows nothing: `python crawl.py`
 """
 
@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
+
+from fscrawl import __version__
+from fscrawl.util import tool_environments
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -51,6 +54,7 @@ class Copy:
     wheel      the file that it was installed from; None if it is not known, or not there any more
     checkout   the directory of its source, with a Makefile; None for other copies
     requires   what pip is to install for extras, such as "numpy>=1.26; extra == 'merge'"
+    environment    the root of the environment that it was installed into; None if pip does not know this copy
     """
 
     package: Path
@@ -60,6 +64,7 @@ class Copy:
     wheel: Path | None = None
     checkout: Path | None = None
     requires: tuple[str, ...] = ()
+    environment: Path | None = None
 
     def command(self) -> str:
         if self.pyz is not None:
@@ -74,17 +79,23 @@ class Copy:
 
     def to_install(self, extra: str) -> str:
         if self.pyz is not None:
-            return f"use a checkout or the wheel; {self.pyz.name} cannot have it"
+            wheel = f"{_NAME}-{__version__}-py3-none-any.whl"
+            return f"use a checkout, or the wheel: pip install '{wheel}[{extra}]'; {self.pyz.name} cannot have it"
         if self.checkout is not None and (self.script is None or self.checkout / ".venv" in self.script.parents):
             where = "" if self.checkout == _directory() else f"-C {_shown(self.checkout)} "
             return f"make {where}setup EXTRAS={extra}"
+        found = (_OF_EXTRA.fullmatch(each) for each in self.requires)
+        packages = [each["what"] for each in found if each and each["extra"] == extra]
+        if self.environment is not None:
+            words = tool_environments.to_add(self.environment, _NAME, extra, packages)
+            if words is not None:
+                return words
         pip = f"{_called(self.python)} -m pip install"
         if self.checkout is not None:
             return f"{pip} -e {shlex.quote(f'{self.checkout}[{extra}]')}"
         if self.wheel is not None:
             return f"{pip} {shlex.quote(f'{self.wheel}[{extra}]')}"
-        found = (_OF_EXTRA.fullmatch(each) for each in self.requires)
-        return " ".join([pip, *(shlex.quote(each["what"]) for each in found if each and each["extra"] == extra)])
+        return f"{pip} {shlex.join(packages or [f'{_NAME}[{extra}]'])}"
 
 
 def here(package: Path = _PACKAGE) -> Copy:
@@ -108,6 +119,7 @@ def here(package: Path = _PACKAGE) -> Copy:
                 wheel=source if source.suffix == ".whl" and source.is_file() else None,
                 checkout=checkout if is_editable else None,
                 requires=tuple(each.requires or ()),
+                environment=Path(sys.prefix),
             )
     return Copy(package, python, checkout=checkout)
 

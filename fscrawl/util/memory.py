@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import os
 from pathlib import Path
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _KEPT_BYTES = 32 * 1024 * 1024
+_RARELY = (50_000, 20, 20)  # new objects, and rounds, until the garbage collector looks
 
 
 def keep_freed_memory() -> None:
@@ -23,6 +25,16 @@ def keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
         mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_M_ARENA_MAX, 1)
+
+
+def look_for_cycles_rarely() -> None:
+    """Let the garbage collector look seldom, and never at what is loaded by now.
+
+    It would find next to nothing: modules stay, pending URLs stay for long, and a page's nodes and values are in no
+    cycle, so they go without it. But each look costs time, with half a million pending URLs a lot.
+    """
+    gc.freeze()
+    gc.set_threshold(*_RARELY)
 
 
 def let_arrow_use_malloc() -> None:

@@ -9,14 +9,15 @@ import os
 import sys
 
 from fscrawl.errors import UsageError
+from fscrawl.util.ignored_environment import pass_on
 
 
 def protect_children() -> None:
     """Let no process that this one starts look for modules in its working directory.
 
-    Raises UsageError if Python was told to ignore its environment, by which children hear of it.
+    Raises UsageError if Python was told to ignore its environment, and cannot tell its children otherwise.
     """
-    if sys.flags.ignore_environment and not sys.flags.safe_path:  # -I is both
+    if not sys.flags.safe_path and not pass_on("-P"):  # -I is -E and -P
         raise UsageError("Python was started with -E, so its children would run code from this directory; add -P")
     os.environ["PYTHONSAFEPATH"] = "1"
 

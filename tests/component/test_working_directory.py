@@ -15,6 +15,19 @@ from tests.support.web import Web, linked_site
 HOST = "127.0.7.31"
 NAMES = ("selectors", "json", "fscrawl", "threading", "signal", "pickle", "array", "requests", "sitecustomize")
 SCRIPT = Path(sys.executable).parent / "fscrawl"
+# As a library does: the servers of multiprocessing are new interpreters, and not copies of this one.
+SERVERS = f"""\
+import multiprocessing, sys, time
+sys.path.insert(0, {str(CHECKOUT)!r})
+from fscrawl.util import children, safe_path
+if __name__ == "__main__":
+    safe_path.protect_children()
+    children.start_server(["requests"])
+    child = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(0,))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
 
 
 @pytest.fixture
@@ -35,16 +48,25 @@ def run(words: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("start", [[str(SCRIPT), "crawl"], [sys.executable, str(CHECKOUT / "crawl.py")]])
-def test_a_planted_module_is_not_run(planted: Path, tmp_path: Path, start: list[str]) -> None:
-    """A crawl and a merge that are started in the tree's directory run none of its files."""
+@pytest.mark.parametrize(
+    ("flags", "program"),
+    [([], [str(SCRIPT), "crawl"]), ([], [str(CHECKOUT / "crawl.py")]), (["-E"], [str(SCRIPT), "crawl"])],
+    ids=["fscrawl", "crawl.py", "as pipx starts it"],
+)
+def test_a_planted_module_is_not_run(planted: Path, tmp_path: Path, flags: list[str], program: list[str]) -> None:
+    """A crawl and a merge that are started in the tree's directory run none of its files.
+
+    With -E, children ignore the environment, by which they hear of it otherwise.
+    """
+    python = [sys.executable, *flags]
     with Web(linked_site(3, 2), [HOST]) as web:
-        words = [*start, "--root", str(planted), "--workers", "2", "--seed", web.url(HOST)]
+        words = [*python, *program, "--root", str(planted), "--workers", "2", "--seed", web.url(HOST)]
         crawled = run(
             [*words, *(word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}"))], planted
         )
     assert crawled.returncode == 0, crawled.stderr
-    merged = run([str(SCRIPT), "merge", "--root", ".", "--out", str(tmp_path / "out"), "--processes", "1"], planted)
+    words = [*python, str(SCRIPT), "merge", "--root", ".", "--out", str(tmp_path / "out"), "--processes", "1"]
+    merged = run(words, planted)
     assert merged.returncode == 0, merged.stderr
     assert not (tmp_path / "mark").exists(), (tmp_path / "mark").read_text()
 
@@ -61,10 +83,17 @@ def test_the_module_is_as_safe_as_python_lets_it_be(planted: Path, tmp_path: Pat
     assert not (tmp_path / "mark").exists(), (tmp_path / "mark").read_text()
 
 
+@pytest.mark.parametrize("flags", [[], ["-E"], ["-I"]], ids=" ".join)
+def test_new_interpreters_run_none_either(planted: Path, tmp_path: Path, flags: list[str]) -> None:
+    """The servers of multiprocessing hear of it, also if they ignore the environment."""
+    script = tmp_path / "servers.py"
+    script.write_text(SERVERS)
+    done = run([sys.executable, *flags, str(script)], planted)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "mark").exists(), (tmp_path / "mark").read_text()
+
+
 def test_python_that_ignores_the_environment(planted: Path) -> None:
-    """With -E, children would not hear of it: -P must be given, too."""
-    refused = run([sys.executable, "-E", str(CHECKOUT / "crawl.py"), "--root", "tree"], planted)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("fscrawl: Python was started with -E")
+    """With -P, too, there is nothing to tell children."""
     assert run([sys.executable, "-E", "-P", str(SCRIPT), "--version"], planted).returncode == 0
     assert run([sys.executable, "-I", str(SCRIPT), "--version"], planted).returncode == 0

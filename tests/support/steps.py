@@ -19,10 +19,16 @@ class Steps(ProgressLine):
         self.steps: list[tuple[str, int | None, int]] = []
 
     def begin(
-        self, step: str, total: int | None = None, unit: str = "records", source: Callable[[], int] | None = None
+        self,
+        step: str,
+        total: int | None = None,
+        unit: str = "records",
+        source: Callable[[], int] | None = None,
+        *,
+        about: bool = False,
     ) -> None:
         self.end()
-        super().begin(step, total, unit, source)
+        super().begin(step, total, unit, source, about=about)
 
     def end(self, *, stays: bool = False) -> None:
         if self._step is not None:

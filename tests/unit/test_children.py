@@ -1,7 +1,10 @@
 """The server that processes are forked from: what is said if it cannot be started."""
 
 import multiprocessing
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +26,21 @@ def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UsageError, match=r"no socket can be made there \(AF_UNIX path too long\); set TMPDIR"):
         children.start_server(["fscrawl.errors"])
     assert children.signal.pthread_sigmask(children.signal.SIG_BLOCK, []) == before
+
+
+@pytest.mark.parametrize("given", [None, "", "error::UserWarning", "ignore:resource_tracker"])
+def test_the_tracker_of_semaphores_is_silent(monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
+    """A new interpreter does not print its warnings, whatever others were asked for, and these are not lost."""
+    monkeypatch.delenv("PYTHONWARNINGS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("PYTHONWARNINGS", given)
+    children._silence_tracker()
+    children._silence_tracker()
+    said = os.environ["PYTHONWARNINGS"].split(",")
+    assert said == list(dict.fromkeys(filter(None, [given, "ignore:resource_tracker"])))
+    ask = "import warnings; warnings.warn('resource_tracker: There appear to be 2')"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ FILES = {
     "fscrawl.util.forked_servers": "/proc: how many threads this process has",
     "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
+    "fscrawl.util.tool_environments": "the file by which pipx or uv say that they made the environment",
     "fscrawl.util.terminal": "standard output, in the middle of anything that may be printed",
 }
 SOCKETS = {

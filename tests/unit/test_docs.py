@@ -206,3 +206,11 @@ def test_the_example_of_site_files_is_one() -> None:
 
 def _example(doc: str) -> str:
     return doc[doc.index("    from fscrawl.site") : doc.index("All but `open_session`")]
+
+
+def test_settings_of_examples_do_not_age() -> None:
+    """People copy them, and no release looks at them: the User-Agent has no version of fscrawl."""
+    files = list((CHECKOUT / "examples").glob("*/tree/crawl.toml"))
+    assert len(files) == 5
+    agents = [tomllib.loads(file.read_text(encoding="utf-8"))["politeness"]["user_agent"] for file in files]
+    assert not [agent for agent in agents if re.search(r"fscrawl/\d", agent)]

@@ -54,6 +54,17 @@ def test_signals() -> None:
     )
 
 
+def test_warnings() -> None:
+    """A copy removes what a killed process has left without a warning; others are given."""
+    done = _run("""
+        ask = "import warnings; warnings.warn('resource_tracker: There appear to be 2'); warnings.warn('another')"
+        print(run(ask))
+    """)
+    assert (done.returncode, done.stdout) == (0, "0\n")
+    assert "another" in done.stderr
+    assert "resource_tracker: There" not in done.stderr
+
+
 def test_output_is_printed_once() -> None:
     """What the process has not written yet when it is copied is not written by both."""
     assert (

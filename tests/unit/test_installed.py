@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl import __version__
 from fscrawl.util import installed
 from fscrawl.util.installed import Copy, here
 
@@ -23,6 +24,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "lib")])
     monkeypatch.setattr(sys, "executable", str(tmp_path / "env/bin/python3"))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "env"))
     return tmp_path
 
 
@@ -128,12 +130,21 @@ def test_a_checkout_that_pip_does_not_know(place):
     assert copy.command() == ".venv/bin/fscrawl"
 
 
+def test_modules_that_nobody_knows(place):
+    """Modules that were put somewhere by hand: pip adds fscrawl with the extra."""
+    (place / "somewhere/fscrawl").mkdir(parents=True)
+    copy = here(place / "somewhere/fscrawl")
+    assert copy.to_install("merge") == "env/bin/python3 -m pip install 'fscrawl[merge]'"
+
+
 def test_one_file(place, monkeypatch):
     """fscrawl.pyz is called by its path, and says which extras it cannot have."""
     monkeypatch.setattr(sys, "fscrawl_umask", 0o022, raising=False)
     monkeypatch.setattr(sys, "argv", [str(place / "fscrawl.pyz")])
     assert installed.command() == "env/bin/python3 fscrawl.pyz"
-    assert installed.to_install("merge") == "use a checkout or the wheel; fscrawl.pyz cannot have it"
+    wheel = f"fscrawl-{__version__}-py3-none-any.whl"
+    said = f"use a checkout, or the wheel: pip install '{wheel}[merge]'; fscrawl.pyz cannot have it"
+    assert installed.to_install("merge") == said
 
 
 def test_a_directory_that_is_gone(place):
@@ -148,6 +159,72 @@ def test_a_root_with_a_blank():
     """A command in a message can be copied to a shell, whatever the tree is called."""
     words = shlex.split(installed.command("resume", Path("/mnt/my crawl's")))
     assert words[-3:] == ["resume", "--root", "/mnt/my crawl's"]
+
+
+def test_pipx(place):
+    """A copy of pipx gets the packages of the extra, whatever its environment is called; nothing is installed anew."""
+    wheel = place / "x.whl"
+    wheel.touch()
+    pip_installs(place, wheel.as_uri(), archive_info={})
+    (place / "env/pipx_metadata.json").write_text("{}")
+    assert here(place / "lib/fscrawl").to_install("merge") == "pipx inject env 'pyarrow>=17' numpy"
+
+
+@pytest.mark.parametrize(
+    ("receipt", "words"),
+    [
+        ('requirements = [{name = "fscrawl"}]', "'fscrawl[merge]'"),
+        (
+            'python = "3.13"\nrequirements = [{name = "fscrawl", extras = ["socks"], specifier = "==1"}, {name = "x"}]',
+            "--python 3.13 'fscrawl[merge,socks]==1' --with x",
+        ),
+        (
+            'requirements = [{name = "fscrawl", extras = ["pdf", "merge"], path = "a b.whl"},'
+            ' {name = "x", extras = ["y"], specifier = ">2"}]',
+            "'a b.whl[merge,pdf]' --with 'x[y]>2'",
+        ),
+        ('requirements = [{name = "fscrawl", directory = "source"}]', "'source[merge]'"),
+    ],
+)
+def test_uv(place, receipt, words):
+    """A copy of `uv tool` is told anew what it was made of, with the extra."""
+    (place / "a b.whl").touch()
+    checkout(place)
+    pip_installs(place, "")
+    (place / "env/uv-receipt.toml").write_text(f"[tool]\n{receipt}\n")
+    assert here(place / "lib/fscrawl").to_install("merge") == f"uv tool install --force {words}"
+
+
+def test_uv_with_a_checkout(place):
+    """An editable copy of `uv tool` stays one."""
+    source = checkout(place)
+    pip_installs(place, source.as_uri(), dir_info={"editable": True})
+    asked = f'requirements = [{{name = "fscrawl", editable = "{source}"}}]'
+    (place / "env/uv-receipt.toml").write_text(f"[tool]\n{asked}\n")
+    said = f"uv tool install --force --editable '{source}[merge]'"
+    assert here(source / "fscrawl").to_install("merge") == said
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "",
+        "[tool",
+        "tool = 1",
+        "[tool]\nrequirements = 1",
+        '[tool]\nrequirements = ["fscrawl"]',
+        '[tool]\npython = 3\nrequirements = [{name = "fscrawl"}]',
+        '[tool]\nrequirements = [{name = "fscrawl", path = "gone.whl"}]',
+        '[tool]\nrequirements = [{name = "fscrawl", git = "https://a.example/x"}]',
+        '[tool]\nrequirements = [{name = "fscrawl"}, {name = "x", path = "x.whl"}]',
+    ],
+)
+def test_uv_with_a_receipt_that_says_something_else(place, receipt):
+    """What cannot be told anew is left as it is: the packages are put beside it. The environment has no pip."""
+    pip_installs(place, "")
+    (place / "env/uv-receipt.toml").write_text(receipt)
+    said = f"uv pip install --python {place}/env/bin/python 'pyarrow>=17' numpy"
+    assert here(place / "lib/fscrawl").to_install("merge") == said
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "7"])

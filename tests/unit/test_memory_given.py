@@ -1,10 +1,11 @@
-"""Memory that was freed goes back to the kernel when it is asked for."""
+"""Memory that was freed goes back to the kernel when it is asked for; how often cycles are looked for."""
 
 import ctypes
+import gc
 
 import pytest
 
-from fscrawl.util.memory import anonymous_bytes, give_back_freed_memory
+from fscrawl.util.memory import anonymous_bytes, give_back_freed_memory, look_for_cycles_rarely
 
 
 def test_freed_memory_is_given_back():
@@ -28,3 +29,15 @@ def test_another_libc(monkeypatch: pytest.MonkeyPatch):
     """Where malloc cannot be asked, nothing happens."""
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
     give_back_freed_memory()
+
+
+def test_cycles_are_looked_for_rarely():
+    """What is there by then is looked at no more; cycles that come later are found, but after more objects."""
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
+    try:
+        look_for_cycles_rarely()
+        assert gc.get_freeze_count() > frozen
+        assert gc.get_threshold()[0] > threshold[0] > 0
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*threshold)

@@ -1,13 +1,14 @@
 """Which failures go back to work, and what the command's log then says."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
-from fscrawl.errors import TreeError
+from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import command_log
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
@@ -18,6 +19,7 @@ from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 from fscrawl.util.installed import command
+from tests.support.dashboards import write_log
 from tests.support.format1 import OldTree
 
 SHARDS = 8
@@ -249,3 +251,22 @@ def test_the_command_with_nothing_but_robots(tree, capsys):
     fail(tree, "http://a.example/private", "robots")
     assert cli.main(["retry", "--root", str(tree.root)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "no other failed URL matches"
+
+
+def test_the_total(tree, warned, monkeypatch):
+    """The line that moves is told what the last heartbeats say; a class of which more were mended counts as none."""
+    write_log(tree.root, "a-1-aa", {"beat": 1, "errors": {"dns": 1}}, {"beat": 2, "errors": {"timeout": 5, "dns": 2}})
+    write_log(tree.root, "b-1-bb", {"beat": 1, "errors": {"timeout": -2, "tls": -3}})
+    write_log(tree.root, "c-1-cc", {"beat": 1, "errors": {"dns": 100}})
+    read = Logs.read_newest_heartbeats
+
+    def busy(logs, machine, *of):
+        if machine == "c-1-cc":
+            raise TreeBusyError("c-1-cc.log: the server restarts")
+        return read(logs, machine, *of)
+
+    monkeypatch.setattr(Logs, "read_newest_heartbeats", busy)
+    told = []
+    line = SimpleNamespace(begin=lambda *of, **how: told.append((*of, how)), advance=lambda: None)
+    retry(tree, [], [], warned.append, line)
+    assert told == [("reading failures", 5, "failures", {"about": True})]

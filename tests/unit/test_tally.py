@@ -31,7 +31,7 @@ def test_nobody_to_tell():
 
 def test_a_process_of_the_pool(monkeypatch):
     """A process adds to the number that it shares with the merge."""
-    for name in ("keep_freed_memory", "end_with_parent"):
+    for name in ("keep_freed_memory", "look_for_cycles_rarely", "end_with_parent"):
         monkeypatch.setattr(crew, name, lambda *_: None)
     monkeypatch.setattr(crew.signal, "signal", lambda *_: None)
     count = multiprocessing.get_context("forkserver").Value("q", 0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fscrawl import cli
+from fscrawl.config.settings import Settings, render
 from fscrawl.dataset import dataset_dir
 from tests.support.crawling import lines_of
 from tests.support.effort import some
@@ -149,6 +151,62 @@ def test_torn_memory(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, s
     path.unlink() if text is None else path.write_text(text)
     refused(fscrawl(), 2, "seen-0001.parquet", "--rebuild")
     assert fscrawl("--rebuild")[0] == 0
+
+
+CLASH = """\
+from fscrawl.site import Site
+
+class A(Site):
+    hosts = ["a.example"]
+    columns = {"name": "string"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--index", "--format", "csv"], "--index"),
+        (["--site", "site.py", "--fields", "fields.toml"], "name is a column of the rules for fields"),
+        (["--fields", "other.toml"], "a column must have one type"),
+        (["--language", "--fields", "language.toml"], "--language makes a column"),
+    ],
+)
+def test_a_rebuild_that_is_refused(
+    tree: Grown,
+    out: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    flags: list[str],
+    said: str,
+) -> None:
+    """What is wrong with a --rebuild is found before the dataset is emptied. It stays as it was, and grows on."""
+    monkeypatch.chdir(tmp_path)
+    Path("site.py").write_text(CLASH)
+    Path("fields.toml").write_text('[hosts."*"]\nname = { css = "h1" }\n')
+    Path("other.toml").write_text('[hosts."*"]\nheading = { css = "h1", type = "integer" }\n')
+    Path("language.toml").write_text('[hosts."*"]\nlanguage_score = { css = "h1" }\n')
+    tables = '[[site]]\nhosts = ["a.example"]\n[site.fields]\nheading = "css:h1"\n'
+    (tree.root / "crawl.toml").write_text(render(Settings()) + tables)
+    assert fscrawl("--index")[0] == 0
+    before = contents(out)
+    refused(fscrawl("--rebuild", *flags), 2, said)
+    assert contents(out) == before
+    tree.page("http://a.example/new", b"<p>new")
+    assert fscrawl()[0] == 0
+    assert len(Made(out).rows()) == 6
+    assert fscrawl("--rebuild", "--text", "none")[0] == 0
+    check(Made(out))
+
+
+def test_a_rebuild_without_its_cluster(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """The same where the cluster cannot be reached."""
+    fscrawl()
+    before = contents(out)
+    words = tree.command(out, "--rebuild", "--scheduler", "tcp://127.0.0.1:9")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    refused((done.returncode, done.stdout, done.stderr), 2, "no Dask scheduler answers there")
+    assert contents(out) == before
 
 
 def test_newer_format(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:

@@ -194,8 +194,10 @@ class Container:
 
     def kill(self) -> None:
         """End all its processes at once."""
-        if self._process is not None and self._process.poll() is None:
-            with contextlib.suppress(AssertionError):
-                self.signal(signal.SIGKILL)
-            self._process.communicate(timeout=30)
+        process = self._process
+        if process is not None and process.stdout is not None and not process.stdout.closed:  # it was not waited for
+            if process.poll() is None:
+                with contextlib.suppress(AssertionError):
+                    self.signal(signal.SIGKILL)
+            process.communicate(timeout=30)
         subprocess.run([*self._runc, "delete", "--force", self._id], capture_output=True, timeout=30, check=False)

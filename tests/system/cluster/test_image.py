@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ import pytest
 from demo.server import Server
 from demo.site import HOSTS, Site, seeds
 from tests.support.cluster.container import Image, missing
-from tests.support.crawling import check_tree, pages
+from tests.support.cluster.watching import is_whole, until
+from tests.support.crawling import check_tree
 from tests.support.web import Web, linked_site, slowly
 
 pytestmark = pytest.mark.timeout(400)
@@ -43,13 +43,6 @@ def tree(tmp_path: Path) -> Path:
     path.mkdir(mode=0o755)
     subprocess.run(["chown", f"{USER}:{USER}", path], check=True)
     return path
-
-
-def until(holds: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}"
-        time.sleep(0.1)
 
 
 def test_the_demo_is_crawled_by_a_user_without_rights(image: Image, tree: Path) -> None:
@@ -99,8 +92,7 @@ def test_a_pod_may_be_ended_and_killed(image: Image, tree: Path) -> None:
         twice = web.duplicates()
         assert len(twice) <= len(web.hosts), twice  # one request at a time is in flight at each host
         assert set(twice.values()) <= {2}
-    wanted = {web.url(host, f"/{number}") for host in web.hosts for number in range(60)}
-    assert wanted <= set(pages(tree))
+    assert is_whole(tree, web, 60)
     check_tree(tree, whole=False)
 
 
@@ -116,8 +108,7 @@ def test_two_pods_of_one_name_are_two_machines(image: Image, tree: Path) -> None
             assert [first.returncode, second.returncode] == [0, 0], outputs
         assert web.duplicates() == {}
     assert len(list((tree / ".fscrawl/machines").glob("same-1-*[0-9a-f].log"))) == 2
-    wanted = {web.url(host, f"/{number}") for host in web.hosts for number in range(40)}
-    assert wanted <= set(pages(tree))
+    assert is_whole(tree, web, 40)
     check_tree(tree)
 
 
@@ -136,6 +127,6 @@ def test_a_claim_that_is_full(image: Image, tree: Path, what: str) -> None:
             with image.container("fscrawl-0", tree) as pod:
                 code, said = pod.run(*words)
             assert code == 0, said
-        assert {web.url("127.0.6.3", f"/{number}") for number in range(60)} <= set(pages(tree))
+        assert is_whole(tree, web, 60)
     finally:
         subprocess.run(["umount", "--lazy", tree], check=True)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.cluster.slurm import KILL_WAIT_S, SLOTS, Slurm, missing
-from tests.support.crawling import CHECKOUT, check_tree, pages
+from tests.support.cluster.watching import is_whole, until
+from tests.support.crawling import CHECKOUT, check_tree
 from tests.support.web import Pages, Request, Response, Web, linked_site, slowly
 
 pytestmark = pytest.mark.timeout(150)
@@ -54,10 +55,7 @@ class Crawl:
         self.job = slurm.submit(SCRIPT, variables, *limits, *options)
 
     def until(self, holds: Callable[[], object], what: str, timeout_s: float = 40.0) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not holds():
-            assert time.monotonic() < deadline, f"not within {timeout_s} s: {what}\n{self.told()}"
-            time.sleep(0.1)
+        until(holds, what, timeout_s, self.told)
 
     def told(self, task: str = "*") -> str:
         return "\n".join(path.read_text() for path in sorted(self.root.parent.glob(f"{task}.log")))
@@ -67,8 +65,7 @@ class Crawl:
         return len(list((self.root / ".fscrawl/machines").glob("*[0-9a-f].log")))
 
     def is_whole(self) -> bool:
-        wanted = {self.web.url(host, f"/{number}") for host in self.web.hosts for number in range(PAGES)}
-        return wanted <= set(pages(self.root))
+        return is_whole(self.root, self.web, PAGES)
 
 
 def test_a_task_that_is_put_back_costs_nothing(slurm: Slurm, tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ import pytest
 
 from tests.support.crawling import CHECKOUT, Running, check_tree, pages
 from tests.support.installing.debian import copy_of_checkout
+from tests.support.installing.pythons import another
 from tests.support.web import Web, linked_site
+from tools.build_pyz import pyz_for
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -87,6 +89,48 @@ def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) ->
         assert wheel.read(page) == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
 
 
+def test_the_index_would_take_them(built: Path) -> None:
+    """Twine finds no fault with the metadata, and the wheel has every file of the package, once, and no others."""
+    wheel, source = next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
+    for words in (
+        ["twine", "check", "--strict", str(wheel), str(source)],
+        ["check_wheel_contents", "--package", str(CHECKOUT / "fscrawl"), str(wheel)],
+    ):
+        done = run([sys.executable, "-m", *words])
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_another_python_gets_a_file_of_its_own(built: Path, tmp_path: Path) -> None:
+    """With `--python` there is one more file, which that Python runs and this one does not; two are the same bytes."""
+    python, out, again = another(), tmp_path / "out", tmp_path / "again"
+    words = [sys.executable, str(CHECKOUT / "tools/build_pyz.py"), str(out), "--python", python]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    version = run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).stdout.strip()
+    made = out / f"fscrawl-{version}.pyz"
+    assert {path.name for path in out.iterdir()} == {path.name for path in built.iterdir()} | {made.name}
+    assert (out / "fscrawl.pyz").read_bytes() == (built / "fscrawl.pyz").read_bytes()
+    again.mkdir()
+    assert pyz_for(python, next(built.glob("*.whl")), again).read_bytes() == made.read_bytes()
+
+    bare, root = ["env", "-i", f"HOME={tmp_path}"], tmp_path / "tree"
+    with Web(linked_site(12, 4)) as web:
+        words = [*bare, python, str(made), "crawl", "--root", str(root), "--workers", "2"]
+        words += ["--seed", web.url("127.0.0.1", "/"), *(word for each in SETTINGS for word in ("--set", each))]
+        crawled = run(words)
+    assert crawled.returncode == 0, crawled.stderr
+    assert len(pages(root)) == 13
+    refused = run([*bare, sys.executable, str(made), "--version"])
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"run it with python{version}" in refused.stderr
+
+
+def test_make_asks_for_each_python() -> None:
+    """The Pythons of `make dist PYTHONS=…` are those of `--python`."""
+    done = run(["make", "--dry-run", "-C", str(CHECKOUT), "dist", "PYTHONS=python3.12 python3.13"])
+    assert "tools/build_pyz.py dist --python python3.12 --python python3.13" in done.stdout
+
+
 @pytest.mark.parametrize("flags", [(), ("-I",)], ids=["plain", "isolated"])
 def test_it_crawls_with_nothing_but_python(
     bare: Callable[..., list[str]], tmp_path: Path, flags: tuple[str, ...]
@@ -115,14 +159,15 @@ def test_two_start_at_once_on_a_new_machine(bare: Callable[..., list[str]], tmp_
     assert len(list((tmp_path / ".shiv").glob("fscrawl.pyz_*"))) == 1
 
 
-def test_other_commands_work_too(bare: Callable[..., list[str]], tmp_path: Path) -> None:
+def test_other_commands_work_too(built: Path, bare: Callable[..., list[str]], tmp_path: Path) -> None:
     """The commands doctor and completion run from it, too, and merge says what it needs."""
     done = run(bare("doctor", "--root", str(tmp_path / "tree"), "--json", "--workers", "1"))
     assert "optional packages: socks, dashboard" in [json.loads(line)["what"] for line in done.stdout.splitlines()]
     assert "_shtab_fscrawl" in run(bare("completion", "bash")).stdout
     merge = run(bare("merge", "--root", str(tmp_path), "--out", str(tmp_path / "out")))
     assert merge.returncode == 2
-    assert "use a checkout or the wheel; fscrawl.pyz cannot have it" in merge.stderr
+    wheel = next(built.glob("fscrawl-*.whl"))
+    assert f"pip install '{wheel.name}[merge]'; fscrawl.pyz cannot have it" in merge.stderr
 
 
 def test_it_unpacks_where_only_its_user_can_write(bare: Callable[..., list[str]], tmp_path: Path) -> None:

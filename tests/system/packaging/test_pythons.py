@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import CHECKOUT, Done, Running, check_tree, pages
+from tests.support.installing.pythons import PYTHONS, python_of
 from tests.support.web import Web, linked_site
 
 pytestmark = pytest.mark.timeout(400)
 
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
 
@@ -26,13 +25,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(CHECKOUT)]
     subprocess.run(words, check=True, timeout=200)
     return next(directory.glob("*.whl"))
-
-
-def python_of(version: str) -> str:
-    """Give a Python of this minor version: on PATH, or of pyenv."""
-    places = [*Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}")]
-    found = next((str(place) for place in places), None) or shutil.which(f"python{version}")
-    return found or pytest.skip(f"there is no Python {version}")
 
 
 @pytest.mark.parametrize("which", ["lowest-direct", "highest"])
