@@ -20,6 +20,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
 import statistics
@@ -34,6 +35,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, render
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
+from fscrawl.util import waiting
 from tests.support.faults import Fault
 from tests.support.passthrough import Passthrough, missing
 from tests.support.shares import sshfs
@@ -45,12 +47,15 @@ HOSTS = 50
 _LINKS = 20
 _LOOP_PAGES = 150  # on the mount, where the loop is slow
 _DISTANT_PAIRS = 3
+_HOW = {"without threads": math.inf, "by threads": -1.0}  # from how many seconds of waiting threads read
 _ASKED = 50  # names, to see how long a round trip takes
 
 
 def main() -> None:
     arguments = _arguments()
     if arguments.recipe:
+        if arguments.how:
+            waiting.LONG_S = _HOW[arguments.how]
         print(json.dumps(_timed(arguments.recipe, arguments.root, arguments.most)))
         return
     directory = Path(tempfile.mkdtemp(prefix="fscrawl-read-", dir=arguments.work))
@@ -78,6 +83,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--recipe", choices=_RECIPES, help=argparse.SUPPRESS)  # the process that is measured
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--most", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--how", choices=_HOW, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -153,10 +159,11 @@ def _timed(recipe: str, root: Path, most: int | None) -> tuple[int, float, float
     return pages, time.perf_counter() - began, time.process_time() - cpu
 
 
-def _run(recipe: str, root: Path, most: int | None = None) -> tuple[int, float, float, float]:
+def _run(recipe: str, root: Path, most: int | None = None, how: str | None = None) -> tuple[int, float, float, float]:
     """Give pages, seconds, processor seconds and the peak of memory of a run in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.read", "--recipe", recipe, "--root", str(root)]
     command += ["--most", str(most)] if most else []
+    command += ["--how", how] if how else []
     cost = measure.run(command)
     line = cost.message.strip().rpartition("\n")[2]
     if cost.exit_code:
@@ -245,17 +252,19 @@ def _round_trip_s(mounted: Path) -> float:
 
 
 def _bench_memory(root: Path, few: int, many: int) -> None:
-    """Print the peak of memory of reading some pages of a large tree, and all of them. Its files may not be in memory.
+    """Print the peak of memory of reading some pages of a large tree, and all of them; without threads, and by them.
 
-    So a disk may be slow, and threads read it: these, and not the number of pages, take some megabytes.
+    Who reads is fixed: else it would be a matter of chance whether a busy disk brings in the threads, and their memory.
     """
-    for recipe in ("fscrawl, records", "fscrawl, with HTML"):
-        before, after = _run(recipe, root, few)[3], _run(recipe, root)[3]
-        flat = "flat" if after - before <= MOST_GROWTH_BYTES else "NOT FLAT"
-        print(
-            f"{recipe}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}: {flat}",
-            flush=True,
-        )
+    for how in _HOW:
+        for recipe in ("fscrawl, records", "fscrawl, with HTML"):
+            before, after = (_run(recipe, root, most, how)[3] for most in (few, None))
+            flat = "flat" if after - before <= MOST_GROWTH_BYTES else "NOT FLAT"
+            print(
+                f"{recipe}, {how}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}:"
+                f" {flat}",
+                flush=True,
+            )
 
 
 # -- the tree

@@ -22,9 +22,9 @@ from typing import TypeVar
 
 from fscrawl.util.parallel import in_turn
 
-_LONG_S = 0.0005  # of waiting for a page; threads take up to 0.4 ms of the processor
+LONG_S = 0.0005  # of waiting for a page; threads take up to 0.4 ms of the processor
 _AVERAGED_PAGES = 16
-_FIRST_STRETCH, _LONGEST_STRETCH = 1024, 65_536  # pages; short at first, since a cold cache gets warm
+_FIRST_STRETCH, _LONGEST_STRETCH = 4096, 65_536  # pages; short at first, since a cold cache gets warm
 _THIS_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 
 I = TypeVar("I")  # noqa: E741 - an item
@@ -58,7 +58,7 @@ class Waiting:
     def _add(self, waited_s: float, pages: int) -> None:
         self._fast += pages
         self._average_s += (waited_s / pages - self._average_s) * min(1.0, pages / _AVERAGED_PAGES)
-        if self._average_s > _LONG_S:
+        if self._average_s > LONG_S:
             if self._fast > _FIRST_STRETCH:  # it was not slow all the time
                 self._stretch = _FIRST_STRETCH
             self._average_s, self._fast, self._left = 0.0, 0, self._stretch

@@ -262,7 +262,7 @@ def test_an_iterator_stays_in_its_process(grown, monkeypatch):
 @pytest.fixture
 def slow(monkeypatch):
     """Every file system counts as slow."""
-    monkeypatch.setattr(waiting, "_LONG_S", -1.0)
+    monkeypatch.setattr(waiting, "LONG_S", -1.0)
 
 
 @pytest.fixture
