@@ -7,7 +7,7 @@
     for page in fscrawl.open(root).pages(): … page.html                    "with HTML"
 
 The loops do the same with `glob` (or, stricter, `scandir`), `json.load` and `open`. The tree is made by the store's own
-writer: records with 20 links and bodies of 7 KB, of 50 hosts. All runs of a pair follow each other, and each is a
+writer: records with 20 links and bodies of 6 KB, of 50 hosts. All runs of a pair follow each other, and each is a
 process of its own; the best of all pairs counts. On the mount (see `slow_mount`) each call takes a while. The distant
 server is a real sshd behind a relay (`tests.support.shares.distance`), mounted anew by sshfs for each run, with its
 default options: nothing is in a cache yet, of the loop's files or of ours.

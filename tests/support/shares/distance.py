@@ -39,7 +39,9 @@ class Distance:
         return int(self._listening.getsockname()[1])
 
     def __exit__(self, *_: object) -> None:
-        for end in [self._listening, *self._ends]:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()  # no connection is added any more
+        for end in self._ends:
             with contextlib.suppress(OSError):  # its other side has closed it
                 end.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
@@ -56,14 +58,21 @@ class Distance:
         with contextlib.suppress(OSError):  # it has been shut down
             while True:
                 near, _ = self._listening.accept()
-                far = socket.create_connection(("127.0.0.1", self._server))
-                for end in (near, far):
-                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    self._ends.append(end)
-                for source, target in ((near, far), (far, near)):
-                    on_the_way: queue.Queue[tuple[float, bytes]] = queue.Queue(_MOST_PIECES)
-                    self._begin(self._take, source, on_the_way)
-                    self._begin(_hand_on, target, on_the_way)
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._server))
+                except OSError:
+                    near.close()
+                    continue
+                self._join(near, far)
+
+    def _join(self, near: socket.socket, far: socket.socket) -> None:
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._ends.append(end)
+        for source, target in ((near, far), (far, near)):
+            on_the_way: queue.Queue[tuple[float, bytes]] = queue.Queue(_MOST_PIECES)
+            self._begin(self._take, source, on_the_way)
+            self._begin(_hand_on, target, on_the_way)
 
     def _take(self, source: socket.socket, on_the_way: queue.Queue[tuple[float, bytes]]) -> None:
         data = b"more"
