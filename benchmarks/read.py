@@ -1,23 +1,29 @@
 """How fast is a tree read from Python, beside a loop over its files? And in how much memory?
 
     python -m benchmarks.read [--pages N] [--large N] [--mount-pages N] [--call-ms MS] [--pairs N] [--work DIR]
+                             [--distant-pages N] [--round-trip-ms MS]
 
     for page in fscrawl.open(root).pages(): page.url, page.status          "records"
     for page in fscrawl.open(root).pages(): … page.html                    "with HTML"
 
 The loops do the same with `glob` (or, stricter, `scandir`), `json.load` and `open`. The tree is made by the store's own
-writer: records with 20 links and bodies of 7 KB, of 50 hosts. All runs of a pair follow each other, and each is a
-process of its own; the best of all pairs counts. On the mount (see `slow_mount`) each call takes a while.
+writer: records with 20 links and bodies of 6 KB, of 50 hosts. All runs of a pair follow each other, and each is a
+process of its own; the best of all pairs counts. On the mount (see `slow_mount`) each call takes a while. The distant
+server is a real sshd behind a relay (`tests.support.shares.distance`), mounted anew by sshfs for each run, with its
+default options: nothing is in a cache yet, of the loop's files or of ours.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import itertools
 import json
+import math
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -29,19 +35,27 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, render
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
+from fscrawl.util import waiting
 from tests.support.faults import Fault
 from tests.support.passthrough import Passthrough, missing
+from tests.support.shares import sshfs
+from tests.support.shares.distance import Distance
 
 WANTED_SLOW = 5.0  # times as fast as the loop, where calls are slow
 MOST_GROWTH_BYTES = 8e6  # from --pages to --large pages
 HOSTS = 50
 _LINKS = 20
 _LOOP_PAGES = 150  # on the mount, where the loop is slow
+_DISTANT_PAIRS = 3
+_HOW = {"without threads": math.inf, "by threads": -1.0}  # from how many seconds of waiting threads read
+_ASKED = 50  # names, to see how long a round trip takes
 
 
 def main() -> None:
     arguments = _arguments()
     if arguments.recipe:
+        if arguments.how:
+            waiting.LONG_S = _HOW[arguments.how]
         print(json.dumps(_timed(arguments.recipe, arguments.root, arguments.most)))
         return
     directory = Path(tempfile.mkdtemp(prefix="fscrawl-read-", dir=arguments.work))
@@ -49,6 +63,7 @@ def main() -> None:
         tree = make(directory / "tree", arguments.pages)
         _bench_disk(tree, arguments.pages, arguments.pairs)
         _bench_mount(directory / "mounted", arguments.mount_pages, arguments.call_ms)
+        _bench_distant(directory / "distant", arguments.distant_pages, arguments.round_trip_ms)
         if arguments.large:
             _bench_memory(make(directory / "large", arguments.large), arguments.pages, arguments.large)
     finally:
@@ -61,11 +76,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--large", type=int, default=200_000, help="for memory (default 200000); 0: without")
     parser.add_argument("--mount-pages", type=int, default=4_000, help="on the slow mount (default 4000)")
     parser.add_argument("--call-ms", type=float, default=5.0, help="what a call takes on this mount (default 5)")
+    parser.add_argument("--distant-pages", type=int, default=600, help="on a distant sshfs (default 600)")
+    parser.add_argument("--round-trip-ms", type=float, default=5.0, help="to this server and back (default 5)")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each (default 5)")
     parser.add_argument("--work", type=Path, help="where the trees go (default: the temporary directory)")
     parser.add_argument("--recipe", choices=_RECIPES, help=argparse.SUPPRESS)  # the process that is measured
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--most", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--how", choices=_HOW, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -134,16 +152,18 @@ def _timed(recipe: str, root: Path, most: int | None) -> tuple[int, float, float
     """Run a recipe; give pages, seconds, and seconds of processor time, without the start of Python."""
     import fscrawl
 
-    next(fscrawl.open(root).pages())  # loads its modules
+    with tempfile.TemporaryDirectory() as other:
+        next(fscrawl.open(make(Path(other) / "tree", 1)).pages())  # loads its modules
     began, cpu = time.perf_counter(), time.process_time()
     pages = _RECIPES[recipe](root, most)
     return pages, time.perf_counter() - began, time.process_time() - cpu
 
 
-def _run(recipe: str, root: Path, most: int | None = None) -> tuple[int, float, float, float]:
+def _run(recipe: str, root: Path, most: int | None = None, how: str | None = None) -> tuple[int, float, float, float]:
     """Give pages, seconds, processor seconds and the peak of memory of a run in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.read", "--recipe", recipe, "--root", str(root)]
     command += ["--most", str(most)] if most else []
+    command += ["--how", how] if how else []
     cost = measure.run(command)
     line = cost.message.strip().rpartition("\n")[2]
     if cost.exit_code:
@@ -194,18 +214,57 @@ def _bench_mount(root: Path, pages: int, call_ms: float) -> None:
     print(flush=True)
 
 
-def _bench_memory(root: Path, few: int, many: int) -> None:
-    """Print the peak of memory of reading some pages of a large tree, and all of them. Its files may not be in memory.
+def _bench_distant(root: Path, pages: int, round_trip_ms: float) -> None:
+    """Print how fast both are on sshfs with its default options, mounted anew for each run."""
+    if lacking := sshfs.missing():
+        print(f"sshfs at {round_trip_ms:g} ms: not measured, without {' and '.join(lacking)}\n")
+        return
+    make(root, pages)
+    with sshfs.Sshd() as sshd, Distance(sshd.port, round_trip_ms / 2000) as port:
 
-    So a disk may be slow, and threads read it: these, and not the number of pages, take some megabytes.
+        def cold(who: str, what: str) -> float:
+            with sshd.mount(root, port=port) as mounted:
+                found, wall_s, *_ = _run(f"{who}, {what}", mounted)
+            assert found == pages, (who, what, found)
+            return found / wall_s
+
+        with sshd.mount(root, port=port) as mounted:
+            measured_ms = 1000 * _round_trip_s(mounted)
+        print(f"{pages:,} pages on sshfs, a round trip takes {measured_ms:.1f} ms; best of {_DISTANT_PAIRS} in turn\n")
+        for what in ("records", "with HTML"):
+            pairs = [(cold("scandir", what), cold("fscrawl", what)) for _ in range(_DISTANT_PAIRS)]
+            loop, ours = map(max, zip(*pairs, strict=True))
+            enough = "yes" if ours >= WANTED_SLOW * loop else "NO"
+            print(f"{what:10} loop {loop:8.1f} pages/s   fscrawl {ours:8.1f} pages/s")
+            print(f"{'':10} ratio {ours / loop:.1f}; wanted ≥ {WANTED_SLOW:g}: {enough}")
+    print(flush=True)
+
+
+def _round_trip_s(mounted: Path) -> float:
+    """Ask for names that are not there, each of which is one question to the server; give the median."""
+    took = []
+    for number in range(_ASKED):
+        began = time.perf_counter()
+        with contextlib.suppress(FileNotFoundError):
+            (mounted / f"none-{number}").stat()
+        took.append(time.perf_counter() - began)
+    return statistics.median(took)
+
+
+def _bench_memory(root: Path, few: int, many: int) -> None:
+    """Print the peak of memory of reading some pages of a large tree, and all of them; without threads, and by them.
+
+    Who reads is fixed: else it would be a matter of chance whether a busy disk brings in the threads, and their memory.
     """
-    for recipe in ("fscrawl, records", "fscrawl, with HTML"):
-        before, after = _run(recipe, root, few)[3], _run(recipe, root)[3]
-        flat = "flat" if after - before <= MOST_GROWTH_BYTES else "NOT FLAT"
-        print(
-            f"{recipe}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}: {flat}",
-            flush=True,
-        )
+    for how in _HOW:
+        for recipe in ("fscrawl, records", "fscrawl, with HTML"):
+            before, after = (_run(recipe, root, most, how)[3] for most in (few, None))
+            flat = "flat" if after - before <= MOST_GROWTH_BYTES else "NOT FLAT"
+            print(
+                f"{recipe}, {how}: peak {before / 1e6:.1f} MB after {few:,} pages, {after / 1e6:.1f} MB after {many:,}:"
+                f" {flat}",
+                flush=True,
+            )
 
 
 # -- the tree

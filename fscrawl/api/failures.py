@@ -14,9 +14,7 @@ from fscrawl.errors import RecordError
 from fscrawl.storage.layout import ERRS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import in_turn_if_slow
-
-_SLOW_S = 0.002
+from fscrawl.util.waiting import in_turn_if_slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +50,13 @@ class Failure:
 
 def failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
-    jobs = (partial(_read, tree, *name) for name in names(tree, ERRS, filters))
-    for record in in_turn_if_slow(jobs, THREADS, _SLOW_S):
+    for record in in_turn_if_slow(partial(_read, tree), names(tree, ERRS, filters), THREADS):
         if record is not None and filters.takes(record.url, record.failed_at):
             yield _failure(record)
 
 
-def _read(tree: Tree, host: str, key: str) -> ErrorRecord | None:
+def _read(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:
+    host, key = name
     try:
         data = read_path(tree, tree.tree_path(ERRS, host, key))
         if data is None or tree.is_done(host, key):
@@ -66,7 +64,7 @@ def _read(tree: Tree, host: str, key: str) -> ErrorRecord | None:
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None
-    return record if is_sound(record, (host, key)) else None
+    return record if is_sound(record, name) else None
 
 
 def _failure(record: ErrorRecord) -> Failure:

@@ -200,9 +200,13 @@ class Page:
 
     @property
     def text(self) -> str | None:
-        """The visible text, as a dataset has it; None where `html` is None. (`fscrawl merge` also reads PDF.)"""
+        """The visible text, as a dataset has it; also of a PDF (needs the extra `pdf`). None for what has no text.
+
+        A PDF is read each time, in a process beside this one, which may take a minute. One that takes longer, or too
+        much memory, has no text.
+        """
         if not self._is_text():
-            return None
+            return self._text_of_pdf()
         from fscrawl.parse import links, text  # noqa: PLC0415 - the parser is loaded when it is needed
 
         answer = self.answer
@@ -282,6 +286,14 @@ class Page:
         from fscrawl.parse.extensions import TEXTS  # noqa: PLC0415
 
         return file in TEXTS
+
+    def _text_of_pdf(self) -> str | None:
+        body = self.body if read.body_of(self._values)[2] == "pdf" else None
+        if not body:
+            return None
+        from fscrawl.api import pdfs  # noqa: PLC0415 - most trees have none
+
+        return pdfs.text_of(body)
 
     # -- for those who read many pages
 

@@ -47,8 +47,8 @@ class Link(NamedTuple):
 class Crawl:
     """A tree that is read. It can be pickled and be used in several threads and processes, also after a fork.
 
-    Nothing is kept open, and nothing is written. Machines may work on the tree meanwhile: an iteration finds what was
-    there when it came to a host, and nothing twice.
+    Nothing of it is kept open, and nothing is written. Machines may work on the tree meanwhile: an iteration finds what
+    was there when it came to a host, and nothing twice.
     """
 
     def __init__(self, root: str | os.PathLike[str], fields: str | os.PathLike[str] | None = None) -> None:

@@ -20,14 +20,13 @@ from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import HTMLS, LINKS, page_directory
 from fscrawl.storage.many_files import Keys
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS, in_turn_if_slow
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 THREADS = 3 * READERS  # as for a merge
 _FILES = 16  # that one job reads
 _FIRST_FILES = 2  # and the first ones, which tell how slow the file system is
 _FIRST_JOBS = 4
-_SLOW_S = 0.008  # for a job: a millisecond a page, where a local disk takes a tenth of that
-_SLOW_LISTING_S = 0.008
 _AHEAD_BYTES = 1 << 18  # a larger body is read when it is asked for
 _WASTED = 64  # bodies in a row that were read ahead for nothing
 
@@ -44,8 +43,7 @@ class Unread(NamedTuple):
 
 def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
     """Read the records of all pages that the filters may want. TreeError if the share cannot be used."""
-    jobs = (partial(_read, source, each) for each in _stretches(source.tree, LINKS, filters))
-    return in_turn_if_slow(jobs, THREADS, _SLOW_S)
+    return in_turn_if_slow(partial(_read, source), _stretches(source.tree, LINKS, filters), THREADS, _pages)
 
 
 def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
@@ -55,13 +53,16 @@ def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
 
 def _stretches(tree: Tree, room: str, filters: Filters) -> Iterator[Stretch]:
     hosts = [host for host in sorted(tree.hosts(room)) if filters.may_take_host(host)]
-    jobs = (partial(_list, tree, room, host) for host in hosts)
     sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
-    for host, lists in in_turn_if_slow(jobs, READERS, _SLOW_LISTING_S):
+    for host, lists in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
         for directory, keys in lists:
             wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
             while some := list(islice(wanted, next(sizes))):
                 yield host, directory, some
+
+
+def _pages(stretch: Stretch) -> int:
+    return len(stretch[2])
 
 
 def _list(tree: Tree, room: str, host: str) -> tuple[str, list[tuple[str, Keys]]]:

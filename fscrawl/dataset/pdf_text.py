@@ -47,6 +47,8 @@ class PdfText:
         """Give the text of a PDF (None: nothing could be read), and why it is not whole ("": it is)."""
         if not pdf.is_installed():
             return None, f"pypdf is missing: {to_install(pdf.EXTRA)}"
+        if self._process is not None and self._process.poll() is not None:
+            self.close()  # an interrupt of the terminal ends it, too
         process = self._process = self._process or _start()
         try:
             limit_s = self._limit_s + _LIMIT_S_PER_BYTE * len(body)
@@ -60,6 +62,9 @@ class PdfText:
         except (OSError, EOFError):
             self.close()
             return None, "it takes too much memory, or its reader crashes"
+        except BaseException:
+            self.close()  # else its answer would be taken for that of the next PDF
+            raise
 
     def close(self) -> None:
         """End the process, whatever it does."""
@@ -68,6 +73,15 @@ class PdfText:
             process.kill()
             with contextlib.suppress(OSError):  # what was not sent
                 process.communicate()
+
+    def leave(self) -> None:
+        """Let go of the process, in a copy of this one: after a fork, it is the parent's alone."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.returncode = 0  # nobody waits for it here
+            for pipe in (process.stdin, process.stdout):
+                assert pipe is not None
+                pipe.close()
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -1,7 +1,7 @@
 """Reads the pages of a batch from the tree, and checks that each file is as its record says.
 
-Where files come at once, from a local disk or the page cache, they are read when they are wanted: threads that read
-ahead would take three times as long as the reading. Where one has to wait for them (`_Waiting`), threads read ahead.
+Where files come at once, from a local disk or the page cache, they are read when they are wanted. Where one has to wait
+for them (`util.waiting`), threads read ahead.
 
 Promise: the bytes of what is read ahead are bounded. A page that cannot be read, or does not match its record, is
 reported and left out. Passing faults are waited out; only a fault of the whole share is raised, as a TreeError.
@@ -10,8 +10,6 @@ reported and left out. Passing faults are waited out; only a fault of the whole 
 from __future__ import annotations
 
 import contextlib
-import resource
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +25,7 @@ from fscrawl.errors import RecordError
 from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.waiting import Waiting, here_or_ahead
 
 _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
 # A merge has nothing else to wait for: with so many threads, two processes merge over ten times as fast as one loop
@@ -34,10 +33,6 @@ _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be ad
 THREADS = 3 * READERS
 _CHUNK_PAGES = 4  # that a thread reads at once
 _CHUNK_BYTES = 1 << 20
-_LONG_S = 0.0005  # of waiting for a page; threads take some 0.4 ms of the processor
-_AVERAGED_PAGES = 16
-_TRIED_AGAIN = 4000  # pages read by threads, before it is tried again without
-_THIS_THREAD = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,63 +51,23 @@ class ReadPage:
     broken: str = ""
 
 
-class _Waiting:
-    """Whether one has to wait long for the files of a tree: an average over the last pages that were read alone."""
-
-    def __init__(self) -> None:
-        self._average_s = 0.0
-        self._left = 0  # pages that threads shall read
-
-    @property
-    def is_long(self) -> bool:
-        return self._left > 0
-
-    def read_by_threads(self) -> None:
-        self._left -= 1
-
-    def read(self, job: Job, name: Name) -> ReadPage:
-        """Read a page, and see how long this thread had to wait for it."""
-        waits, began, spent = _waits(), time.perf_counter(), time.thread_time()
-        page = _read_record(job, name)
-        if page.record is not None:
-            page = _read_body(job, name, page.record)
-        # Another program may have had the processor meanwhile. Only who waits for a file gives it up himself.
-        waited = 0.0
-        if _waits() > waits:
-            waited = time.perf_counter() - began - (time.thread_time() - spent)
-        self._average_s += (waited - self._average_s) / _AVERAGED_PAGES
-        if self._average_s > _LONG_S:
-            self._average_s, self._left = 0.0, _TRIED_AGAIN
-        return page
-
-
-def _waits() -> int:
-    """Return how often this thread has given up the processor to wait for something."""
-    return resource.getrusage(_THIS_THREAD).ru_nvcsw
-
-
 @lru_cache(8)
-def _waiting_for(root: Path) -> _Waiting:  # noqa: ARG001
+def _waiting_for(root: Path) -> Waiting:  # noqa: ARG001
     """Return what this process knows about a tree, from batch to batch."""
-    return _Waiting()
+    return Waiting()
 
 
 def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
     """Read pages, in order: here, or by the threads of `pool` where one has to wait long."""
-    waiting = _waiting_for(job.root)
-    while True:
-        if waiting.is_long:
-            for page in _read_ahead(job, names, pool):
-                waiting.read_by_threads()
-                yield page
-            return
-        name = next(names, None)
-        if name is None:
-            return
-        yield waiting.read(job, name)
+    return here_or_ahead(names, partial(_read, job), partial(_read_ahead, job, pool), _waiting_for(job.root))
 
 
-def _read_ahead(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
+def _read(job: Job, name: Name) -> ReadPage:
+    page = _read_record(job, name)
+    return page if page.record is None else _read_body(job, name, page.record)
+
+
+def _read_ahead(job: Job, pool: ThreadPoolExecutor, names: Iterator[Name]) -> Iterator[ReadPage]:
     """Read pages by threads. Records are read first, since they say how large the bodies are."""
     cut = iter(lambda: list(islice(names, _CHUNK_PAGES)), [])
     records = in_turn(pool, (partial(_read_records, job, each) for each in cut), THREADS)

@@ -9,6 +9,7 @@ import pytest
 import fscrawl
 from fscrawl.api import source, values, walk
 from fscrawl.storage.layout import LINKS
+from fscrawl.util import waiting
 from tests.support.trees import Grown
 
 HOST = "a.example"
@@ -261,8 +262,7 @@ def test_an_iterator_stays_in_its_process(grown, monkeypatch):
 @pytest.fixture
 def slow(monkeypatch):
     """Every file system counts as slow."""
-    monkeypatch.setattr(walk, "_SLOW_S", -1.0)
-    monkeypatch.setattr(walk, "_SLOW_LISTING_S", -1.0)
+    monkeypatch.setattr(waiting, "LONG_S", -1.0)
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_pages_without_a_body(grown):
 
 
 def test_documents(grown):
-    """JSON is text and can be looked into; a PDF is bytes only."""
+    """JSON is text and can be looked into; a PDF that is none is bytes only."""
     body = '{"items": [{"n": "é"}]}'.encode()
     for url, type_, file in (("j", "application/json", "json"), ("p", "application/pdf", "pdf")):
         grown.page(HOME + url, body, headers={"content-type": type_}, file=file, encoding=None, title=None, links=())

@@ -18,6 +18,7 @@ from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.request import Request, spelling
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree, TreeFiles
+from fscrawl.util import waiting
 from tests.support.trees import Grown, check
 
 A, B = "http://a.example/", "http://a.example/b"
@@ -291,7 +292,7 @@ def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
 
 def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
     """Of large bodies only so many are read ahead as the bound allows, and one more, however late they are taken."""
-    monkeypatch.setattr(reading._Waiting, "is_long", True)
+    monkeypatch.setattr(waiting, "LONG_S", -1.0)
     for number in range(60):
         tree.page(f"http://a.example/large/{number}", b"x" * 20_000)
     job = job_of(tree, tmp_path)
@@ -306,38 +307,21 @@ def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
 
 
 def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
-    """They are read one after the other. If one has to wait for them, threads read, and later it is tried again."""
+    """They are read one after the other. What is known of a tree is kept from batch to batch, also that it is slow."""
     tree.many(1, 60)
     job = job_of(tree, tmp_path)
-    waits = [0]
-    monkeypatch.setattr(reading, "_waits", lambda: waits[0])
-    monkeypatch.setattr(reading, "_TRIED_AGAIN", 30)
+    monkeypatch.setattr(waiting, "_waits", lambda: 0)
     watched = Watched(monkeypatch)
-    reading._waiting_for.cache_clear()
     with ThreadPoolExecutor(reading.THREADS) as pool:
         found = [page.name for page in reading.pages(job, only(job).names(), pool)]
         assert found == list(only(job).names())
         assert watched.most == 1
+        monkeypatch.setattr(waiting, "LONG_S", -1.0)
+        assert [page.name for page in reading.pages(job, iter(found[:1]), pool)] == found[:1]
+        monkeypatch.setattr(waiting, "LONG_S", 1.0)
         slow = Watched(monkeypatch, 0.005)
-        monkeypatch.setattr(reading, "_waits", lambda: waits.append(0) or len(waits))
-        for name in found[:20]:
-            if not reading._waiting_for(job.root).is_long:
-                reading._waiting_for(job.root).read(job, name)
-        assert reading._waiting_for(job.root).is_long
         assert [page.name for page in reading.pages(job, iter(found), pool)] == found
     assert slow.most > 1
-    assert not reading._waiting_for(job.root).is_long
-
-
-def test_another_program_has_the_processor(tree, tmp_path, monkeypatch):
-    """Time in which this thread was ready to run is no waiting for files."""
-    job = job_of(tree, tmp_path)
-    monkeypatch.setattr(reading, "_waits", lambda: 0)
-    Watched(monkeypatch, 0.005)
-    reading._waiting_for.cache_clear()
-    for name in list(only(job).names()) * 10:
-        reading._waiting_for(job.root).read(job, name)
-    assert not reading._waiting_for(job.root).is_long
 
 
 def test_order_of_names(tree, tmp_path):

@@ -1,6 +1,8 @@
 """The text of PDFs, read in a process that can be ended."""
 
 import os
+import signal
+import threading
 import time
 
 import pytest
@@ -52,12 +54,22 @@ def test_too_long():
 
 
 def test_killed(reader):
-    """A process that dies, for example of too little memory, costs the text of one PDF."""
+    """A process that dies while it reads, for example of too little memory, costs the text of one PDF."""
     assert reader.of(pdfs.pdf("One")) == ("One", "")
-    os.kill(reader._process.pid, 9)
-    reader._process.wait()
+    os.kill(reader._process.pid, signal.SIGSTOP)
+    killer = threading.Timer(0.2, os.kill, (reader._process.pid, signal.SIGKILL))
+    killer.start()
     assert reader.of(pdfs.pdf("Two")) == (None, "it takes too much memory, or its reader crashes")
+    killer.join()
     assert reader.of(pdfs.pdf("Three")) == ("Three", "")
+
+
+def test_killed_before(reader):
+    """A process that dies between two PDFs costs nothing."""
+    assert reader.of(pdfs.pdf("One")) == ("One", "")
+    os.kill(reader._process.pid, signal.SIGKILL)
+    reader._process.wait()
+    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
 
 
 def test_large(reader):

@@ -137,22 +137,25 @@ class Sshd:
         return Counter(_REQUEST.findall((self._directory / "requests").read_text(encoding="utf-8", errors="replace")))
 
     @contextlib.contextmanager
-    def mount(self, directory: Path, machine: Namespace | None = None, more: str = "") -> Iterator[Path]:
+    def mount(self, directory: Path, machine: Namespace | None = None, more: str = "", port: int = 0) -> Iterator[Path]:
         """Mount a directory once more: a client of its own, with its own caches and its own connection.
 
-        `machine`: where the client runs, if not here; `more`: options that sshfs is given.
+        `machine`: where the client runs, if not here; `more`: options that sshfs is given; `port`: of a relay, if not
+        the server's own.
         """
         point = Path(tempfile.mkdtemp(prefix="fscrawl-mount-"))
         try:
-            self.attach(directory, point, machine, more)
+            self.attach(directory, point, machine, more, port)
             yield point
         finally:
             unmount(point)
 
-    def attach(self, directory: Path, point: Path, machine: Namespace | None = None, more: str = "") -> None:
+    def attach(
+        self, directory: Path, point: Path, machine: Namespace | None = None, more: str = "", port: int = 0
+    ) -> None:
         """Mount a directory at a place that is there, and leave it mounted."""
         options = {
-            "port": self.port,
+            "port": port or self.port,
             "IdentityFile": self._directory / "user",
             "IdentitiesOnly": "yes",
             "UserKnownHostsFile": "/dev/null",
