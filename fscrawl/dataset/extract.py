@@ -51,6 +51,9 @@ _OF_RECORDS = frozenset(PageRecord.__slots__)
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [one + other for one in _BASE32 for other in _BASE32]
 _SHIFTS = range(150, -10, -10)  # of 160 bits
+# Without threads, here and where rows are read: there is a process for each processor. With them, compression would
+# take half as much again, for waking them.
+_WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -104,7 +107,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, job.rows, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
+        pa.ipc.new_file(sink, job.rows, options=_WRITING) as writer,
         ThreadPoolExecutor(THREADS, thread_name_prefix="merge") as pool,
         contextlib.closing(PdfText()) as pdf_text,
     ):
@@ -128,7 +131,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
 def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Read a batch's rows, or only some columns of them."""
     wanted = None if columns is None else sorted(map(job.rows.get_field_index, columns))
-    options = pa.ipc.IpcReadOptions(included_fields=wanted)
+    options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
     path = job.directory.path(job.scratch(rows_name(index)))
     with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
         for number in range(reader.num_record_batches):

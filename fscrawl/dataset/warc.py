@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from warcio.statusandheaders import StatusAndHeaders
 
 from fscrawl import __version__
 from fscrawl.dataset.asked import parts_of, text_of
@@ -269,6 +268,8 @@ def _http_head(row: dict[str, Any], length: int) -> bytes:
     text = "\r\n".join(lines)
     if text.isascii():
         return text.encode()
+    from warcio.statusandheaders import StatusAndHeaders  # noqa: PLC0415 - it is seldom needed, and slow to load
+
     head: bytes = StatusAndHeaders(_status_line(row["status"]), headers, protocol="HTTP/1.1").to_ascii_bytes()
     return head
 

@@ -14,6 +14,7 @@ from typing import Any, Self, get_type_hints
 from fscrawl.errors import RecordError
 from fscrawl.storage.render_record import RenderRecord
 
+_TEXT = {str}
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 _SMALL_BYTES = 1 << 20  # beside its strings, a record has little more than a comma for each of 100,000 links
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -27,7 +28,7 @@ class JsonRecord:
     def to_json(self) -> bytes:
         """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
         values = {}
-        for field in _fields(type(self)):
+        for field in _fields(type(self)).all:
             value = getattr(self, field.name)
             if value is not None:
                 values[field.json] = value.values() if isinstance(value, RenderRecord) else value
@@ -41,14 +42,17 @@ class JsonRecord:
         """
         _check_values(data)
         try:
-            values = json.loads(data, parse_constant=_no_number)
+            values = _decode(data.decode(json.detect_encoding(data), "surrogatepass"))  # as json.loads does
             if any(each in data for each in _MAY_BE_HALF):
                 values = json.loads(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise RecordError(f"not JSON: {error}") from error
         if not isinstance(values, dict):
             raise RecordError("not a JSON object")
-        record = cls(**{field.name: field.take(values) for field in _fields(cls) if field.is_in(values)})
+        known = _fields(cls)
+        if not known.required <= values.keys():
+            raise RecordError(f"field {min(known.required - values.keys())!r} is missing")
+        record = cls(**{field.name: field.take(values) for field in known.all if field.json in values})
         record.check()
         return record
 
@@ -65,20 +69,18 @@ class _Field:
     name: str  # the attribute
     json: str  # the name in the file
     convert: Callable[[Any], Any]  # JSON value → attribute, or _WrongTypeError if the type is wrong
-    required: bool
-
-    def is_in(self, values: dict[str, Any]) -> bool:
-        if self.json in values:
-            return True
-        if self.required:
-            raise RecordError(f"field {self.json!r} is missing")
-        return False
 
     def take(self, values: dict[str, Any]) -> Any:
         try:
             return self.convert(values[self.json])
         except _WrongTypeError:
             raise RecordError(f"field {self.json!r} has the wrong type") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    all: tuple[_Field, ...]
+    required: frozenset[str]  # by their names in the file
 
 
 def _check_values(data: bytes) -> None:
@@ -94,15 +96,18 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is not a JSON number")
 
 
-_known_fields: dict[type[JsonRecord], tuple[_Field, ...]] = {}
+_decode = json.JSONDecoder(parse_constant=_no_number).decode  # json.loads would make a decoder for each record
 
 
-def _fields(record: type[JsonRecord]) -> tuple[_Field, ...]:
+_known_fields: dict[type[JsonRecord], _Fields] = {}
+
+
+def _fields(record: type[JsonRecord]) -> _Fields:
     if record not in _known_fields:
         hints = get_type_hints(record)
-        _known_fields[record] = tuple(
-            _Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]], f.default is MISSING) for f in fields(record)
-        )
+        found = tuple(_Field(f.name, f.name.rstrip("_"), _CONVERT[hints[f.name]]) for f in fields(record))
+        required = frozenset(each.json for each, f in zip(found, fields(record), strict=True) if f.default is MISSING)
+        _known_fields[record] = _Fields(found, required)
     return _known_fields[record]
 
 
@@ -122,7 +127,7 @@ def _number(value: Any) -> float:
 
 
 def _strings(value: Any) -> tuple[str, ...]:
-    if type(value) is not list or not all(type(item) is str for item in value):
+    if type(value) is not list or not set(map(type, value)) <= _TEXT:
         raise _WrongTypeError
     return tuple(value)
 
@@ -135,7 +140,7 @@ def _rendering(value: Any) -> RenderRecord:
 
 
 def _string_map(value: Any) -> dict[str, str]:
-    if type(value) is not dict or not all(type(item) is str for item in value.values()):
+    if type(value) is not dict or not set(map(type, value.values())) <= _TEXT:
         raise _WrongTypeError
     return value
 
