@@ -21,7 +21,6 @@ from fscrawl.dataset.formats import JOINED, TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.tally import pages_done
-from fscrawl.util.memory import give_back_freed_memory
 from fscrawl.util.progress import ProgressLine
 
 
@@ -86,7 +85,6 @@ def write_group(job: Job, index: int, group: Group) -> GroupResult:
         result = GroupResult.from_json(done)
         pages_done(result.rows)
         return result
-    give_back_freed_memory()  # of reading and parsing, or of the group before
     result = _write(job, index, group)
     job.directory.write_json(name, result.as_json())
     return result

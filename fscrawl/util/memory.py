@@ -45,12 +45,6 @@ def let_arrow_use_malloc() -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def give_back_freed_memory() -> None:
-    """Give to the kernel what malloc has kept: for the moment when another kind of work begins."""
-    with contextlib.suppress(OSError, AttributeError):  # another libc
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def anonymous_bytes() -> int:
     """Return the unshared memory of this process and its descendants; 0 if /proc does not show it."""
     total = 0
