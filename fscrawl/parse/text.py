@@ -161,7 +161,7 @@ def _prepare(body: LexborNode) -> None:
 
 
 def _folded(text: str) -> list[str]:
-    return [*filter(None, map(" ".join, map(str.split, text.split("\f"))))]
+    return [*map(" ".join, filter(None, map(str.split, text.split("\f"))))]
 
 
 def _is_hidden(node: LexborNode) -> bool:
