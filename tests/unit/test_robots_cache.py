@@ -208,12 +208,15 @@ def test_host_to_which_others_redirect(tree, clock):
     assert not cache.rules_for("2.example", "http://2.example/").rules.allows(TASK.url)
 
 
-def test_machine_that_lost_its_permit(tree):
-    """While a hop waited, another machine may have taken the host: nothing is learned from the redirect."""
+@pytest.mark.parametrize(("looks", "asked"), [(0, []), (1, ["http://1.example/robots.txt"])])
+def test_machine_that_lost_its_permit(tree, looks, asked):
+    """Without the permit nothing is asked. If it ends while a hop waits, nothing is learned from the redirect."""
     host = Host(moved("/1"), fetched())
-    hops = Hops(delay_s=7.0, sleep=lambda _: None, permitted=lambda: False)
-    rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for(HOST, TASK.url)
-    assert (rules.class_, rules.retry, tree.robots(HOST)) == ("timeout", True, None)
+    permits = iter([True] * looks)
+    hops = Hops(delay_s=7.0, sleep=lambda _: None, permitted=lambda: next(permits, False))
+    rules, _ = RobotsCache(tree, host, "fscrawl/1", hops).rules_for("1.example", "http://1.example/")
+    assert host.asked == asked
+    assert (rules.class_, rules.retry, tree.robots("1.example")) == ("timeout", True, None)
 
 
 def test_hops_wait_for_the_delay(tree):
