@@ -40,6 +40,7 @@ from fscrawl.http.answers import Fetched
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import links
 from fscrawl.storage import records
+from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 
 _SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_private_addresses=true", "crawl.scope=host"])
 
@@ -50,6 +51,8 @@ def main() -> None:
     arguments = parser.parse_args()
     corpus.exit_on_terminate()
     corpus.install()
+    keep_freed_memory()  # as worker processes do
+    look_for_cycles_rarely()
     with corpus.serve() as served:
         for site, pages in ((served.python, 0), (served.rust, arguments.pages)):
             directory = Path(tempfile.mkdtemp(prefix="fscrawl-parts-"))
@@ -141,7 +144,11 @@ def _tasks(tree: Path, site: corpus.Site) -> list[PageTask]:
     """Return the pages that the crawl stored, in the same order, so that caches of URLs work as they did."""
     stored = [json.loads(path.read_bytes()) for path in (tree / "links" / site.host).iterdir()]
     stored.sort(key=lambda record: record["fetched_at"])
-    return [PageTask(r["url"], site.host, r["key"], r["depth"], r["referrer"], 1) for r in stored if r["sha256"]]
+    return [
+        PageTask(r["url"], site.host, r["key"], r["depth"], r["referrer"], 1, check=False)
+        for r in stored
+        if r["sha256"]
+    ]
 
 
 def _timed(work: Callable[[Any], Any], items: Iterable[Any]) -> tuple[float, list[Any]]:
