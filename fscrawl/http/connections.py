@@ -23,7 +23,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -39,8 +38,9 @@ from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError, ProxyFailedError
 from fscrawl.http.keeping import IDLE_S, Kept, idle_s
 from fscrawl.http.names import Names
-from fscrawl.http.wire import Reply, host_and_port, request_bytes
+from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
 from fscrawl.util.installed import to_install
+from fscrawl.util.recent import Recent
 
 HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
 
@@ -335,6 +335,7 @@ class Adapter(HTTPAdapter):
         self._context = context
         self._via = via
         self._kept: Kept[Any, Any] = Kept(per_host)
+        self._pools: Recent[str, _Pool] = Recent(_POOLS)  # by origin: urllib3 would work out its key each time
         weakref.finalize(self, self._kept.close)
         super().__init__(pool_connections=_POOLS, pool_maxsize=1)
 
@@ -363,20 +364,24 @@ class Adapter(HTTPAdapter):
         login = {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
         return _ProxyManager(via.address, proxy_headers=login, **options)
 
-    def ask(self, request: requests.PreparedRequest, connect_s: float) -> Reply:
+    def ask(self, request: Outgoing, connect_s: float) -> Reply:
         """Send a request to a normal form, and read the head of the answer. Raises what connections raise."""
-        url, method, headers = request.url or "", request.method or "GET", request.headers
-        scheme, _, rest = url.partition("://")
-        authority, path = rest[: rest.find("/")], rest[rest.find("/") :]
-        host, port = host_and_port(authority, scheme)
-        pool = self.poolmanager.connection_from_host(host, port, scheme)
-        target = path
+        url, headers, method, body, lines = request
+        end = url.find("/", 8)
+        origin, target = url[:end], url[end:]
+        pool = self._pools.get(origin) or self._pool_of(origin)
         if self.forwards(url):
-            target, headers = url, headers.copy()
+            target, headers, lines = url, headers.copy(), None
             headers.update(pool.proxy_headers)
-        body: Any = request.body
-        reply: Reply = pool.ask(method, request_bytes(method, target, authority, headers, body), connect_s)
-        return reply
+        lines = lines or written(headers)
+        return pool.ask(method, request_bytes(method, target, origin.partition("//")[2], lines, body), connect_s)
+
+    def _pool_of(self, origin: str) -> _Pool:
+        scheme, _, authority = origin.partition("://")
+        host, port = host_and_port(authority, scheme)
+        pool: _Pool = self.poolmanager.connection_from_host(host, port, scheme)
+        self._pools.put(origin, pool)
+        return pool
 
     def tidy(self) -> None:
         """Close the connections that have waited for too long."""

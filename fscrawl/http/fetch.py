@@ -22,8 +22,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from http.client import HTTPException
 from typing import Any, NamedTuple
 
-import requests
 import urllib3
+from requests.structures import CaseInsensitiveDict
 
 from fscrawl import urls
 from fscrawl.config import addresses, credentials, proxies
@@ -35,6 +35,7 @@ from fscrawl.http.connections import HEAD_BYTES, Adapter, exchange, import_socks
 from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import failure
 from fscrawl.http.site_headers import SiteHeaders
+from fscrawl.http.wire import Outgoing, written
 from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
@@ -88,7 +89,8 @@ class Fetcher:
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
         self._adapters = self._make_adapters(found, threads)
-        self._template = _template(politeness.user_agent, fetch.accept, headers)
+        self._headers = _usual_headers(politeness.user_agent, fetch.accept, headers)
+        self._lines = written(self._headers)
 
     def _make_adapters(self, found: list[proxies.Proxy], threads: int) -> list[Adapter]:
         """Make an adapter for each proxy, or one that connects directly.
@@ -147,23 +149,25 @@ class Fetcher:
         """The IP address that was connected to in the last exchange of this thread; "" if there was none."""
         return exchange.address
 
-    def _prepared(self, asked: Request, conditions: Mapping[str, str] | None, jar: Jar | None, *, logs_in: bool) -> Any:
+    def _prepared(
+        self, asked: Request, conditions: Mapping[str, str] | None, jar: Jar | None, *, logs_in: bool
+    ) -> Outgoing:
         url = asked.url
-        request: Any = self._template.copy()
-        request.url = url  # the normal form as it is: `prepare` would quote it again
+        more: dict[str, str | bytes] = {}
         if self._user_agents:
-            request.headers["User-Agent"] = self._user_agents[urls.shard(urls.host(url), len(self._user_agents))]
+            more["User-Agent"] = self._user_agents[urls.shard(urls.host(url), len(self._user_agents))]
         if logs_in and self._authorizations and (login := self._authorizations.get(urls.origin(url))):
-            request.headers["Authorization"] = login
+            more["Authorization"] = login
         if jar is not None and (cookie := jar.header(url, time.time())):
-            request.headers["Cookie"] = cookie
+            more["Cookie"] = cookie
         if logs_in and self._of_sites:
             conditions = {**self._of_sites.of(url), **(conditions or {})}
-        for name, text in (conditions or {}).items():
-            request.headers[name] = _sendable(text)
-        if not asked.is_plain:
-            _add(request, asked)
-        return request
+        if not (more or conditions) and asked.is_plain:
+            return Outgoing(url, self._headers, lines=self._lines)
+        headers = self._headers.copy()
+        headers.update(more)
+        headers.update({name: _sendable(text) for name, text in (conditions or {}).items()})
+        return _with_body(asked, headers)
 
     def _by_proxies(self, sending: _Sending) -> Fetched | Failed:
         """Try the proxies in turn until one of them answers. The proxy resolves the name."""
@@ -242,9 +246,9 @@ class Fetcher:
 
 
 class _Sending(NamedTuple):
-    """A request that is sent: as requests' adapter takes it, and what `Fetcher.send` was told of it."""
+    """A request that is sent, and what `Fetcher.send` was told of it."""
 
-    request: Any
+    request: Outgoing
     url: str
     jar: Jar | None
     wants_body: WantsBody
@@ -252,38 +256,37 @@ class _Sending(NamedTuple):
     bounds: Bounds | None
 
 
-def _add(request: Any, asked: Request) -> None:
-    """Put the method, the headers and the body of a request into a prepared one.
+def _with_body(asked: Request, headers: CaseInsensitiveDict[str | bytes]) -> Outgoing:
+    """Give a request with its method, its body, and `headers` beside its own ones.
 
     Servers expect a Content-Length of 0 from a POST without a body (RFC 9110 8.6).
     """
-    request.method = asked.method
     own: dict[str, str] = {}
     for name, text in asked.headers:
         own[name] = f"{own[name]}, {text}" if name in own else text  # RFC 9110 5.3
-    for name, text in own.items():
-        request.headers[name] = _sendable(text)
+    headers.update({name: _sendable(text) for name, text in own.items()})
+    body = None
     if asked.method != "GET":
-        request.body = asked.body
-        request.headers["Content-Length"] = str(len(asked.body))
+        body = asked.body
+        headers["Content-Length"] = str(len(asked.body))
     if asked.type_:
-        request.headers["Content-Type"] = asked.type_
+        headers["Content-Type"] = asked.type_
+    return Outgoing(asked.url, headers, asked.method, body)
 
 
-def _template(user_agent: str, accept: tuple[str, ...], headers: dict[str, str]) -> Any:
-    """Make the request that all others are copies of. `headers` take the place of the usual ones."""
-    request: Any = requests.Request(
-        "GET",
-        "http://localhost/",
-        headers={
+def _usual_headers(
+    user_agent: str, accept: tuple[str, ...], headers: dict[str, str]
+) -> CaseInsensitiveDict[str | bytes]:
+    """Give the headers of all requests. `headers` take the place of the usual ones."""
+    usual: CaseInsensitiveDict[str | bytes] = CaseInsensitiveDict(
+        {
             "User-Agent": user_agent,
             "Accept": ",".join(accept if "*/*" in accept else (*accept, "*/*;q=0.1")),
             "Accept-Encoding": ACCEPT_ENCODING,
-        },
-    ).prepare()
-    for name, text in headers.items():
-        request.headers[name] = _sendable(text)  # may be bytes, which requests passes on
-    return request
+        }
+    )
+    usual.update({name: _sendable(text) for name, text in headers.items()})
+    return usual
 
 
 def _sendable(text: str) -> str | bytes:

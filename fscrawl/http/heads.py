@@ -21,6 +21,9 @@ _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.
 _NAME = re.compile(r"[!-9;-~]*\Z")  # visible ASCII, without the colon
 _FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")  # RFC 9112, 5.2: a value that goes on in the next line has a blank there
 _BLANK = " \t\r\n"
+_PLAIN = re.compile(
+    rb"HTTP/1\.1 ([2-5]\d\d)(?: ([^\r\n]*+))?\r\n((?:[!-9;-~]++:[^\r\n]*+\r\n){1,%d}+)\r\n" % _MOST_LINES
+)
 
 
 class BadHeadError(ValueError):
@@ -32,6 +35,13 @@ class Lines(Protocol):
 
     def readline(self, limit: int, /) -> bytes: ...
     def close(self) -> None: ...
+
+
+class Buffered(Protocol):
+    """A file that shows what comes next."""
+
+    def peek(self) -> bytes: ...
+    def read(self, size: int, /) -> bytes: ...
 
 
 class HeadLines:
@@ -83,6 +93,23 @@ class Head:
         for found in head._values.values():
             found[:] = [_FOLD.sub(" ", value.rstrip("\r\n")) for value in found]
         return head
+
+    @classmethod
+    def read_plain(cls, file: Buffered) -> tuple[int, str, Head] | None:
+        """Read status, reason and headers of an answer if they are as clear as most are, and have come in one piece.
+
+        If not, nothing is read, and None is given: whatever is odd must be read line by line.
+        """
+        found = _PLAIN.match(file.peek())
+        if found is None:
+            return None
+        file.read(found.end())
+        status, reason, lines = found.groups()
+        head = cls()
+        for line in lines.decode("latin-1").split("\r\n")[:-1]:
+            name, _, value = line.partition(":")
+            head._values.setdefault(name.lower(), []).append(value.lstrip(" \t"))
+        return int(status), (reason or b"").decode("latin-1"), head
 
     def get(self, name: str, default: str | None = None) -> str | None:
         """Return the first value of a name in lower case."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException, HTTPResponse, UnknownProtocol
-from typing import Any
+from typing import Any, NamedTuple
+
+from requests.structures import CaseInsensitiveDict
 
 from fscrawl.http.heads import BadHeadError, Head, HeadLines, check_framing
 
@@ -20,20 +22,41 @@ _WITHOUT_BODY = frozenset({204, 304})
 Headers = Mapping[str, str | bytes]
 
 
-def request_bytes(method: str, target: str, host: str, headers: Headers, body: bytes | None) -> bytes:
-    """Write a request. `target`: path and query, or a whole URL; `host`: with its port, if it is not the usual one.
+class Written(NamedTuple):
+    """Headers as the lines of a request. `has_host`: one of them names its host."""
 
-    Raises ValueError for a header that is no line.
+    lines: bytes
+    has_host: bool
+
+
+class Outgoing(NamedTuple):
+    """A request to a normal form. `lines`: its headers, written already if many requests have the same ones."""
+
+    url: str
+    headers: CaseInsensitiveDict[str | bytes]
+    method: str = "GET"
+    body: bytes | None = None
+    lines: Written | None = None
+
+
+def written(headers: Headers) -> Written:
+    """Write headers as lines. Raises ValueError for one that is no line.
+
+    >>> written({"Accept": "text/html"})
+    Written(lines=b'Accept: text/html\\r\\n', has_host=False)
     """
-    lines = [f"{method} {target} HTTP/1.1".encode("ascii")]
-    written = [(_bytes(name), _bytes(value)) for name, value in headers.items()]
-    if not any(name.lower() == b"host" for name, _ in written):
-        lines.append(b"Host: " + host.encode("ascii"))
-    for name, value in written:
+    found = [(_bytes(name), _bytes(value)) for name, value in headers.items()]
+    for name, value in found:
         if not _NAME.match(name) or _LINE_END.search(value):
             raise ValueError(f"the header {name[:40]!r} of the request cannot be sent")
-        lines.append(name + b": " + value)
-    return b"\r\n".join([*lines, b"", body or b""])
+    lines = b"".join(b"%b: %b\r\n" % each for each in found)
+    return Written(lines, any(name.lower() == b"host" for name, _ in found))
+
+
+def request_bytes(method: str, target: str, host: str, headers: Written, body: bytes | None) -> bytes:
+    """Write a request. `target`: path and query, or a whole URL; `host`: with its port, if it is not the usual one."""
+    to = "" if headers.has_host else f"Host: {host}\r\n"
+    return b"%b%b\r\n%b" % (f"{method} {target} HTTP/1.1\r\n{to}".encode("ascii"), headers.lines, body or b"")
 
 
 def host_and_port(authority: str, scheme: str) -> tuple[str, int]:
@@ -71,6 +94,9 @@ class Reply(HTTPResponse):
 
         Raises BadHeadError for a head that is not clear, or HTTPException.
         """
+        if (plain := Head.read_plain(self.fp)) is not None:
+            self._take("HTTP/1.1", *plain)
+            return
         file = self.fp
         self.fp = lines = HeadLines(file)  # type: ignore[assignment]
         try:
@@ -84,6 +110,10 @@ class Reply(HTTPResponse):
         finally:
             if self.fp is not None:  # it is None when the connection was closed
                 self.fp = file
+        self._take(version, status, reason, head)
+
+    def _take(self, version: str, status: int, reason: str, head: Head) -> None:
+        """Take in what the head says."""
         check_framing(head)
         self.code = self.status = status
         self.reason = reason.strip()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fscrawl.http.heads import Head, HeadLines
-from fscrawl.http.wire import request_bytes
+from fscrawl.http.wire import request_bytes, written
 
 PIECES = st.sampled_from(
     [
@@ -68,15 +68,64 @@ def test_bounds(text: str) -> None:
         read(text + "\r\n")
 
 
+def buffered(data: bytes) -> io.BufferedReader:
+    return io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(PIECES, max_size=24).map("".join), st.sampled_from(["HTTP/1.1 200 OK", "HTTP/1.1 404", "HTTP/1.1 299 "])
+)
+def test_a_plain_head_is_read_at_once(lines: str, status: str) -> None:
+    """What is read at once is what is read line by line, up to the same byte; nothing is read if it is not plain."""
+    data = f"{status}\r\nA: b\r\n{lines}\r\n\r\nbody".encode("latin-1")
+    file = buffered(data)
+    found = Head.read_plain(file)
+    if found is None:
+        assert file.read() == data
+        return
+    number, reason, head = found
+    assert [str(number), reason] == [*status.partition(" ")[2].split(" "), ""][:2]
+    by_line = buffered(data)
+    by_line.readline()
+    expected = Head.read(HeadLines(by_line))
+    assert (head.joined(), head.hidden, file.read()) == (expected.joined(), expected.hidden, by_line.read())
+
+
+@pytest.mark.parametrize(
+    ("head", "is_plain"),
+    [
+        ("HTTP/1.1 200 OK\r\nA: 1\r\na:2\r\n\r\n", True),
+        ("HTTP/1.1 200 OK\r\n\r\n", False),
+        ("HTTP/1.1 200 OK\r\nA: 1\r\n", False),  # more may come
+        ("HTTP/1.1 200 OK\nA: 1\n\n", False),
+        ("HTTP/1.1 200 OK\r\nA: 1\r\n b\r\n\r\n", False),
+        ("HTTP/1.1 200 OK\r\nA: 1\rB: 2\r\n\r\n", False),
+        ("HTTP/1.1 200 OK\r\nA b: 1\r\n\r\n", False),
+        ("HTTP/1.1 200 OK\r\n" + "A: 1\r\n" * 100 + "\r\n", True),
+        ("HTTP/1.1 200 OK\r\n" + "A: 1\r\n" * 101 + "\r\n", False),
+        ("HTTP/1.1 103 Early\r\nA: 1\r\n\r\n", False),
+        ("HTTP/1.0 200 OK\r\nA: 1\r\n\r\n", False),
+        ("HTTP/1.1 2000 OK\r\nA: 1\r\n\r\n", False),
+        ("", False),
+    ],
+)
+def test_which_heads_are_plain(head: str, is_plain: bool) -> None:
+    """All others are read line by line, which says what is wrong with them."""
+    file = buffered(head.encode())
+    assert (Head.read_plain(file) is not None) is is_plain
+    assert file.read() == (b"" if is_plain else head.encode())
+
+
 def test_request() -> None:
     """A request has one Host, its headers in order, and its body behind an empty line."""
-    sent = request_bytes("POST", "/a?b", "a.example:8080", {"X": "1", "Y": b"\xc3\xa9"}, b"body")
+    sent = request_bytes("POST", "/a?b", "a.example:8080", written({"X": "1", "Y": b"\xc3\xa9"}), b"body")
     assert sent == b"POST /a?b HTTP/1.1\r\nHost: a.example:8080\r\nX: 1\r\nY: \xc3\xa9\r\n\r\nbody"
-    assert request_bytes("GET", "/", "a.example", {"host": "b"}, None) == b"GET / HTTP/1.1\r\nhost: b\r\n\r\n"
+    sent = request_bytes("GET", "/", "a.example", written({"host": "b"}), None)
+    assert sent == b"GET / HTTP/1.1\r\nhost: b\r\n\r\n"
 
 
 @pytest.mark.parametrize(("name", "value"), [("X\r\nY", "1"), ("", "1"), (" X", "1"), ("X", "1\nY: 2"), ("X", b"1\n")])
 def test_no_second_header(name: str, value: str | bytes) -> None:
     """A header cannot bring another one along."""
     with pytest.raises(ValueError, match="cannot be sent"):
-        request_bytes("GET", "/", "a.example", {name: value}, None)
+        written({name: value})
