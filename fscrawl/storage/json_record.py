@@ -17,6 +17,8 @@ from fscrawl.storage.render_record import RenderRecord
 _TEXT = {str}
 _MAX_NUMBER = 1e300  # "1e999" is valid JSON, but Python reads it as infinity, which JSON cannot write
 _SMALL_BYTES = 1 << 20  # beside its strings, a record has little more than a comma for each of 100,000 links
+_MANY = 4  # strings: it is not worth looking at fewer of them
+_ESCAPED = bytes(range(0x20)) + b'"\\'  # what JSON cannot have in a string
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _MAY_BE_HALF = (b"\\ud", b"\\uD", b"\xed", b"\0")  # escaped, encoded as if it were whole, or in UTF-16
 
@@ -27,12 +29,19 @@ class JsonRecord:
 
     def to_json(self) -> bytes:
         """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
-        values = {}
+        values: dict[str, Any] = {}
+        plain: dict[str, bytes] = {}
         for field in _fields(type(self)).all:
             value = getattr(self, field.name)
+            if isinstance(value, tuple) and (strings := _plain_strings(value)) is not None:
+                plain[field.json], value = strings, ()
             if value is not None:
                 values[field.json] = value.values() if isinstance(value, RenderRecord) else value
-        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "replace")
+        data = (_encode(values) + "\n").encode("utf-8", "replace")
+        for name, strings in plain.items():
+            empty = b'"%b":[]' % name.encode()  # in a string, the quotes would have backslashes before them
+            data = data.replace(empty, empty[:-1] + strings + b"]", 1)
+        return data
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
@@ -92,10 +101,29 @@ def _check_values(data: bytes) -> None:
         raise RecordError("it has more values than a record can have")
 
 
+def _plain_strings(values: tuple[str, ...]) -> bytes | None:
+    """Give the inside of the JSON array of strings that need no escape, such as links; None if there are others.
+
+    They are looked at together, which takes a third of the time of encoding each.
+
+    >>> _plain_strings(("a", "b", "c", "d")), _plain_strings(("a", "b", "c", '"'))
+    (b'"a","b","c","d"', None)
+    """
+    if len(values) < _MANY:
+        return None
+    try:
+        joined = '","'.join(values).encode("ascii")
+    except UnicodeError:
+        return None
+    quotes = 2 * (len(values) - 1)
+    return b'"%b"' % joined if len(joined.translate(None, _ESCAPED)) == len(joined) - quotes else None
+
+
 def _no_number(text: str) -> None:
     raise ValueError(f"{text} is not a JSON number")
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder(parse_constant=_no_number).decode  # json.loads would make a decoder for each record
 
 

@@ -4,6 +4,8 @@ import dataclasses
 import json
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
 from fscrawl.storage import json_record
@@ -45,6 +47,22 @@ def test_file():
         '{"url":"http://a.example/robots.txt","fetched_at":"t","status":200,"text":"é\\n"}\n'.encode()
     )
     assert b"title" not in PAGE.to_json()
+
+
+ODD_TEXT = st.lists(st.sampled_from([*'ab":,[]\\/ \n\x7fé€', "\ud800", '"links":[]', '","'])).map("".join) | st.text()
+STRINGS = st.lists(st.sampled_from(["http://a.example/b", "", "c"]) | ODD_TEXT, max_size=9).map(tuple)
+
+
+@given(STRINGS, STRINGS, ODD_TEXT, st.dictionaries(ODD_TEXT, ODD_TEXT, max_size=3))
+@example(("a", "b", "c", "d"), ("e", "f", "g", "h"), '"links":[]', {"links": '"nofollow":[]'})
+@example(("a", "b", 'c","', "d"), ("e", "f", "g\\", "h"), "", {})
+def test_strings_that_are_written_together(links, nofollow, title, headers):
+    """The file has the bytes that json.dumps makes, whatever strings the lists and the fields around them have."""
+    page = dataclasses.replace(PAGE, links=links, nofollow=nofollow, title=title, headers=headers)
+    values = {f.name: getattr(page, f.name) for f in dataclasses.fields(page)}
+    present = {name: value for name, value in values.items() if value is not None}
+    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
+    assert page.to_json() == (text + "\n").encode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("file", ["", "../x", "a/b", "PDF", "pdf\n", "tar.gz", "extension"])
