@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
 import ada_url
@@ -139,6 +139,24 @@ class Joiner:
         {'z.html': 'http://a.example/x/z.html'}
         """
         return self._joined.group(_directory(base))
+
+    def append(self, base: str, references: Iterable[str]) -> Mapping[str, str]:
+        """Join those references that need no more than to be appended, and remember them; give their normal forms.
+
+        >>> Joiner().append("http://a.example/x/y.html", ["z.html", "?q", "http:z"])
+        {'z.html': 'http://a.example/x/z.html'}
+        """
+        directory = _directory(base)
+        found: dict[str, str] = {}
+        for reference in references:
+            if reference[:1] != "?" and 0 < len(reference) <= MAX_URL_CHARS:
+                joined = _appended(directory, reference, drop_query=self._drop_query)
+                if joined is not None:
+                    found[reference] = joined
+        if found:
+            weight = _ITEM_BYTES * len(found) + sum(map(len, found)) + sum(map(len, found.values()))
+            self._joined.put_all(directory, found, weight, _GROUP_BYTES + len(directory))
+        return found
 
     def _join(self, group: str, base: str, reference: str) -> str:
         joined = self._joined.get(group, reference)

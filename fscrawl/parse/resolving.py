@@ -48,8 +48,11 @@ def resolve_all(
     references = dict.fromkeys([href.partition("#")[0] if "#" in href else href for href in hrefs])
     if len(references) <= min(limit, _FEW):
         known = joiner.known(base)
+        new = joiner.append(base, [each for each in references if each not in known])
         found = [
-            _join(each, joiner, base, url, encoding) if (link := known.get(each)) is None else link
+            link
+            if (link := known.get(each)) is not None or (link := new.get(each)) is not None
+            else _join(each, joiner, base, url, encoding)
             for each in references
         ]
         if _TOO_LONG not in found:

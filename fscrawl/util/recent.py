@@ -79,13 +79,18 @@ class RecentGroups(Generic[G, K, V]):
 
     def put(self, group: G, key: K, value: V, weight: int = 1, group_weight: int = 0) -> None:
         """Add or replace an item. `group_weight`: of the group without its items, if it is new."""
+        self.put_all(group, {key: value}, weight, group_weight)
+
+    def put_all(self, group: G, new: Mapping[K, V], weight: int, group_weight: int = 0) -> None:
+        """Add or replace items of one group. `weight`: of all of them; it counts if one of them was not there."""
         with self._lock:
             items = self._young.get(group)
             if items is None:
                 items = self._young[group] = {}
                 self._weight += group_weight
-            if key not in items:
+            before = len(items)
+            items.update(new)
+            if len(items) > before:
                 self._weight += weight
-            items[key] = value
             if self._weight >= self._limit:
                 self._old, self._young, self._weight = self._young, {}, 0

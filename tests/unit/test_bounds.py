@@ -49,6 +49,17 @@ def test_joiner(base, name):
     assert 0 < kept.bytes < 2.5 * limit
 
 
+@pytest.mark.parametrize("base", [BASE, "http://a.example/"])
+def test_joiner_that_appends(base):
+    """The same holds for references that are joined together, a page's at a time."""
+    limit = 50_000
+    joiner = Joiner(memory_bytes=limit)
+    with Kept() as kept:
+        for n in range(0, 3000, 30):
+            joiner.append(base, [f"{m}.html" for m in range(n, n + 30)])
+    assert 0 < kept.bytes < 2.5 * (limit + 30 * (230 + 20 + len(base)))
+
+
 def test_joiner_and_long_references():
     """A reference that is too long for a URL is none, and is not remembered."""
     joiner = Joiner()
@@ -155,3 +166,13 @@ def test_item_of_a_group_that_is_replaced():
     for value in range(5):
         recent.put("a", "x", value)
     assert recent.group("a") == {"x": 4}
+
+
+def test_items_that_are_put_in_together():
+    """Their weight counts if one of them is new. The one that fills a generation takes the others along."""
+    recent: RecentGroups[str, str, int] = RecentGroups(limit=5)
+    recent.put_all("a", {"x": 1, "y": 2}, 4)
+    recent.put_all("a", {"x": 3, "y": 4}, 4)
+    assert recent.group("a") == {"x": 3, "y": 4}
+    recent.put_all("a", {"z": 5}, 1)
+    assert (recent.group("a"), recent.get("a", "x"), recent.get("a", "z")) == ({}, 3, 5)

@@ -58,8 +58,10 @@ def test_fragments_cost_no_join(monkeypatch):
     """A thousand anchors in one other page are joined once."""
     joiner, asked = Joiner(), []
     monkeypatch.setattr(joiner, "join", lambda base, reference: asked.append(reference) or base + reference)
-    extract(b"".join(b"<a href=b#%d>x</a>" % n for n in range(1000)), URL, joiner)
-    assert asked == ["b"]
+    append = joiner.append
+    monkeypatch.setattr(joiner, "append", lambda base, references: asked.extend(references) or append(base, references))
+    extract(b"".join(b"<a href=b#%d>x</a><a href=%%62#%d>" % (n, n) for n in range(1000)), URL, joiner)
+    assert asked == ["b", "%62", "%62"], "what cannot be appended is joined"
 
 
 @pytest.mark.parametrize(

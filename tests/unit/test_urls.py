@@ -153,11 +153,29 @@ def test_joiner_and_the_parser(base, pieces, drop_query):
     assert Joiner(drop_query=drop_query).join(base, reference) == expected
 
 
+@given(st.sampled_from(_BASES), st.lists(st.lists(st.sampled_from(_PIECES), max_size=7), max_size=9), st.booleans())
+@settings(deadline=None, max_examples=tries(200))
+def test_what_is_appended(base, references, drop_query):
+    """References that are appended together become what each becomes alone, and are known from then on."""
+    joiner = Joiner(drop_query=drop_query)
+    found = joiner.append(base, ["".join(pieces) for pieces in references])
+    assert found == {each: normalise(each, base, drop_query=drop_query) for each in found}
+    assert joiner.known(base) == found
+
+
+def test_most_references_are_appended():
+    """Those with a path and without odd characters are; those that depend on the page or need a parser are not."""
+    plain = ["a", "/a", "../a/b.html?q=1", "a/", "http://a.example/x"]
+    others = ["", "?q", " a", "http:a", "//b.example/", "é", "a/./b", "a" * (MAX_URL_CHARS + 1), "mailto:a"]
+    assert list(Joiner().append("http://a.example/x/y", [*plain, *others])) == plain
+
+
 def test_joined_to_a_long_base():
     """A plain reference does not make a URL that is too long."""
     base = f"http://a.example/{'b' * (MAX_URL_CHARS - 19)}/"
     assert len(Joiner().join(base, "c") or "") == MAX_URL_CHARS
     assert Joiner().join(base, "cd") is None
+    assert list(Joiner().append(base, ["c", "cd"])) == ["c"]
 
 
 def test_joiner_forgets():
