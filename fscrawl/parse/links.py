@@ -25,7 +25,7 @@ from fscrawl.parse.follow import references, selector
 from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
-from fscrawl.parse.trees import tree
+from fscrawl.parse.trees import select, select_first, tree
 from fscrawl.urls import Joiner
 
 MAX_LINKS = 100_000
@@ -179,13 +179,13 @@ def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, bare: bool) -> t
     title = _title(page, known)
     if follow is not None:
         return title, _collect_chosen(_elements(page, known, selector(_ELEMENTS, follow)), follow)
-    found = _collect_nodes(page.css(_BUT_FRAGMENTS), known) if bare else None
+    found = _collect_nodes(select(page, _BUT_FRAGMENTS), known) if bare else None
     return title, found or _collect(_elements(page, known, _ELEMENTS))
 
 
 def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> Iterator[_Element]:
     """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
-    for node in page.css(wanted):
+    for node in select(page, wanted):
         tag = node.tag or ""
         if tag not in {"base", "link"} or _is_html(node, known):
             yield tag, node.attributes
@@ -193,10 +193,10 @@ def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> It
 
 def _title(page: LexborHTMLParser, known: dict[int, bool]) -> str | None:
     """Return the text of the first HTML title. Titles of icons in SVG do not count."""
-    first = page.css_first("title")
+    first = select_first(page, "title")
     if first is None or _is_html(first, known):
         return first.text() if first is not None else None
-    return next((node.text() for node in page.css("title") if _is_html(node, known)), None)
+    return next((node.text() for node in select(page, "title") if _is_html(node, known)), None)
 
 
 _FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})

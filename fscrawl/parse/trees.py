@@ -27,7 +27,7 @@ from functools import cache
 
 import selectolax
 import selectolax.lexbor
-from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, SelectolaxError
 
 from fscrawl.parse.html_limits import flatten, limit_html, uncrowded, without_options
 
@@ -44,6 +44,16 @@ _TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have 
 # One page at a time: a single piece may make 160 MB, and as many pages as a worker has threads could do it together.
 _feeding = threading.Lock()
 _MAX_TAIL = 4096  # nodes above the tail: honest pages have some dozens, and some broken ones hundreds
+
+
+class _Selecting(threading.local):
+    """What selects nodes in this thread. Each tree would make one of its own, for a twentieth of its parsing."""
+
+    def __init__(self) -> None:
+        self.selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
+
+
+_selecting = _Selecting()
 
 
 def tree(html: bytes, *, scripting: bool = False) -> LexborHTMLParser:
@@ -69,6 +79,24 @@ def tree_and_pace(html: bytes, *, scripting: bool = False) -> tuple[LexborHTMLPa
         return _limited(library, html, scripting=scripting)
     except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
+
+
+def select(page: LexborHTMLParser, css: str) -> list[LexborNode]:
+    """Do what `page.css(css)` does.
+
+    >>> [node.tag for node in select(tree(b"<p>a<b>c"), "b,p")]
+    ['p', 'b']
+    """
+    assert page.root is not None, "the standard gives every page an element"
+    found: list[LexborNode] = _selecting.selector.find(css, page.root)
+    return found
+
+
+def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
+    """Do what `page.css_first(css)` does."""
+    assert page.root is not None
+    found: list[LexborNode] = _selecting.selector.find_first(css, page.root)  # type: ignore[attr-defined]
+    return found[0] if found else None
 
 
 def _limited(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:

@@ -58,6 +58,24 @@ def test_same_tree(beginning, soup, scripting, piece):
     assert found.html == LexborHTMLParser(page, scripting=scripting).html
 
 
+@given(st.lists(st.sampled_from([*PARTS, b"<a href=b>"]), max_size=30).map(b"".join), st.integers(1, 200))
+def test_selecting(soup, times):
+    """One selector for all trees of a thread finds what the tree's own one finds."""
+    page = trees.tree(soup * times)
+    for css in ("[href]:not([href^='#']),title", "title", "p > b", "nothing"):
+        found = [node.mem_id for node in trees.select(page, css)]
+        assert found == [node.mem_id for node in page.css(css)]
+        first = trees.select_first(page, css)
+        assert [first.mem_id] == found[:1] if first is not None else not found
+
+
+@pytest.mark.parametrize("page", [b"", b" " * 5000, b"<!--x-->" * 1000, b"<frameset>", b"</html>", b"\0" * 5000])
+def test_selecting_in_an_empty_page(page):
+    """Every page has an element to look in."""
+    assert trees.select(trees.tree(page), "a") == []
+    assert trees.select_first(trees.tree(page), "a") is None
+
+
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_quirks_mode(beginning):
     """A table ends a paragraph in a page with a doctype only."""
