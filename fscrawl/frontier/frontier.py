@@ -45,6 +45,16 @@ from fscrawl.frontier.url_table import UrlTable
 _CROWDED = 10_000
 
 
+def _probable_host(url: str) -> str:
+    """Give what `urls.host` gives for most normal forms; for the others, the name of no host.
+
+    >>> _probable_host("http://a.example/b"), _probable_host("http://a.example:8080/"), _probable_host("http://[::1]/")
+    ('a.example', 'a.example_8080', '[__1]')
+    """
+    authority = url.split("/", 3)[2]
+    return authority.replace(":", "_") if ":" in authority else authority
+
+
 class Frontier:
     """The frontier of one machine. Not thread-safe: it belongs to the main loop."""
 
@@ -142,7 +152,7 @@ class Frontier:
 
     def location(self, url: str) -> Location:
         """Give where a normal form belongs."""
-        host = self._by_name.get(url.split("/", 3)[2])  # most directories have the name that the host has in the URL
+        host = self._by_name.get(_probable_host(url))
         if host is not None and host.shard is not None:
             return Location(host.name, urls.digest(url), host.shard)
         return self._shards.locate(url)
@@ -157,7 +167,7 @@ class Frontier:
         found = []
         by_name, held = self._by_name, self._held
         for url in links:
-            host = by_name.get(url.split("/", 3)[2])
+            host = by_name.get(_probable_host(url))
             if host is None or host.shard is None:
                 found.append((url, self._shards.locate(url)))
                 continue
