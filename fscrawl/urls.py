@@ -34,6 +34,7 @@ _KEY_DIGITS = 24
 _CACHED_CHARS = 270
 _JOINED_BYTES = 16 * 1024 * 1024  # each generation of joined references: some 40,000 of usual length
 _ITEM_BYTES = 230  # measured: a joined reference without its two strings' characters
+_SLICE = 100  # references that are put into the memory at once; they may go beyond its limit together
 _GROUP_BYTES = 500  # measured: a directory that has one, with its name of usual length
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
@@ -153,9 +154,11 @@ class Joiner:
                 joined = _appended(directory, reference, drop_query=self._drop_query)
                 if joined is not None:
                     found[reference] = joined
-        if found:
-            weight = _ITEM_BYTES * len(found) + sum(map(len, found)) + sum(map(len, found.values()))
-            self._joined.put_all(directory, found, weight, _GROUP_BYTES + len(directory))
+        items = list(found.items())
+        for begin in range(0, len(items), _SLICE):
+            some = dict(items[begin : begin + _SLICE])
+            weight = _ITEM_BYTES * len(some) + sum(map(len, some)) + sum(map(len, some.values()))
+            self._joined.put_all(directory, some, weight, _GROUP_BYTES + len(directory))
         return found
 
     def _join(self, group: str, base: str, reference: str) -> str:
