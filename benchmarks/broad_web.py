@@ -50,16 +50,18 @@ _TLS = """\
     ssl_session_cache shared:sessions:20m;
     ssl_session_timeout 1h;
 """
-# Put into sitecustomize.py. Each look-up of a name adds a line to a file; addresses are no names.
+# Put into sitecustomize.py. Each look-up of a name adds a line to a file; addresses are no names. The file is opened
+# each time: workers come from a copy of the first process, which keeps no descriptors.
 _RESOLVER = """\
 import os, re, socket
 _asked = socket.getaddrinfo
-_log = os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 def _answer(host, *args, **more):
     name = host.decode() if isinstance(host, bytes) else host
     found = re.fullmatch(r"h([0-9]+)\\.test", name or "")
     if found:
-        os.write(_log, f"{{name}}\\n".encode())
+        log = os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(log, f"{{name}}\\n".encode())
+        os.close(log)
         number = int(found[1])
         host = f"127.20.{{number // 250}}.{{number % 250 + 1}}"
     return _asked(host, *args, **more)

@@ -57,10 +57,8 @@ def main() -> None:
     )
     print(f"{os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
     crawlers = (*CRAWLERS, base(arguments.base.resolve())) if arguments.base else CRAWLERS
-    for checkout in {
-        crawler.directory for crawler in crawlers
-    }:  # the first run of each must not be the one that compiles
-        compileall.compile_dir(checkout / "fscrawl", quiet=1)
+    for checkout in {crawler.directory for crawler in crawlers}:
+        compileall.compile_dir(checkout / "fscrawl", quiet=1)  # or the first run of each would do it
     chosen = [crawler for crawler in crawlers if not arguments.only or crawler.name in arguments.only]
     with corpus.serve() as served, tempfile.TemporaryDirectory(prefix="fscrawl-speed-") as trees:
         for number, site in enumerate(s for s in served.sites if not arguments.sites or s.name in arguments.sites):
