@@ -30,7 +30,9 @@ _IDLE_S = 5.0  # virtual: what a page does later is not waited for
 _SLICE_S = 0.25
 _SCROLL_S = 1.0
 _MOST_TURNS = 3
-_FRAMES_S = 2.0  # a busy machine draws slowly
+_FRAMES_S = 1.0
+_MOST_DRAWINGS = 2  # a busy machine may draw slowly
+_LEAST_AHEAD_S, _AHEAD_S = 0.1, 1.0  # of the real clock, so that it does not overtake the page's while that is drawn
 _TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 _MOST_VIRTUAL_S = 60.0  # until a selector finds something
 _MOST_ERRORS, _ERROR_CHARS = 20, 300
@@ -173,13 +175,17 @@ class _Page:
 
     async def _frames(self) -> None:
         """Let the page be drawn, which takes real time: what is drawn may wait for being seen."""
-        await self._catch_up()
-        await self._drawn()
+        for _ in range(_MOST_DRAWINGS):
+            await self._go_ahead()
+            if await self._is_drawn():
+                return
 
-    async def _drawn(self) -> None:
+    async def _is_drawn(self) -> bool:
         with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
             async with asyncio.timeout(_FRAMES_S):
                 await self._send("Runtime.evaluate", expression=_TWO_FRAMES, awaitPromise=True)
+                return True
+        return False
 
     async def _pass(self, seconds: float) -> None:
         """Let virtual time pass; behind it, the clock stands still."""
@@ -193,12 +199,12 @@ class _Page:
         await self._slice_over.wait()
         self._still_lives()
 
-    async def _catch_up(self) -> None:
-        """Let the page's clock reach the real one, from which slow hosts have kept it: until then nothing is drawn."""
+    async def _go_ahead(self) -> None:
+        """Let the page's clock be ahead of the real one. Slow hosts keep it behind, and then nothing is drawn."""
         if self._clock_from is not None:
             behind_s = time.monotonic() - self._clock_from - self._passed_s
-            if behind_s > 0:
-                await self._pass(behind_s)
+            if behind_s > -_LEAST_AHEAD_S:
+                await self._pass(behind_s + _AHEAD_S)
 
     def _still_lives(self) -> None:
         """Raise if the page's process has died: it says nothing any more."""
@@ -241,7 +247,7 @@ class _Page:
         with contextlib.suppress(DevToolsError, TimeoutError):
             async with asyncio.timeout(_GRACE_S / 2):
                 self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="advance")
-                await self._drawn()
+                await self._is_drawn()
                 taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
                 return base64.b64decode(taken["data"])
         return b""
