@@ -1,7 +1,8 @@
 """Who reads a page: this worker process itself, or one of two processes beside it.
 
 Vocabulary:
-  small     a page that cannot take long, however it is made: this process reads it, unless its site has rules
+  small     a page that cannot take long, however it is made: this process reads it, unless its site has rules. It also
+            reads a larger page, up to a bound, but stops as soon as it takes longer than other pages of its size
   quick     a process that reads all other pages, as long as they take little more than the usual time
   patient   a process that stands back for all others. It reads what was too much for the quick one, and all pages of
             sites that have used up their processor time (see `parse_budget`)
@@ -15,6 +16,7 @@ for each site. Only a page for which even the patient process has not enough tim
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable
 
@@ -22,12 +24,13 @@ from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
 from fscrawl.engine.parse_server import ParseServer
-from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here
+from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here, read_if_usual
 from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 
 _SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
+_LARGER_BYTES = 524_288  # and so does the attempt to read such a page
 _QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
@@ -74,6 +77,7 @@ class Parsing:
         self._on_wait = on_wait
         self._on_read = on_read
         self._budget = ParseBudget()
+        self._one_larger = threading.Lock()  # its tree takes some sixty times its size
         self._quick = ParseProcess(server, nice=0)
         self._patient = ParseProcess(server, nice=_STANDS_BACK)
         self._documents = ParseProcess(server, nice=_DOCUMENTS_STAND_BACK)
@@ -81,17 +85,27 @@ class Parsing:
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long."""
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
-        is_small = len(reading.body) <= _SMALL_BYTES and reading.parser in _READ_HERE
-        if is_known and is_small and reading.site is None:  # the rules of a site may take any time
+        if is_known and reading.site is None:  # the rules of a site may take any time
             began_s = time.thread_time()
-            page = read_here(reading, joiner)
+            page = self._read_in_time(reading, joiner)
             self._charge(reading, page, time.thread_time() - began_s)
-            return page
+            if page is not None:
+                return page
         usual = _usual_here_s(reading)
         try:
             return (is_known and self._read_quickly(reading, usual)) or self._read_patiently(reading, usual)
         finally:
             self._on_read()
+
+    def _read_in_time(self, reading: Reading, joiner: Joiner) -> ParsedPage | None:
+        """Read a page if that takes 0.1 s at most, however it is made; None if it may take longer."""
+        size = len(reading.body)
+        if size <= _SMALL_BYTES and reading.parser in _READ_HERE:
+            return read_here(reading, joiner)
+        if size > _LARGER_BYTES or reading.parser != "lexbor":
+            return None
+        with self._one_larger:
+            return read_if_usual(reading, joiner)
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
         process, limit_s = (self._documents, _DOCUMENT_S) if reading.parser == PDF else (self._quick, _QUICK_S)

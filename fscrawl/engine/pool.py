@@ -44,6 +44,7 @@ from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
+from fscrawl.util.home_core import homes
 from fscrawl.util.lru import Lru
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
@@ -61,7 +62,8 @@ class KilledWorker(NamedTuple):
 
 
 class _Slot:
-    def __init__(self) -> None:
+    def __init__(self, core: int | None) -> None:
+        self.core = core  # the home of its process
         self.connection: Connection
         self.frames: frames.Frames
         self.executor: ProcessPoolExecutor
@@ -135,7 +137,7 @@ class Pool:
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
-        self._slots = [_Slot() for _ in range(workers)]
+        self._slots = [_Slot(core) for core in homes(workers)]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
@@ -150,11 +152,10 @@ class Pool:
     def _start_process(self, slot: _Slot) -> None:
         ours, theirs = self._context.Pipe()
         slot.connection, slot.frames = ours, frames.Frames(ours)
-        slot.executor = ProcessPoolExecutor(
-            1, mp_context=self._context, initializer=worker_entry.start, initargs=(theirs, self._setup, self._config)
-        )
+        setup = theirs, self._setup, self._config
+        slot.executor = ProcessPoolExecutor(1, mp_context=self._context, initializer=worker_entry.start, initargs=setup)
         with interrupts.later():  # one that is half started could not be ended
-            slot.executor.submit(worker_entry.serve)
+            slot.executor.submit(worker_entry.serve, slot.core)
         theirs.close()
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)

@@ -49,6 +49,7 @@ from fscrawl.render.messages import Answer as Answered
 from fscrawl.render.messages import Ask, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
+from fscrawl.util.home_core import HomeCore
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import Worker
@@ -92,17 +93,21 @@ def _load(config: CrawlConfig) -> None:
             load(site.file)
 
 
-def serve() -> None:
-    """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time."""
+def serve(core: int | None) -> None:
+    """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time.
+
+    `core`: the home of this process (see `home_core`), but not of those beside it: each of them has only one thread.
+    """
     try:
-        _WorkerProcess(_connection, _setup, _config).run()
+        _WorkerProcess(_connection, _setup, _config, HomeCore(core)).run()
     except (EOFError, ConnectionError):
         os._exit(0)
 
 
 class _WorkerProcess:
-    def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
+    def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig, home: HomeCore) -> None:
         self._connection = connection
+        self._home = home
         self._setup = setup
         self._parsing = Parsing(_parse_server, self._park, self._unpark)
         self._worker = self._new_worker(config)
@@ -119,6 +124,7 @@ class _WorkerProcess:
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
+        self._home.settle()
         for _ in range(self._setup.threads):
             self._add_thread()
         for message in self._messages():
@@ -187,6 +193,7 @@ class _WorkerProcess:
         """Give each message as it comes. Meanwhile look after tasks behind stalled threads, and after connections."""
         received = frames.Frames(self._connection)
         while True:
+            self._home.look(time.monotonic())
             while not received.wait(_STALL_CHECK_S):
                 self._replace_stalled_threads()
                 self._worker.tidy()

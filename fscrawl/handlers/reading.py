@@ -10,6 +10,7 @@ from fscrawl.http.answers import Failed
 from fscrawl.parse import feeds, links, pdf
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage
+from fscrawl.parse.trees import UnusualPageError
 from fscrawl.sites.page import Page, SiteRules
 from fscrawl.urls import Joiner
 
@@ -64,7 +65,15 @@ def read_here(reading: Reading, joiner: Joiner) -> ParsedPage:
     return page if reading.site is None else _understood(page, reading, reading.site, joiner)
 
 
-def _read(reading: Reading, joiner: Joiner) -> ParsedPage:
+def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
+    """Read a page of HTML by lexbor; None if that takes longer than it does for other pages of its size."""
+    try:
+        return _read(reading, joiner, only_usual=True)
+    except UnusualPageError:
+        return None
+
+
+def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> ParsedPage:
     if reading.parser in _DOCUMENTS:
         extract = _DOCUMENTS[reading.parser]
         return extract(reading.body, reading.url, joiner, robots_tag=reading.robots_tag, is_plain=reading.is_plain)
@@ -78,6 +87,7 @@ def _read(reading: Reading, joiner: Joiner) -> ParsedPage:
         follow=reading.follow,
         is_plain=reading.is_plain,
         with_routes=reading.with_routes,
+        only_usual=only_usual,
     )
 
 

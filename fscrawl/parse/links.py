@@ -22,10 +22,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.follow import references, selector
+from fscrawl.parse.foreign import ROOTS, Searched, is_html, number
 from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
-from fscrawl.parse.trees import select, select_first, tree
+from fscrawl.parse.trees import UnusualPageError, select, select_first, tree
 from fscrawl.urls import Joiner
 
 MAX_LINKS = 100_000
@@ -79,12 +80,14 @@ def extract(
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
     with_routes: bool = False,
+    only_usual: bool = False,
 ) -> ParsedPage:
     """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links of their own, too (see `hash_routes`).
+    application are links of their own, too (see `hash_routes`). `only_usual`: raise UnusualPageError if lexbor takes
+    longer than usual, if the page has thousands of references, or if more is asked than its usual links.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
@@ -94,7 +97,7 @@ def extract(
     body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
-    title, found = read(body, follow, bare=is_plain and not with_routes)
+    title, found = read(body, follow, bare=is_plain and not with_routes, only_usual=only_usual)
     room = Room()
     robots = directives_of(found.robots, robots_tag)
     base = base_of(found.base, joiner, url, room)
@@ -162,84 +165,59 @@ _ELEMENTS = "a[href],area[href],base[href],link[href],meta"
 _BUT_FRAGMENTS = '[href]:not([href^="#"]),link[href^="#"],meta,svg,math'
 _FRAGMENT = '[href^="#"]'
 _FEW_FOREIGN = 50
+_MOST_USUAL = 4000  # references of a page: more of them take many milliseconds to join
 
 
-def _number(name: str) -> int:
-    return LexborHTMLParser(f"<{name}>").tags(name)[0].tag_id or 0
+_A = number("a")  # to compare numbers takes half the time of reading names
+_OTHERS = {number(name): name for name in ("area", "base", "link", "meta")}
 
 
-_A = _number("a")  # to compare numbers takes half the time of reading names
-_OTHERS = {_number(name): name for name in ("area", "base", "link", "meta")}
-_FOREIGN_ROOTS = frozenset({_number("svg"), _number("math")})
-
-
-def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, bare: bool) -> tuple[str | None, _Found]:
-    page = tree(body)
+def _read_lexbor(
+    body: bytes, follow: frozenset[str] | None, *, bare: bool, only_usual: bool = False
+) -> tuple[str | None, _Found]:
+    is_bare = follow is None and bare
+    if only_usual and not (is_bare and _probable_references(body) <= _MOST_USUAL):
+        raise UnusualPageError
+    page = tree(body, only_usual=only_usual)
+    nodes = select(page, _BUT_FRAGMENTS) if is_bare else None
+    if only_usual and nodes is not None and len(nodes) > _MOST_USUAL:
+        raise UnusualPageError
     known: dict[int, bool] = {}
     title = _title(page, known)
     if follow is not None:
         return title, _collect_chosen(_elements(page, known, selector(_ELEMENTS, follow)), follow)
-    found = _collect_nodes(select(page, _BUT_FRAGMENTS), known) if bare else None
+    found = None if nodes is None else _collect_nodes(nodes, known)
     return title, found or _collect(_elements(page, known, _ELEMENTS))
+
+
+def _probable_references(body: bytes) -> int:
+    """Count references but fragments by a look at the bytes, so that a page with many is not parsed in vain."""
+    return body.count(b"href=") - body.count(b'href="#')
 
 
 def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> Iterator[_Element]:
     """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
     for node in select(page, wanted):
         tag = node.tag or ""
-        if tag not in {"base", "link"} or _is_html(node, known):
+        if tag not in {"base", "link"} or is_html(node, known):
             yield tag, node.attributes
 
 
 def _title(page: LexborHTMLParser, known: dict[int, bool]) -> str | None:
     """Return the text of the first HTML title. Titles of icons in SVG do not count."""
     first = select_first(page, "title")
-    if first is None or _is_html(first, known):
+    if first is None or is_html(first, known):
         return first.text() if first is not None else None
-    return next((node.text() for node in select(page, "title") if _is_html(node, known)), None)
+    return next((node.text() for node in select(page, "title") if is_html(node, known)), None)
 
 
-_FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
-# Elements of SVG and MathML that contain HTML: https://html.spec.whatwg.org/#html-integration-point. A title with
-# elements inside belongs to SVG.
-_INTEGRATION = frozenset({"foreignObject", "foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"})
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-
-
-def _is_html(node: LexborNode, known: dict[int, bool]) -> bool:
-    """Return whether an element is HTML, not SVG or MathML. selectolax shows namespaces only by serialising.
-
-    `known`: what was found for the content of other elements of the tree, so that none of them is climbed twice.
-    """
-    ancestor = node.parent
-    if ancestor is not None and ancestor.tag == "head":  # it ends SVG and MathML, so there is but one, in HTML
-        return True
-    climbed = []
-    found: bool | None = None
-    while found is None and ancestor is not None:
-        climbed.append(ancestor.mem_id)
-        found = known.get(ancestor.mem_id)
-        if found is None:
-            found = _contains_html(ancestor)
-        ancestor = ancestor.parent
-    is_html = found is not False
-    known.update(dict.fromkeys(climbed, is_html))
-    return is_html
-
-
-def _contains_html(element: LexborNode) -> bool | None:
-    """Return whether the content of an element is HTML; None if that depends on what the element is in."""
-    tag = element.tag
-    if tag in _FOREIGN:
-        return False
-    if tag in _INTEGRATION:
-        return True
-    if tag == "annotation-xml" and (element.attributes.get("encoding") or "").lower() in _HTML_TYPES:
-        return True
-    return None
-
-
-def _read_html5lib(body: bytes, follow: frozenset[str] | None, *, bare: bool) -> tuple[str | None, _Found]:
+def _read_html5lib(
+    body: bytes,
+    follow: frozenset[str] | None,
+    *,
+    bare: bool,
+    only_usual: bool = False,  # noqa: ARG001 - it is always slow
+) -> tuple[str | None, _Found]:
     body = limit_html(body)
     if not suits_html5lib(body):
         return _read_lexbor(body, follow, bare=bare)
@@ -286,7 +264,7 @@ def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found | 
     """Do what `_collect` does, with the nodes that `_BUT_FRAGMENTS` selects; None if others matter, too."""
     found = _Found()
     follow = found.follow.append
-    foreign = 0
+    foreign = Searched()
     for node in nodes:
         tag = node.tag_id
         if tag == _A:
@@ -296,13 +274,15 @@ def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found | 
             else:
                 _collect_one("a", attributes, found)
         elif (name := _OTHERS.get(tag)) is not None:
-            if name not in {"base", "link"} or _is_html(node, known):
+            if name not in {"base", "link"} or is_html(node, known):
                 _collect_one(name, node.attributes, found)
-        elif tag in _FOREIGN_ROOTS:
-            foreign += 1
-            if foreign > _FEW_FOREIGN or node.css_first(_FRAGMENT) is not None:
-                return None
+        elif tag in ROOTS and not foreign.has(node) and _may_have_fragment(node, foreign.count):
+            return None
     return found if found.base is None else None
+
+
+def _may_have_fragment(root: LexborNode, nth: int) -> bool:
+    return nth > _FEW_FOREIGN or root.css_first(_FRAGMENT) is not None
 
 
 def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> None:

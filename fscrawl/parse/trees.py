@@ -56,16 +56,22 @@ class _Selecting(threading.local):
 _selecting = _Selecting()
 
 
-def tree(html: bytes, *, scripting: bool = False) -> LexborHTMLParser:
+class UnusualPageError(Exception):
+    """Reading a page takes longer than it does for pages of its size, and the reader has no time for that."""
+
+
+def tree(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> LexborHTMLParser:
     """Parse a page in UTF-8. `scripting`: whether `<noscript>` is text. MemoryError if memory is short.
+
+    `only_usual`: raise UnusualPageError after the first attempt, if the parser has not read the page by then.
 
     >>> tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split()
     ['a', 'b']
     """
-    return tree_and_pace(html, scripting=scripting)[0]
+    return tree_and_pace(html, scripting=scripting, only_usual=only_usual)[0]
 
 
-def tree_and_pace(html: bytes, *, scripting: bool = False) -> tuple[LexborHTMLParser, bool]:
+def tree_and_pace(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> tuple[LexborHTMLParser, bool]:
     """Parse a page as `tree` does. Return also whether the parser read all of it at an ordinary pace.
 
     If so, any other parser that follows the HTML standard can be given the page, too.
@@ -75,8 +81,10 @@ def tree_and_pace(html: bytes, *, scripting: bool = False) -> tuple[LexborHTMLPa
             return LexborHTMLParser(html, scripting=scripting), True
         library = _library()
         if library is None:
+            if only_usual:  # nobody knows how long this will take
+                raise UnusualPageError
             return LexborHTMLParser(limit_html(html), scripting=scripting), True
-        return _limited(library, html, scripting=scripting)
+        return _limited(library, html, scripting=scripting, only_usual=only_usual)
     except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
 
@@ -99,8 +107,10 @@ def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
     return found[0] if found else None
 
 
-def _limited(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:
+def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> tuple[LexborHTMLParser, bool]:
     found, ordinary = _fed(library, html, scripting=scripting)
+    if only_usual and not ordinary:
+        raise UnusualPageError
     whole = ordinary
     for limit in (limit_html, flatten):
         if not whole:

@@ -19,21 +19,21 @@ HANGING = """
 import os, re
 from fscrawl.parse import links
 _tree = links.tree
-def _parse(body):
+def _parse(body, **how):
     if b"<!-- hang" in body:
         re.fullmatch(rb"(a+)+b", b"a" * 60)
     if b"<!-- crash" in body:
         os.abort()
     if b"<!-- memory" in body:
         bytearray(3 * 2**30)
-    return _tree(body)
+    return _tree(body, **how)
 links.tree = _parse
 import fscrawl.engine.parsing
 fscrawl.engine.parsing._PATIENT_S = 0.5
 """
 HOSTILE = [f"127.5.20.{n}" for n in range(1, 4)]
-LARGE_BYTES = 100_000
-HEALTHY_PAGES = 80
+LARGE_BYTES = 600_000  # a process beside the worker reads them
+HEALTHY_PAGES = 30
 
 
 def _hostile(request: Request) -> Response:

@@ -41,6 +41,7 @@ FILES = {
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
     "fscrawl.util.forked_servers": "/proc: how many threads this process has",
+    "fscrawl.util.home_core": "/proc and /sys: the cores of this computer, and what each of them has to do",
     "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.tool_environments": "the file by which pipx or uv say that they made the environment",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fscrawl.parse import links
 from fscrawl.parse.links import ParsedPage, extract
+from fscrawl.parse.trees import UnusualPageError
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 from tests.support.effort import tries
 
@@ -86,6 +87,44 @@ def test_base(read, bases, expected):
 def test_fragment_and_link_in_a_drawing(read, around):
     """An element of a drawing or formula may have a fragment and a link: the link counts."""
     assert read(around.format("<a xlink:href='#x' href=b></a>") + "<a href='#y'></a>").links == under("b")
+
+
+def test_drawings_within_drawings(monkeypatch):
+    """A part of a page is searched once for fragments, however many drawings are in one another."""
+    searched = []
+    look = links._may_have_fragment
+    monkeypatch.setattr(links, "_may_have_fragment", lambda root, nth: searched.append(nth) or look(root, nth))
+    inside = "<svg></svg><svg><a href=1></a></svg>"
+    html = f"<div>{'<svg><g>' * 30}{inside}{'</g></svg>' * 30}</div><svg></svg><math></math><a href=2>"
+    assert extract(html.encode(), URL, Joiner()).links == under("1", "2")
+    assert searched == [1, 2, 3]
+    beside = "<div><svg></svg><svg></svg></div>" * 20 + "<svg><a xlink:href='#x' href=3></a></svg>"
+    assert extract(beside.encode(), URL, Joiner()).links == under("3")
+    assert searched[3:] == [*range(1, 42)]
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        {"body": b"<a href=1>" + b"<div>" * 20_000},
+        {"body": b"".join(b"<a href=%d>" % number for number in range(5000))},
+        {"body": b"".join(b"<a HREF=%d>" % number for number in range(5000))},
+        {"body": b"<a href=1>", "is_plain": False},
+        {"body": b"<a href=1>", "with_routes": True},
+        {"body": b"<a href=1>", "follow": frozenset({"a"})},
+    ],
+)
+def test_only_usual_pages(unusual):
+    """What takes longer than a usual page of its size is refused, by who has no time for it."""
+    with pytest.raises(UnusualPageError):
+        extract(url=URL, joiner=Joiner(), only_usual=True, **unusual)
+    assert extract(url=URL, joiner=Joiner(), **unusual).links
+
+
+def test_usual_pages():
+    """Other pages are read as ever, up to thousands of references."""
+    body = b"<title>t</title>" + b"".join(b"<p>x<a href=%d>y</a>" % number for number in range(3000))
+    assert extract(body, URL, Joiner(), only_usual=True) == extract(body, URL, Joiner())
 
 
 def test_references_of_other_elements(read):

@@ -96,6 +96,8 @@ def test_without_the_library(monkeypatch):
     """Where the parser cannot be fed, pages are limited before it."""
     monkeypatch.setattr(trees, "_library", lambda: None)
     assert trees.tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split() == ["a", "b"]
+    with pytest.raises(trees.UnusualPageError):  # nobody knows how long it takes
+        trees.tree(b"<p>" + b"a" * 10_000, only_usual=True)
 
 
 @pytest.mark.parametrize("version", ["1.0.2", "2.0"])

@@ -1,0 +1,84 @@
+"""Which pages a worker process reads itself, and which go to a process beside it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from fscrawl.engine import parsing
+from fscrawl.engine.parse_server import ParseServer
+from fscrawl.engine.parsing import Parsing
+from fscrawl.handlers.reading import FEED, Reading, read_here
+from fscrawl.urls import Joiner
+
+URL = "http://a.example/dir/"
+LINKS = b'<p>A paragraph with <a href="/a">a link</a>, <a href="#b">another</a> and <em>other</em> words.'
+PARAGRAPH = LINKS + b"<p>Words. " * 9
+
+
+class ElsewhereError(Exception):
+    """A page goes to another process."""
+
+
+class Server:
+    def start(self, nice: int) -> None:
+        raise ElsewhereError(nice)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def here() -> Parsing:
+    return Parsing(cast("ParseServer", Server()), lambda: None, lambda: None)
+
+
+def page(size: int, unit: bytes = PARAGRAPH, **more: object) -> Reading:
+    body = (unit * (size // len(unit) + 1))[:size]
+    return Reading(body, URL, "text/html", None, "lexbor", drop_query=False)._replace(**more)
+
+
+@pytest.mark.parametrize("size", [0, 1000, 65_536, 65_537, 524_288])
+def test_usual_pages_are_read_here(here: Parsing, size: int) -> None:
+    """As they are read anywhere."""
+    reading = page(size)
+    assert here.read(reading, Joiner()) == read_here(reading, Joiner())
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        page(524_289),
+        page(200_000, b"<div>"),  # takes long
+        page(200_000, b"<a href=b>"),  # many references
+        page(70_000, parser="html5lib"),
+        page(1000, parser="html5lib"),
+        page(70_000, parser=FEED),
+        page(70_000, is_plain=False),
+        page(70_000, with_routes=True),
+        page(70_000, follow=frozenset({"img"})),
+    ],
+)
+def test_others_are_read_elsewhere(here: Parsing, reading: Reading) -> None:
+    """First by the quick process."""
+    with pytest.raises(ElsewhereError) as error:
+        here.read(reading, Joiner())
+    assert error.value.args == (0,)
+
+
+def test_attempts_are_charged(here: Parsing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site whose pages are begun here in vain pays for that; when it owes too much, they are not begun."""
+    begun = []
+    attempt = parsing.read_if_usual
+    monkeypatch.setattr(parsing, "slowness", lambda: 0.001)
+    monkeypatch.setattr(parsing, "usual_s", lambda size, parser, links=0: 0.0)
+    monkeypatch.setattr(parsing, "read_if_usual", lambda *of: begun.append(of) or attempt(*of))
+    nices = []
+    for _ in range(200):
+        with pytest.raises(ElsewhereError) as error:
+            here.read(page(200_000, b"<div>"), Joiner())
+        nices.append(error.value.args[0])
+    assert nices == sorted(nices)
+    assert nices[-1] > 0
+    assert len(begun) == nices.count(0)
