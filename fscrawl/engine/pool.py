@@ -62,8 +62,8 @@ class KilledWorker(NamedTuple):
 
 
 class _Slot:
-    def __init__(self, core: int | None) -> None:
-        self.core = core  # the home of its process
+    def __init__(self, cores: list[int]) -> None:
+        self.cores = cores  # one of them is to be the home of its process
         self.connection: Connection
         self.frames: frames.Frames
         self.executor: ProcessPoolExecutor
@@ -137,7 +137,7 @@ class Pool:
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
-        self._slots = [_Slot(core) for core in homes(workers)]
+        self._slots = [_Slot(cores) for cores in homes(workers)]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
@@ -155,7 +155,7 @@ class Pool:
         setup = theirs, self._setup, self._config
         slot.executor = ProcessPoolExecutor(1, mp_context=self._context, initializer=worker_entry.start, initargs=setup)
         with interrupts.later():  # one that is half started could not be ended
-            slot.executor.submit(worker_entry.serve, slot.core)
+            slot.executor.submit(worker_entry.serve, slot.cores)
         theirs.close()
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)

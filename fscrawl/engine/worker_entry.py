@@ -15,8 +15,8 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
     worker_process.start(connection, setup, config)
 
 
-def serve(core: int | None) -> None:
+def serve(cores: list[int]) -> None:
     """Work until the machine says stop; see `worker_process.serve`."""
     from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-    worker_process.serve(core)
+    worker_process.serve(cores)

@@ -93,13 +93,13 @@ def _load(config: CrawlConfig) -> None:
             load(site.file)
 
 
-def serve(core: int | None) -> None:
+def serve(cores: list[int]) -> None:
     """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time.
 
-    `core`: the home of this process (see `home_core`), but not of those beside it: each of them has only one thread.
+    `cores`: where this process may be at home (see `home_core`), but not those beside it, which have one thread each.
     """
     try:
-        _WorkerProcess(_connection, _setup, _config, HomeCore(core)).run()
+        _WorkerProcess(_connection, _setup, _config, HomeCore(cores)).run()
     except (EOFError, ConnectionError):
         os._exit(0)
 
@@ -124,7 +124,7 @@ class _WorkerProcess:
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
-        self._home.settle()
+        self._home.look(time.monotonic())
         for _ in range(self._setup.threads):
             self._add_thread()
         for message in self._messages():

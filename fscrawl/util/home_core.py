@@ -4,18 +4,19 @@ Only one thread of a Python process runs at a time. If its threads are spread ov
 hands the interpreter's lock to a thread on another core, which has to wake up first. At home, the thread that has
 called mostly goes on. That saves an eighth of the CPU time of a crawl of fast hosts.
 
-Promise: a process that has work, but must share its home, moves to a core that is idle, within seconds. What somebody
-else says (`taskset`, a container) holds: then this process goes where the system puts it, as it does where the system
-cannot bind processes to cores.
+Promise: a core is the home of one process at most, of all of fscrawl on this computer, since of two that share one, one
+may keep the other waiting for seconds. A process that finds none runs anywhere, and so does one that somebody else has
+bound to other cores (`taskset`, a container). One that has work but must share its home with others moves to a core
+that is better, within seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
-import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,9 +24,10 @@ _LOOK_EVERY_S = 1.0
 _HAS_WORK = 0.1  # of a core: what takes less does not care where it is
 _IS_FULL = 0.9  # of a core that has no time left for us
 _IS_SHARED = 0.25  # so much of our home is taken by others
-_IS_IDLE = 0.5
+_IS_WORTH_IT = 0.75  # of what we have at home: whoever stays there gets that in addition
 _STAT, _THREADS = Path("/proc/stat"), "/proc/self/task"
-_SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_CORE = "/sys/devices/system/cpu/cpu{}"  # a directory; who holds its lock is at home there, until it ends
+_SIBLINGS = "topology/thread_siblings_list"
 _IDLE, _WAITS_FOR_DISK = 3, 4  # columns of /proc/stat, of which the first eight are the whole time
 
 
@@ -36,85 +38,110 @@ class Ticks(NamedTuple):
     all: int
 
 
-def homes(processes: int) -> list[int | None]:
-    """Choose the homes of several processes, each another core if there are so many; None: a process has none.
+def homes(processes: int) -> list[list[int]]:
+    """Give for each of several processes the cores that it may be at home on, in the order in which it tries them.
 
-    Another machine on this computer begins elsewhere, by chance.
+    None if there are more processes than cores: then all cores have enough to do, and it would make no difference.
     """
-    try:
+    cores: set[int] = set()
+    with contextlib.suppress(OSError, AttributeError):  # no Linux
         cores = os.sched_getaffinity(0)
-    except (OSError, AttributeError):
-        return [None] * processes
-    if len(cores) == 1:
-        return [None] * processes
+    if len(cores) == 1 or processes > len(cores):
+        return [[] for _ in range(processes)]
     order = sorted(cores, key=lambda core: (_rank(core), core))
-    first = os.getpid()
-    return [order[(first + number) % len(order)] for number in range(processes)]
+    first = os.getpid()  # so that others mostly begin elsewhere
+    return [[order[(first + number + n) % len(order)] for n in range(len(order))] for number in range(processes)]
 
 
 def _rank(core: int) -> int:
     """Give the place of a core among those that share its circuits: two of them together do little more than one."""
     with contextlib.suppress(OSError, ValueError):
-        first = Path(_SIBLINGS.format(core)).read_text(encoding="ascii").replace("-", ",").split(",")[0]
-        return int(core != int(first))
+        listed = Path(_CORE.format(core), _SIBLINGS).read_text(encoding="ascii")
+        return int(core != int(listed.replace("-", ",").split(",")[0]))
     return 0
 
 
 class HomeCore:
     """Keeps this process at home. One thread uses it: the main one."""
 
-    def __init__(self, core: int | None, rng: random.Random | None = None) -> None:
-        """`core`: None if the process has no home."""
-        self._core = core
-        self._rng = rng or random.Random()
-        self._allowed: set[int] = set()
+    def __init__(self, cores: Sequence[int]) -> None:
+        """`cores`: see `homes`."""
+        self._cores = cores
+        self._core: int | None = None
+        self._lock: int | None = None  # an open file
         self._due = 0.0
         self._looked_at = self._used_s = 0.0
         self._ticks: Mapping[int, Ticks] | None = None  # at the last look, if there was work then
 
     @property
     def core(self) -> int | None:
-        """The home; None if there is none (any more)."""
+        """The home; None if there is none."""
         return self._core
 
-    def settle(self) -> None:
-        """Bring all threads home. Threads and processes that they start are there, too."""
-        if self._core is None:
-            return
-        try:
-            self._allowed = os.sched_getaffinity(0)
-            self._bring(self._core)
-        except OSError:
-            self._core = None
-
     def look(self, now: float) -> None:
-        """Move if that is better and a second has passed; call it often. `now`: monotonic time."""
-        if self._core is None or now < self._due:
+        """Find a home, or move to a better one. Call it often: it does something once a second. `now`: monotonic."""
+        if not self._cores or now < self._due:
             return
         self._due = now + _LOOK_EVERY_S
-        if os.sched_getaffinity(0) != {self._core}:  # somebody else has said where to be
-            self._core = None
-            return
+        if self._core is None:
+            self._move(self._cores)
+        elif os.sched_getaffinity(0) != {self._core}:  # somebody else has said where to be
+            self._leave()
+        else:
+            self._compare(now)
+
+    def _compare(self, now: float) -> None:
         used_s = time.process_time()
         own = (used_s - self._used_s) / max(now - self._looked_at, _LOOK_EVERY_S)
         self._looked_at, self._used_s = now, used_s
         before, self._ticks = self._ticks, read_ticks() if own > _HAS_WORK else None
-        if before is not None and self._ticks is not None:
-            better = better_cores(self._core, own, before, self._ticks) & self._allowed
-            if better and self._rng.random() < 0.5:  # of two that share a home, one is to go
-                self._move(self._rng.choice(sorted(better)))
+        if self._core is not None and before is not None and self._ticks is not None:
+            better = better_cores(self._core, own, before, self._ticks)
+            self._move(core for core in self._cores if core in better)
 
-    def _move(self, core: int) -> None:
-        self._ticks = None
-        with contextlib.suppress(OSError):
-            self._bring(core)
-            self._core = core
+    def _move(self, cores: Iterable[int]) -> None:
+        """Be at home on the first of some cores that is nobody's."""
+        for core in cores:
+            lock = _take(core)
+            if lock is not None:
+                self._bring(core, lock)
+                return
 
-    def _bring(self, core: int) -> None:
-        os.sched_setaffinity(0, {core})
-        for thread in os.listdir(_THREADS):  # noqa: PTH208 - names are enough
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
-                os.sched_setaffinity(int(thread), {core})
+    def _bring(self, core: int, lock: int) -> None:
+        """Bind all threads to a core. Threads that they start are bound, too."""
+        try:
+            os.sched_setaffinity(0, {core})
+            for thread in os.listdir(_THREADS):  # noqa: PTH208 - names are enough
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.sched_setaffinity(int(thread), {core})
+        except OSError:
+            os.close(lock)
+            if self._core is None:
+                self._leave()  # nothing can be bound here
+            return
+        if self._lock is not None:
+            os.close(self._lock)
+        self._core, self._lock, self._ticks = core, lock, None
+
+    def _leave(self) -> None:
+        """Have no home any more."""
+        if self._lock is not None:
+            os.close(self._lock)
+        self._cores, self._core, self._lock = (), None, None
+
+
+def _take(core: int) -> int | None:
+    """Lock a core against all others who want to be at home there; None if somebody is."""
+    try:
+        lock = os.open(_CORE.format(core), os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def read_ticks() -> dict[int, Ticks]:
@@ -146,4 +173,5 @@ def better_cores(home: int, own: float, before: Mapping[int, Ticks], after: Mapp
     busy = 1 - idle.get(home, 1.0)
     if busy < _IS_FULL or busy - own < _IS_SHARED:
         return set()
-    return {core for core, share in idle.items() if core != home and share > _IS_IDLE}
+    least = max(_IS_SHARED, own * _IS_WORTH_IT)
+    return {core for core, share in idle.items() if core != home and share > least}

@@ -1,10 +1,9 @@
-"""All threads of a worker process are on one core, and go to another one if that is better."""
+"""All threads of a worker process are on one core that is nobody else's home, and go to a better one."""
 
 from __future__ import annotations
 
 import os
-import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,63 +18,64 @@ two_cores = pytest.mark.skipif(len(CORES) < 2, reason="this computer has one cor
 
 
 @pytest.fixture(autouse=True)
-def _free_again() -> Iterator[None]:
-    """Let this process go where it may go, whatever a test has done."""
-    yield
+def computer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Give the directory of a computer on which nobody is at home; let this process go anywhere again afterwards."""
+    for core in {*CORES, *range(8)}:
+        (tmp_path / f"cpu{core}" / "topology").mkdir(parents=True)
+    monkeypatch.setattr(home_core, "_CORE", f"{tmp_path}/cpu{{}}")
+    yield tmp_path
     for thread in THREADS.iterdir():
         os.sched_setaffinity(int(thread.name), CORES)
 
 
-class Heads(random.Random):
-    """A coin that falls as is wanted."""
-
-    def __init__(self, value: float = 0.0) -> None:
-        super().__init__(0)
-        self.value = value
-
-    def random(self) -> float:
-        return self.value
+def bound() -> set[tuple[int, ...]]:
+    """Give where the threads of this process may run."""
+    return {tuple(sorted(os.sched_getaffinity(int(each.name)))) for each in THREADS.iterdir()}
 
 
 # -- the choice
 
 
-def test_each_process_gets_another_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of eight cores, each is the home of one process before any is the home of two, wherever the first one is."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
-    for pid in range(8):
-        monkeypatch.setattr(os, "getpid", lambda pid=pid: pid)
-        assert set(homes(8)) == set(range(8))
-        assert sorted(homes(16)) == sorted([*range(8), *range(8)])
+def eight_cores(monkeypatch: pytest.MonkeyPatch, pid: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "getpid", lambda: pid)
 
 
-def test_cores_that_share_circuits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Four processes on four double cores never share one."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+@pytest.mark.parametrize("pid", range(8))
+def test_each_process_begins_with_another_core(monkeypatch: pytest.MonkeyPatch, pid: int) -> None:
+    """And then tries all others."""
+    eight_cores(monkeypatch, pid)
+    found = homes(8)
+    assert {cores[0] for cores in found} == set(range(8))
+    assert all(sorted(cores) == list(range(8)) for cores in found)
+
+
+@pytest.mark.parametrize("pid", range(8))
+def test_cores_that_share_circuits(monkeypatch: pytest.MonkeyPatch, computer: Path, pid: int) -> None:
+    """Four processes on four double cores do not begin on the same one."""
     for core in range(8):
-        (tmp_path / str(core)).write_text(f"{core // 2 * 2}-{core // 2 * 2 + 1}\n")
-    monkeypatch.setattr(home_core, "_SIBLINGS", f"{tmp_path}/{{}}")
-    for pid in range(8):
-        monkeypatch.setattr(os, "getpid", lambda pid=pid: pid)
-        assert {core // 2 for core in homes(4) if core is not None} == {0, 1, 2, 3}
+        first = core // 2 * 2
+        (computer / f"cpu{core}/topology/thread_siblings_list").write_text(f"{first}{'-,'[core // 4]}{first + 1}\n")
+    eight_cores(monkeypatch, pid)
+    assert {cores[0] // 2 for cores in homes(4)} == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("listed", ["0,4", "x", ""])
-def test_odd_lists_of_siblings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, listed: str) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 4})
-    (tmp_path / "4").write_text(listed)
-    monkeypatch.setattr(home_core, "_SIBLINGS", f"{tmp_path}/{{}}")
-    assert set(homes(2)) == {0, 4}
+@pytest.mark.parametrize("listed", ["x", ""])
+def test_odd_lists_of_siblings(monkeypatch: pytest.MonkeyPatch, computer: Path, listed: str) -> None:
+    (computer / "cpu1/topology/thread_siblings_list").write_text(listed)
+    eight_cores(monkeypatch, 0)
+    assert homes(1) == [list(range(8))]
 
 
 def test_no_homes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one core, and where the system binds nothing to cores, nobody has a home."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
-    assert homes(2) == [None, None]
+    """With one core, with fewer cores than processes, and where the system binds nothing to cores."""
+    eight_cores(monkeypatch, 0)
+    assert homes(9) == [[]] * 9
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
+    assert homes(1) == [[]]
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert homes(2) == [None, None]
-    home = HomeCore(None)
-    home.settle()
+    assert homes(2) == [[], []]
+    home = HomeCore([])
     home.look(1.0)
     assert home.core is None
 
@@ -88,13 +88,14 @@ BEFORE = {0: Ticks(100, 1000), 1: Ticks(100, 1000), 2: Ticks(100, 1000)}
     [
         (0.5, (0, 90, 80), {1, 2}),
         (0.5, (0, 90, 20), {1}),
-        (0.5, (0, 40, 40), set()),  # the others are hardly better
+        (0.5, (0, 40, 30), {1}),  # as much for us, and the rest of home for others
+        (0.2, (0, 30, 20), {1}),
         (0.9, (0, 90, 90), set()),  # it is ours alone
         (0.2, (50, 90, 90), set()),  # there is time enough
     ],
 )
 def test_better_cores(own: float, idle: tuple[int, ...], better: set[int]) -> None:
-    """A core is better if it is idle for more than half of the time, and home is full and shared."""
+    """A core is better if it has as much time as we get at home, which is full and shared."""
     after = {core: Ticks(100 + idle[core], 1100) for core in BEFORE}
     assert better_cores(0, own, BEFORE, after) == better
 
@@ -123,15 +124,15 @@ def test_ticks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 # -- the process
 
 
-def moving(monkeypatch: pytest.MonkeyPatch, coin: float = 0.0, used_s: float = 0.5) -> HomeCore:
-    """Give a process that is at home on the first core, which it shares, and has looked once."""
+def at_home(monkeypatch: pytest.MonkeyPatch, used_s: float = 0.5) -> HomeCore:
+    """Give a process that is at home on the first core, which it shares, and has looked once since."""
     after = {core: Ticks(100 + 90 * (core != CORES[0]), 1100) for core in CORES}
     ticks = iter([{core: Ticks(100, 1000) for core in CORES}, after])
     times = iter([100.0, 100.0 + used_s, 100.0 + 2 * used_s])
     monkeypatch.setattr(home_core, "read_ticks", lambda: next(ticks))
     monkeypatch.setattr(home_core, "time", SimpleNamespace(process_time=lambda: next(times)))
-    home = HomeCore(CORES[0], Heads(coin))
-    home.settle()
+    home = HomeCore(CORES)
+    home.look(999.0)
     home.look(1000.0)
     home.look(1000.5)  # too early
     home.look(1001.0)
@@ -140,55 +141,97 @@ def moving(monkeypatch: pytest.MonkeyPatch, coin: float = 0.0, used_s: float = 0
 
 @two_cores
 def test_all_threads_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are bound to the first core, and then to a better one, with those that have begun in between."""
-    home = moving(monkeypatch)
+    """They are bound to the first core, and then to a better one; the first one is free for others."""
+    home = at_home(monkeypatch)
     assert home.core == CORES[0]
-    assert os.sched_getaffinity(0) == {CORES[0]}
+    assert bound() == {(CORES[0],)}
     home.look(1002.0)
-    assert home.core != CORES[0]
-    assert {tuple(os.sched_getaffinity(int(each.name))) for each in THREADS.iterdir()} == {(home.core,)}
-
-
-@two_cores
-def test_one_of_two_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By chance: or both of those that share a home would go to the same other core, again and again."""
-    home = moving(monkeypatch, coin=0.5)
-    home.look(1002.0)
-    assert home.core == CORES[0]
+    assert home.core == CORES[1]
+    assert bound() == {(CORES[1],)}
+    another = HomeCore(CORES)
+    another.look(1.0)
+    assert another.core == CORES[0]
 
 
 @two_cores
 def test_who_has_no_work_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then nothing is read, either."""
-    home = moving(monkeypatch, used_s=0.05)
+    """Then the figures are not even read."""
+    home = at_home(monkeypatch, used_s=0.05)
     home.look(1002.0)
     assert home.core == CORES[0]
-    assert home_core.read_ticks(), "nobody has read the first figures"
+    assert home_core.read_ticks()[CORES[0]] == Ticks(100, 1000), "nobody has read the first ones"
+
+
+@two_cores
+def test_a_core_is_the_home_of_one() -> None:
+    """The second process takes the next core, and the last one none, until one is free."""
+    all_of_them = [HomeCore(CORES) for _ in range(len(CORES) + 1)]
+    for each in all_of_them:
+        each.look(1.0)
+    assert [each.core for each in all_of_them] == [*CORES, None]
+    last = all_of_them[-1]
+    all_of_them[0]._leave()
+    last.look(1.5)
+    assert last.core is None, "it looks once a second"
+    last.look(2.0)
+    assert last.core == CORES[0]
+
+
+@two_cores
+def test_a_better_core_that_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is left to whoever is there."""
+    home = at_home(monkeypatch)
+    for core in CORES[1:]:
+        assert home_core._take(core) is not None
+    home.look(1002.0)
+    assert home.core == CORES[0]
+    assert bound() == {(CORES[0],)}
 
 
 @two_cores
 def test_others_may_bind_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has bound it to other cores is obeyed."""
-    home = moving(monkeypatch)
-    os.sched_setaffinity(0, CORES[:2])
-    home.look(1002.0)
+    """Whoever has bound it to other cores is obeyed, for good."""
+    home = at_home(monkeypatch)
+    for thread in THREADS.iterdir():
+        os.sched_setaffinity(int(thread.name), CORES[:2])
+    for at in (1002.0, 1003.0, 1004.0):
+        home.look(at)
+        assert home.core is None
+        assert bound() == {tuple(CORES[:2])}
+    assert home_core._take(CORES[0]) is not None
+
+
+def _no_directory(computer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home_core, "_CORE", f"{computer}/none{{}}")
+
+
+def _may_not_bind(computer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, cores: set[int]) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+
+
+@pytest.mark.parametrize("trouble", [_no_directory, _may_not_bind])
+def test_systems_without_homes(
+    computer: Path, monkeypatch: pytest.MonkeyPatch, trouble: Callable[[Path, pytest.MonkeyPatch], None]
+) -> None:
+    """Where cores cannot be locked, or threads not bound, the process runs anywhere."""
+    trouble(computer, monkeypatch)
+    home = HomeCore(CORES)
+    home.look(1.0)
+    monkeypatch.undo()
     assert home.core is None
-    assert os.sched_getaffinity(0) == set(CORES[:2])
+    assert bound() == {tuple(CORES)}
 
 
 @two_cores
-def test_cores_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the process cannot be bound, it stays as it is."""
-    missing = HomeCore(max(CORES) + 4096)
-    missing.settle()
-    assert missing.core is None
-    home = moving(monkeypatch)
-    monkeypatch.setattr(home_core, "better_cores", lambda *_: {CORES[1]})
-
-    def refuse(pid: int, cores: set[int]) -> None:
-        raise OSError
-
-    monkeypatch.setattr(os, "sched_setaffinity", refuse)
-    home.look(1002.0)
-    monkeypatch.undo()
+def test_a_core_that_may_not_be_used_any_more(monkeypatch: pytest.MonkeyPatch, computer: Path) -> None:
+    """A process that cannot be bound to its new home stays where it is."""
+    home = at_home(monkeypatch)
+    with pytest.MonkeyPatch.context() as patch:
+        _may_not_bind(computer, patch)
+        home.look(1002.0)
     assert home.core == CORES[0]
+    assert home_core._take(CORES[0]) is None
+    assert home_core._take(CORES[1]) is not None
