@@ -5,15 +5,7 @@ selectolax shows the namespace of an element only by serialising it, so it is wo
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
-
-def number(name: str) -> int:
-    """Give the number by which lexbor knows the name of an element."""
-    return LexborHTMLParser(f"<{name}>").tags(name)[0].tag_id or 0
-
-
-ROOTS = frozenset({number("svg"), number("math")})  # the elements that SVG and MathML begin with
+from selectolax.lexbor import LexborNode
 
 _FOREIGN = frozenset({"svg", "math", "malignmark", "mglyph"})
 # Elements of SVG and MathML that contain HTML: https://html.spec.whatwg.org/#html-integration-point. A title with
@@ -53,30 +45,3 @@ def _contains_html(element: LexborNode) -> bool | None:
     if tag == "annotation-xml" and (element.attributes.get("encoding") or "").lower() in _HTML_TYPES:
         return True
     return None
-
-
-class Searched:
-    """The parts of a tree that were searched. Each node above one of them is looked at once.
-
-    `count`: how many there are.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._inside: set[int] = set()
-        self._outside: set[int] = set()
-
-    def has(self, node: LexborNode) -> bool:
-        """Tell whether an element is in such a part; if not, it is one from now on. Call it in document order."""
-        climbed = [node.mem_id]
-        ancestor = node.parent
-        while ancestor is not None and (above := ancestor.mem_id) not in self._outside:
-            if above in self._inside:
-                self._inside.update(climbed)
-                return True
-            climbed.append(above)
-            ancestor = ancestor.parent
-        self.count += 1
-        self._inside.add(climbed[0])
-        self._outside.update(climbed[1:])
-        return False

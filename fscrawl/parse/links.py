@@ -22,7 +22,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.follow import references, selector
-from fscrawl.parse.foreign import ROOTS, Searched, is_html, number
+from fscrawl.parse.foreign import is_html
 from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
@@ -93,11 +93,13 @@ def extract(
     >>> page.title, page.links
     ('A b', ('http://a.example/c',))
     """
+    if only_usual and (follow is not None or with_routes):  # how long this takes was not looked into
+        raise UnusualPageError
     encoding = sniff_encoding(body, content_type)
     body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
-    title, found = read(body, follow, bare=is_plain and not with_routes, only_usual=only_usual)
+    title, found = read(body, follow, only_usual=only_usual)
     room = Room()
     robots = directives_of(found.robots, robots_tag)
     base = base_of(found.base, joiner, url, room)
@@ -158,46 +160,45 @@ def _in_utf8(body: bytes, encoding: str) -> bytes:
 
 # Two parsers, one result
 
-# One walk of the tree for all elements: it costs a third of the parsing, and so would each further walk.
-_ELEMENTS = "a[href],area[href],base[href],link[href],meta"
-# On most pages a reference that is only a fragment is no link, and every third reference is one. But it may be what a
-# page calls canonical; and with `xlink:href`, an element of SVG or MathML may have a fragment and a link.
-_BUT_FRAGMENTS = '[href]:not([href^="#"]),link[href^="#"],meta,svg,math'
-_FRAGMENT = '[href^="#"]'
-_FEW_FOREIGN = 50
-_MOST_USUAL = 4000  # references of a page: more of them take many milliseconds to join
+# One walk of the tree for all elements: it costs a quarter of the parsing, and so would each further walk. The fewer
+# selectors, the better: references that are only a fragment are left out later, for less than one more selector costs.
+_USUAL = "[href],meta"
+_CHOSEN = "a[href],area[href],base[href],link[href],meta"  # with those that the user has chosen
+_MOST_NODES, _MOST_REFERENCES = 20_000, 4000  # of a usual page: more of them take many milliseconds
 
 
-_A = number("a")  # to compare numbers takes half the time of reading names
-_OTHERS = {number(name): name for name in ("area", "base", "link", "meta")}
+def _number(name: str) -> int:
+    return LexborHTMLParser(f"<{name}>").tags(name)[0].tag_id or 0
 
 
-def _read_lexbor(
-    body: bytes, follow: frozenset[str] | None, *, bare: bool, only_usual: bool = False
-) -> tuple[str | None, _Found]:
-    is_bare = follow is None and bare
-    if only_usual and not (is_bare and _probable_references(body) <= _MOST_USUAL):
-        raise UnusualPageError
+_A = _number("a")  # to compare numbers takes half the time of reading names
+_OTHERS = {_number(name): name for name in ("area", "base", "link", "meta")}
+
+
+def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, only_usual: bool = False) -> tuple[str | None, _Found]:
     page = tree(body, only_usual=only_usual)
-    nodes = select(page, _BUT_FRAGMENTS) if is_bare else None
-    if only_usual and nodes is not None and len(nodes) > _MOST_USUAL:
+    nodes = select(page, _USUAL if follow is None else selector(_CHOSEN, follow))
+    if only_usual and len(nodes) > _MOST_NODES:
         raise UnusualPageError
     known: dict[int, bool] = {}
     title = _title(page, known)
     if follow is not None:
-        return title, _collect_chosen(_elements(page, known, selector(_ELEMENTS, follow)), follow)
-    found = None if nodes is None else _collect_nodes(nodes, known)
-    return title, found or _collect(_elements(page, known, _ELEMENTS))
+        return title, _collect_chosen(_elements(nodes, known), follow)
+    found = _collect_nodes(nodes, known)
+    if only_usual and _has_many(found.follow + found.nofollow):
+        raise UnusualPageError
+    return title, found
 
 
-def _probable_references(body: bytes) -> int:
-    """Count references but fragments by a look at the bytes, so that a page with many is not parsed in vain."""
-    return body.count(b"href=") - body.count(b'href="#')
+def _has_many(references: list[str]) -> bool:
+    if len(references) <= _MOST_REFERENCES:
+        return False
+    return len({each.partition("#")[0] for each in references}) > _MOST_REFERENCES
 
 
-def _elements(page: LexborHTMLParser, known: dict[int, bool], wanted: str) -> Iterator[_Element]:
+def _elements(nodes: list[LexborNode], known: dict[int, bool]) -> Iterator[_Element]:
     """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
-    for node in select(page, wanted):
+    for node in nodes:
         tag = node.tag or ""
         if tag not in {"base", "link"} or is_html(node, known):
             yield tag, node.attributes
@@ -215,18 +216,17 @@ def _read_html5lib(
     body: bytes,
     follow: frozenset[str] | None,
     *,
-    bare: bool,
     only_usual: bool = False,  # noqa: ARG001 - it is always slow
 ) -> tuple[str | None, _Found]:
     body = limit_html(body)
     if not suits_html5lib(body):
-        return _read_lexbor(body, follow, bare=bare)
+        return _read_lexbor(body, follow)
     from fscrawl.parse import soup as html5  # noqa: PLC0415 - a tenth of a second, only for those who use html5lib
 
     try:
         soup = html5.parse(body.decode("utf-8", "replace"))
     except (html5.TooSlowError, RecursionError):  # the links of the other parser are better than none
-        return _read_lexbor(body, follow, bare=bare)
+        return _read_lexbor(body, follow)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
             template.decompose()
@@ -260,11 +260,10 @@ def _collect(elements: Iterable[_Element]) -> _Found:
     return found
 
 
-def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found | None:
-    """Do what `_collect` does, with the nodes that `_BUT_FRAGMENTS` selects; None if others matter, too."""
+def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found:
+    """Do what `_collect` does, with what `_USUAL` selects."""
     found = _Found()
     follow = found.follow.append
-    foreign = Searched()
     for node in nodes:
         tag = node.tag_id
         if tag == _A:
@@ -273,16 +272,9 @@ def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found | 
                 follow(href)  # nearly always
             else:
                 _collect_one("a", attributes, found)
-        elif (name := _OTHERS.get(tag)) is not None:
-            if name not in {"base", "link"} or is_html(node, known):
-                _collect_one(name, node.attributes, found)
-        elif tag in ROOTS and not foreign.has(node) and _may_have_fragment(node, foreign.count):
-            return None
-    return found if found.base is None else None
-
-
-def _may_have_fragment(root: LexborNode, nth: int) -> bool:
-    return nth > _FEW_FOREIGN or root.css_first(_FRAGMENT) is not None
+        elif (name := _OTHERS.get(tag)) is not None and (name not in {"base", "link"} or is_html(node, known)):
+            _collect_one(name, node.attributes, found)
+    return found
 
 
 def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> None:

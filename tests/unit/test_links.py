@@ -89,27 +89,13 @@ def test_fragment_and_link_in_a_drawing(read, around):
     assert read(around.format("<a xlink:href='#x' href=b></a>") + "<a href='#y'></a>").links == under("b")
 
 
-def test_drawings_within_drawings(monkeypatch):
-    """A part of a page is searched once for fragments, however many drawings are in one another."""
-    searched = []
-    look = links._may_have_fragment
-    monkeypatch.setattr(links, "_may_have_fragment", lambda root, nth: searched.append(nth) or look(root, nth))
-    inside = "<svg></svg><svg><a href=1></a></svg>"
-    html = f"<div>{'<svg><g>' * 30}{inside}{'</g></svg>' * 30}</div><svg></svg><math></math><a href=2>"
-    assert extract(html.encode(), URL, Joiner()).links == under("1", "2")
-    assert searched == [1, 2, 3]
-    beside = "<div><svg></svg><svg></svg></div>" * 20 + "<svg><a xlink:href='#x' href=3></a></svg>"
-    assert extract(beside.encode(), URL, Joiner()).links == under("3")
-    assert searched[3:] == [*range(1, 42)]
-
-
 @pytest.mark.parametrize(
     "unusual",
     [
         {"body": b"<a href=1>" + b"<div>" * 20_000},
         {"body": b"".join(b"<a href=%d>" % number for number in range(5000))},
         {"body": b"".join(b"<a HREF=%d>" % number for number in range(5000))},
-        {"body": b"<a href=1>", "is_plain": False},
+        {"body": b"<a href=1><meta>" + b"<meta>" * 20_000},
         {"body": b"<a href=1>", "with_routes": True},
         {"body": b"<a href=1>", "follow": frozenset({"a"})},
     ],
@@ -123,7 +109,8 @@ def test_only_usual_pages(unusual):
 
 def test_usual_pages():
     """Other pages are read as ever, up to thousands of references."""
-    body = b"<title>t</title>" + b"".join(b"<p>x<a href=%d>y</a>" % number for number in range(3000))
+    references = b"".join(b"<p>x<a href=%d>y</a><a href='#%d'>z</a>" % (number, number) for number in range(3000))
+    body = b"<title>t</title>" + references + b"<a href=1>x</a>" * 3000
     assert extract(body, URL, Joiner(), only_usual=True) == extract(body, URL, Joiner())
 
 
@@ -379,10 +366,11 @@ def test_any_bytes(body, parser, charset):
 
 @given(st.lists(ELEMENTS | FRAGMENTS), st.booleans())
 @settings(deadline=None, max_examples=tries(200))
-def test_fragments_make_no_difference(parts, with_base):
-    """Without a look at references that are only fragments, the same links are found."""
+def test_usual_elements(parts, with_base):
+    """Without a look at the elements that no link comes from, the same links are found."""
     body = ("<base href=/other/>" * with_base + "".join(parts)).encode()
     quickly = extract(body, URL, Joiner())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(links, "_collect_nodes", lambda _nodes, _known: None)
+        patch.setattr(links, "_USUAL", links._CHOSEN)
+        patch.setattr(links, "_collect_nodes", lambda nodes, known: links._collect(links._elements(nodes, known)))
         assert extract(body, URL, Joiner()) == quickly
