@@ -83,10 +83,11 @@ class HomeCore:
         if not self._cores or now < self._due:
             return
         self._due = now + _LOOK_EVERY_S
-        if self._core is None:
-            self._move(self._cores)
-        elif os.sched_getaffinity(0) != {self._core}:  # somebody else has said where to be
+        expected = set(self._cores) if self._core is None else {self._core}
+        if os.sched_getaffinity(0) != expected:  # somebody else has said where to be
             self._leave()
+        elif self._core is None:
+            self._move(self._cores)
         else:
             self._compare(now)
 

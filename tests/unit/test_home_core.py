@@ -24,6 +24,11 @@ def computer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
         (tmp_path / f"cpu{core}" / "topology").mkdir(parents=True)
     monkeypatch.setattr(home_core, "_CORE", f"{tmp_path}/cpu{{}}")
     yield tmp_path
+    release()
+
+
+def release() -> None:
+    """Let this process run anywhere, as another one would that has just begun."""
     for thread in THREADS.iterdir():
         os.sched_setaffinity(int(thread.name), CORES)
 
@@ -149,6 +154,7 @@ def test_all_threads_move(monkeypatch: pytest.MonkeyPatch) -> None:
     assert home.core == CORES[1]
     assert bound() == {(CORES[1],)}
     another = HomeCore(CORES)
+    release()
     another.look(1.0)
     assert another.core == CORES[0]
 
@@ -167,10 +173,12 @@ def test_a_core_is_the_home_of_one() -> None:
     """The second process takes the next core, and the last one none, until one is free."""
     all_of_them = [HomeCore(CORES) for _ in range(len(CORES) + 1)]
     for each in all_of_them:
+        release()
         each.look(1.0)
     assert [each.core for each in all_of_them] == [*CORES, None]
     last = all_of_them[-1]
     all_of_them[0]._leave()
+    release()
     last.look(1.5)
     assert last.core is None, "it looks once a second"
     last.look(2.0)
@@ -199,6 +207,23 @@ def test_others_may_bind_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
         assert home.core is None
         assert bound() == {tuple(CORES[:2])}
     assert home_core._take(CORES[0]) is not None
+
+
+@two_cores
+def test_others_may_bind_a_process_without_a_home() -> None:
+    """Then it does not look for one any more."""
+    held = [home_core._take(core) for core in CORES]
+    home = HomeCore(CORES)
+    home.look(1.0)
+    assert home.core is None
+    os.sched_setaffinity(0, CORES[:1])
+    for lock in held:
+        assert lock is not None
+        os.close(lock)
+    home.look(2.0)
+    os.sched_setaffinity(0, CORES)
+    home.look(3.0)
+    assert home.core is None
 
 
 def _no_directory(computer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
