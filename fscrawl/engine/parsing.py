@@ -2,7 +2,7 @@
 
 Vocabulary:
   small     a page that cannot take long, however it is made: this process reads it, unless its site has rules. It also
-            reads a larger page, up to a bound, but stops as soon as it takes longer than other pages of its size
+            reads larger pages, up to a bound, but stops where that takes, or may take, longer than usual
   quick     a process that reads all other pages, as long as they take little more than the usual time
   patient   a process that stands back for all others. It reads what was too much for the quick one, and all pages of
             sites that have used up their processor time (see `parse_budget`)
@@ -29,14 +29,15 @@ from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 
-_SMALL_BYTES = 65_536  # takes 0.1 s at most: measured, with pages made for that
+_SMALL_BYTES = 16_384  # takes 0.1 s at most: measured, with pages made for that
 _LARGER_BYTES = 524_288  # and so does the attempt to read such a page
+_SMALL_FEED_BYTES = 65_536
 _QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
 _DOCUMENT_S = 2.0  # and the usual time
 _DOCUMENTS_STAND_BACK = 5
-_READ_HERE = frozenset({"lexbor", FEED})  # if they are small
+_SMALL_HERE = {"lexbor": _SMALL_BYTES, FEED: _SMALL_FEED_BYTES}
 _RULES = 4.0  # times longer: the rules of a site parse the page once more with each parser that they use
 _STANDS_BACK = 19  # gets a sixtieth of what others get, if they want it
 _MOST_WAITING = 16  # for the patient process
@@ -100,7 +101,7 @@ class Parsing:
     def _read_in_time(self, reading: Reading, joiner: Joiner) -> ParsedPage | None:
         """Read a page if that takes 0.1 s at most, however it is made; None if it may take longer."""
         size = len(reading.body)
-        if size <= _SMALL_BYTES and reading.parser in _READ_HERE:
+        if size <= _SMALL_HERE.get(reading.parser, -1):
             return read_here(reading, joiner)
         if size > _LARGER_BYTES or reading.parser != "lexbor":
             return None

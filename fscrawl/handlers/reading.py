@@ -66,7 +66,7 @@ def read_here(reading: Reading, joiner: Joiner) -> ParsedPage:
 
 
 def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
-    """Read a page of HTML by lexbor; None if that takes longer than it does for other pages of its size."""
+    """Read a page of HTML by lexbor; None if that takes, or may take, longer than for other pages of its size."""
     try:
         return _read(reading, joiner, only_usual=True)
     except UnusualPageError:

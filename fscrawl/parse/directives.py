@@ -10,6 +10,7 @@ import re
 # Directives are words such as "noindex" and "max-image-preview:large". No page needs more or longer ones.
 MAX_DIRECTIVES = 100
 MAX_DIRECTIVE_CHARS = 100
+_MOST_PARTS = 1000  # between commas, in all; and so many words in each. What stands behind them is not looked at
 _AGENT = re.compile(r"(?!unavailable_after|max-)[a-z0-9_-]+[ \t]*:")
 
 
@@ -20,11 +21,14 @@ def directives_of(metas: list[str], header: str | None) -> tuple[str, ...]:
     ('follow', 'max-snippet: 20', 'noindex')
     """
     directives: set[str] = set()
-    for text in [*metas, *(header or "").lower().splitlines()]:
-        for part in text.lower().split(","):
+    left = _MOST_PARTS
+    for text in [*metas, *(header or "").lower().splitlines()][:_MOST_PARTS]:
+        parts = text.lower().split(",", left)[:left]
+        left -= len(parts)
+        for part in parts:
             if _AGENT.match(part.strip()):
                 break
-            words = part.split()
+            words = part.split(None, _MOST_PARTS)[:_MOST_PARTS]
             for directive in [" ".join(words)] if ":" in part else words:
                 if len(directives) < MAX_DIRECTIVES and len(directive) <= MAX_DIRECTIVE_CHARS:
                     directives.add(directive)

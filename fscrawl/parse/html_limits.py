@@ -37,6 +37,16 @@ def uncrowded(body: bytes) -> bytes:
     return body if changed == body else changed  # `sub` makes a new object even if all tags stay as they are
 
 
+def tag_bytes(body: bytes, at: int) -> int:
+    """Return how long the tag is that begins at a place; 0 if none does.
+
+    >>> tag_bytes(b"a<b c='>' d>e", 1), tag_bytes(b"a</b>", 1)
+    (10, 0)
+    """
+    tag = _TAG.match(body, at)
+    return 0 if tag is None else tag.end() - at
+
+
 def flatten(body: bytes) -> bytes:
     """Return a page without all tags and attributes that could be too many. Links, titles and words stay.
 

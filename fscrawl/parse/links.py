@@ -13,6 +13,7 @@ of `<template>` is not part of the page. Links are in document order, whichever 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ from fscrawl.urls import Joiner
 
 MAX_LINKS = 100_000
 MAX_TITLE_CHARS = 1000
+_MOST_ENCODED_BYTES = 32_768  # of a usual page that is not in UTF-8: its references may be dear
+_MOST_OTHER_BYTES = 65_536  # of one of which more is asked than its usual links
+_MOST_CANONICAL = 10  # that are tried until one of them is a URL
 
 _UTF8_BOM = b"\xef\xbb\xbf"
 _XHTML = "http://www.w3.org/1999/xhtml"
@@ -87,15 +91,15 @@ def extract(
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
     application are links of their own, too (see `hash_routes`). `only_usual`: raise UnusualPageError if lexbor takes
-    longer than usual, if the page has thousands of references, or if more is asked than its usual links.
+    longer than usual, or could, as for a large page with thousands of references or not in UTF-8.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
     ('A b', ('http://a.example/c',))
     """
-    if only_usual and (follow is not None or with_routes):  # how long this takes was not looked into
-        raise UnusualPageError
     encoding = sniff_encoding(body, content_type)
+    if only_usual and len(body) > _most_usual_bytes(encoding, is_more=follow is not None or with_routes):
+        raise UnusualPageError
     body = _in_utf8(body, encoding)
     # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
@@ -109,7 +113,9 @@ def extract(
         of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
     nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
-    canonical, _ = resolve_all(found.canonical, joiner, base, Room(), url="", encoding=encoding, limit=1)
+    canonical, _ = resolve_all(
+        found.canonical[:_MOST_CANONICAL], joiner, base, Room(), url="", encoding=encoding, limit=1
+    )
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -122,6 +128,12 @@ def extract(
         truncated=cut or cut_too,
         too_long=room.too_long,
     )
+
+
+def _most_usual_bytes(encoding: str, *, is_more: bool) -> float:
+    if encoding != "utf-8":
+        return _MOST_ENCODED_BYTES
+    return _MOST_OTHER_BYTES if is_more else math.inf
 
 
 def resolve(

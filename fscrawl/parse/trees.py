@@ -29,7 +29,7 @@ import selectolax
 import selectolax.lexbor
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, SelectolaxError
 
-from fscrawl.parse.html_limits import flatten, limit_html, uncrowded, without_options
+from fscrawl.parse.html_limits import flatten, limit_html, tag_bytes, uncrowded, without_options
 
 _STANDARD = b"<!DOCTYPE html>"  # a document that is not in quirks mode. A page without a doctype changes that itself
 _HARMLESS_BYTES = 2048  # nothing that fits in here takes more than 10 ms and 10 MB
@@ -40,6 +40,7 @@ _PIECE_BYTES = 8192
 _SHORT_BYTES, _SHORT_S = 4096, 20e-9
 _SHORTEST_BYTES, _SLOW_S = 512, 60e-9
 _PATIENCE_S = 0.02  # of processor time, beyond `_SLOW_S` for each byte
+_LONG_BYTES = 16_384  # of a tag: the parser compares each of its attributes with all others, which takes 0.03 s at most
 _TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have tens of thousands of attributes
 # One page at a time: a single piece may make 160 MB, and as many pages as a worker has threads could do it together.
 _feeding = threading.Lock()
@@ -57,13 +58,13 @@ _selecting = _Selecting()
 
 
 class UnusualPageError(Exception):
-    """Reading a page takes longer than it does for pages of its size, and the reader has no time for that."""
+    """Reading a page takes, or may take, longer than it does for pages of its size, and the reader has no time."""
 
 
 def tree(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> LexborHTMLParser:
     """Parse a page in UTF-8. `scripting`: whether `<noscript>` is text. MemoryError if memory is short.
 
-    `only_usual`: raise UnusualPageError after the first attempt, if the parser has not read the page by then.
+    `only_usual`: raise UnusualPageError if the first attempt does not read the page, or could take long.
 
     >>> tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split()
     ['a', 'b']
@@ -108,7 +109,7 @@ def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
 
 
 def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> tuple[LexborHTMLParser, bool]:
-    found, ordinary = _fed(library, html, scripting=scripting)
+    found, ordinary = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else len(html))
     if only_usual and not ordinary:
         raise UnusualPageError
     whole = ordinary
@@ -170,20 +171,25 @@ def _function(library: ctypes.CDLL, name: str, result: type, *arguments: type) -
     return found
 
 
-def _fed(library: _Library, html: bytes, *, scripting: bool) -> tuple[LexborHTMLParser, bool]:
-    """Parse a page piece by piece. Return the tree, and False if it ends where the parser was stopped."""
+def _fed(
+    library: _Library, html: bytes, *, scripting: bool, longest: int | None = None
+) -> tuple[LexborHTMLParser, bool]:
+    """Parse a page piece by piece. Return the tree, and False if it ends where the parser was stopped.
+
+    `longest`: it is stopped before a tag of more bytes.
+    """
     found = LexborHTMLParser(_STANDARD, scripting=scripting)
     assert found.root is not None
     document = library.parent(found.root.mem_id)
     assert document is not None
     _check(library.begin(document))  # removes what is in the document, but does not forget its mode
     with _feeding:
-        whole = _feed(library, document, html)
+        whole = _feed(library, document, html, longest or len(html))
     _check(library.end(document))
     return found, whole
 
 
-def _feed(library: _Library, document: int, html: bytes) -> bool:
+def _feed(library: _Library, document: int, html: bytes, longest: int) -> bool:
     """Feed a page to a document. False if it was stopped before its end."""
     address = ctypes.cast(ctypes.c_char_p(html), ctypes.c_void_p).value or 0
     began, before, spent = time.thread_time(), time.perf_counter(), 0.0
@@ -193,6 +199,8 @@ def _feed(library: _Library, document: int, html: bytes) -> bool:
         # To the next tag: a text in many pieces would be copied with each of them.
         end = html.find(b"<", position + length)
         length = (len(html) if end < 0 else end) - position
+        if length > longest and tag_bytes(html, html.rfind(b"<", 0, position + length)) > longest:
+            return False
         if position >= tail_due or length > _TAIL_BYTES:
             last, depth = _tail(library, document)
             if crowded is None and (last == tail or length > _TAIL_BYTES):

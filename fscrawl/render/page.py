@@ -180,9 +180,9 @@ class _Page:
             if await self._is_drawn():
                 return
 
-    async def _is_drawn(self) -> bool:
+    async def _is_drawn(self, within_s: float = _FRAMES_S) -> bool:
         with contextlib.suppress(TimeoutError, DevToolsError):  # the page is loading itself again
-            async with asyncio.timeout(_FRAMES_S):
+            async with asyncio.timeout(within_s):
                 await self._send("Runtime.evaluate", expression=_TWO_FRAMES, awaitPromise=True)
                 return True
         return False
@@ -247,7 +247,7 @@ class _Page:
         with contextlib.suppress(DevToolsError, TimeoutError):
             async with asyncio.timeout(_GRACE_S / 2):
                 self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="advance")
-                await self._is_drawn()
+                await self._is_drawn(_GRACE_S)
                 taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
                 return base64.b64decode(taken["data"])
         return b""

@@ -6,8 +6,8 @@ called mostly goes on. That saves an eighth of the CPU time of a crawl of fast h
 
 Promise: a core is the home of one process at most, of all of fscrawl on this computer, since of two that share one, one
 may keep the other waiting for seconds. A process that finds none runs anywhere, and so does one that somebody else has
-bound to other cores (`taskset`, a container). One that has work but must share its home with others moves to a core
-that is better, within seconds.
+bound to other cores (`taskset`, a container). One that must share its home with others moves to a core that is better
+within seconds, if there is one. Containers with networks of their own do not see each other's homes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 _LOOK_EVERY_S = 1.0
-_HAS_WORK = 0.1  # of a core: what takes less does not care where it is
 _IS_FULL = 0.9  # of a core that has no time left for us
 _IS_SHARED = 0.25  # so much of our home is taken by others
 _IS_WORTH_IT = 0.75  # of what we have at home: whoever stays there gets that in addition
@@ -49,7 +49,7 @@ def homes(processes: int) -> list[list[int]]:
     if len(cores) == 1 or processes > len(cores):
         return [[] for _ in range(processes)]
     order = sorted(cores, key=lambda core: (_rank(core), core))
-    first = os.getpid()  # so that others mostly begin elsewhere
+    first = random.randrange(len(order))
     return [[order[(first + number + n) % len(order)] for n in range(len(order))] for number in range(processes)]
 
 
@@ -71,7 +71,7 @@ class HomeCore:
         self._lock: int | None = None  # an open file
         self._due = 0.0
         self._looked_at = self._used_s = 0.0
-        self._ticks: Mapping[int, Ticks] | None = None  # at the last look, if there was work then
+        self._ticks: Mapping[int, Ticks] = {}  # at the last look
 
     @property
     def core(self) -> int | None:
@@ -95,8 +95,8 @@ class HomeCore:
         used_s = time.process_time()
         own = (used_s - self._used_s) / max(now - self._looked_at, _LOOK_EVERY_S)
         self._looked_at, self._used_s = now, used_s
-        before, self._ticks = self._ticks, read_ticks() if own > _HAS_WORK else None
-        if self._core is not None and before is not None and self._ticks is not None:
+        before, self._ticks = self._ticks, read_ticks()
+        if self._core is not None and before:
             better = better_cores(self._core, own, before, self._ticks)
             self._move(core for core in self._cores if core in better)
 
@@ -109,26 +109,37 @@ class HomeCore:
                 return
 
     def _bring(self, core: int, lock: int) -> None:
-        """Bind all threads to a core. Threads that they start are bound, too."""
+        """Move to a core; if that is impossible, stay, and do not try it again."""
+        before = os.sched_getaffinity(0)
         try:
-            os.sched_setaffinity(0, {core})
-            for thread in os.listdir(_THREADS):  # noqa: PTH208 - names are enough
-                with contextlib.suppress(ProcessLookupError):  # it has just ended
-                    os.sched_setaffinity(int(thread), {core})
+            _bind({core})
         except OSError:
             os.close(lock)
-            if self._core is None:
-                self._leave()  # nothing can be bound here
+            with contextlib.suppress(OSError):
+                _bind(before)  # those that have moved
+            self._cores = [] if self._core is None else [self._core]
             return
         if self._lock is not None:
             os.close(self._lock)
-        self._core, self._lock, self._ticks = core, lock, None
+        self._core, self._lock, self._ticks = core, lock, {}
 
     def _leave(self) -> None:
-        """Have no home any more."""
+        """Have no home any more: all threads go where the main one was sent."""
+        with contextlib.suppress(OSError):
+            _bind(os.sched_getaffinity(0))
         if self._lock is not None:
             os.close(self._lock)
-        self._cores, self._core, self._lock = (), None, None
+        self._cores, self._core, self._lock = [], None, None
+
+
+def _bind(cores: set[int]) -> None:
+    """Bind all threads of this process, and so those that they start."""
+    bound: set[str] = set()
+    while threads := set(os.listdir(_THREADS)) - bound:  # noqa: PTH208 - names are enough
+        for thread in threads:  # one that was not bound yet may have started another one since
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.sched_setaffinity(int(thread), cores)
+        bound |= threads
 
 
 def _take(core: int) -> int | None:

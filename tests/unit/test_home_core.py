@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -41,27 +42,27 @@ def bound() -> set[tuple[int, ...]]:
 # -- the choice
 
 
-def eight_cores(monkeypatch: pytest.MonkeyPatch, pid: int) -> None:
+def eight_cores(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(os, "getpid", lambda: pid)
+    monkeypatch.setattr(home_core, "random", SimpleNamespace(randrange=lambda _: first))
 
 
-@pytest.mark.parametrize("pid", range(8))
-def test_each_process_begins_with_another_core(monkeypatch: pytest.MonkeyPatch, pid: int) -> None:
+@pytest.mark.parametrize("first", range(8))
+def test_each_process_begins_with_another_core(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     """And then tries all others."""
-    eight_cores(monkeypatch, pid)
+    eight_cores(monkeypatch, first)
     found = homes(8)
     assert {cores[0] for cores in found} == set(range(8))
     assert all(sorted(cores) == list(range(8)) for cores in found)
 
 
-@pytest.mark.parametrize("pid", range(8))
-def test_cores_that_share_circuits(monkeypatch: pytest.MonkeyPatch, computer: Path, pid: int) -> None:
+@pytest.mark.parametrize("first", range(8))
+def test_cores_that_share_circuits(monkeypatch: pytest.MonkeyPatch, computer: Path, first: int) -> None:
     """Four processes on four double cores do not begin on the same one."""
     for core in range(8):
         first = core // 2 * 2
         (computer / f"cpu{core}/topology/thread_siblings_list").write_text(f"{first}{'-,'[core // 4]}{first + 1}\n")
-    eight_cores(monkeypatch, pid)
+    eight_cores(monkeypatch, first)
     assert {cores[0] // 2 for cores in homes(4)} == {0, 1, 2, 3}
 
 
@@ -132,7 +133,8 @@ def test_ticks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def at_home(monkeypatch: pytest.MonkeyPatch, used_s: float = 0.5) -> HomeCore:
     """Give a process that is at home on the first core, which it shares, and has looked once since."""
     after = {core: Ticks(100 + 90 * (core != CORES[0]), 1100) for core in CORES}
-    ticks = iter([{core: Ticks(100, 1000) for core in CORES}, after])
+    before = {core: Ticks(100, 1000) for core in CORES}
+    ticks = iter([before, before, after])
     times = iter([100.0, 100.0 + used_s, 100.0 + 2 * used_s])
     monkeypatch.setattr(home_core, "read_ticks", lambda: next(ticks))
     monkeypatch.setattr(home_core, "time", SimpleNamespace(process_time=lambda: next(times)))
@@ -160,12 +162,11 @@ def test_all_threads_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @two_cores
-def test_who_has_no_work_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the figures are not even read."""
-    home = at_home(monkeypatch, used_s=0.05)
+def test_who_gets_next_to_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that others keep waiting may have much to do."""
+    home = at_home(monkeypatch, used_s=0.01)
     home.look(1002.0)
-    assert home.core == CORES[0]
-    assert home_core.read_ticks()[CORES[0]] == Ticks(100, 1000), "nobody has read the first ones"
+    assert home.core == CORES[1]
 
 
 @two_cores
@@ -207,6 +208,18 @@ def test_others_may_bind_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
         assert home.core is None
         assert bound() == {tuple(CORES[:2])}
     assert home_core._take(CORES[0]) is not None
+
+
+@two_cores
+def test_others_may_bind_the_main_thread_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others follow it: where they were may be somebody's home now."""
+    home = at_home(monkeypatch)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(os.sched_getaffinity, 0).result() == {CORES[0]}
+        os.sched_setaffinity(0, {CORES[1]})
+        home.look(1002.0)
+        assert pool.submit(os.sched_getaffinity, 0).result() == {CORES[1]}
+    assert home.core is None
 
 
 @two_cores
@@ -260,3 +273,26 @@ def test_a_core_that_may_not_be_used_any_more(monkeypatch: pytest.MonkeyPatch, c
     assert home.core == CORES[0]
     assert home_core._take(CORES[0]) is None
     assert home_core._take(CORES[1]) is not None
+
+
+@two_cores
+def test_a_thread_that_cannot_be_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were bound before it come back."""
+    home = at_home(monkeypatch)
+    bind = os.sched_setaffinity
+    refused = []
+
+    def refuse_others(thread: int, cores: set[int]) -> None:
+        if cores == {CORES[1]} and thread != os.getpid():
+            refused.append(thread)
+            raise PermissionError
+        bind(thread, cores)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        monkeypatch.setattr(os, "sched_setaffinity", refuse_others)
+        home.look(1002.0)
+        monkeypatch.setattr(os, "sched_setaffinity", bind)
+        assert refused
+        assert bound() == {(CORES[0],)}
+    assert home.core == CORES[0]

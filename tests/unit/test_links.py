@@ -96,8 +96,11 @@ def test_fragment_and_link_in_a_drawing(read, around):
         {"body": b"".join(b"<a href=%d>" % number for number in range(5000))},
         {"body": b"".join(b"<a HREF=%d>" % number for number in range(5000))},
         {"body": b"<a href=1><meta>" + b"<meta>" * 20_000},
-        {"body": b"<a href=1>", "with_routes": True},
-        {"body": b"<a href=1>", "follow": frozenset({"a"})},
+        {"body": b"<a href=1>" + b" " * 66_000, "with_routes": True},
+        {"body": b"<a href=1>" + b" " * 66_000, "follow": frozenset({"a"})},
+        {"body": b"<a href=1>" + b" " * 33_000, "content_type": "text/html; charset=windows-1252"},
+        {"body": b"<a href=1>" + b"<p " + b"a " * 9000 + b">"},
+        {"body": b"<a href=1>" + b"<p a='>' " + b"a " * 9000 + b">"},
     ],
 )
 def test_only_usual_pages(unusual):
@@ -110,8 +113,33 @@ def test_only_usual_pages(unusual):
 def test_usual_pages():
     """Other pages are read as ever, up to thousands of references."""
     references = b"".join(b"<p>x<a href=%d>y</a><a href='#%d'>z</a>" % (number, number) for number in range(3000))
-    body = b"<title>t</title>" + references + b"<a href=1>x</a>" * 3000
+    body = b"<title>t</title>" + references + b"<a href=1>x</a>" * 3000 + b"<script>" + b"x " * 30_000 + b"</script>"
     assert extract(body, URL, Joiner(), only_usual=True) == extract(body, URL, Joiner())
+
+
+@pytest.mark.parametrize(
+    "more", [{"with_routes": True}, {"follow": frozenset({"img"})}, {"content_type": "text/html; charset=windows-1252"}]
+)
+def test_usual_pages_of_which_more_is_asked(more):
+    """A page that is not large is a usual one also if it has an encoding of its own, or its site other links."""
+    body = b"<img src=\xe9><a href='a#/b'>" + b"x" * 20_000
+    assert extract(body, URL, Joiner(), only_usual=True, **more) == extract(body, URL, Joiner(), **more)
+
+
+def test_many_canonical_links(read):
+    """The first few are tried until one is a URL."""
+    none = "<link rel=canonical href=x:y>"
+    assert read(none * 9 + "<link rel=canonical href=/c>").canonical == "http://a.example/c"
+    assert read(none * 10 + "<link rel=canonical href=/c>").canonical is None
+
+
+def test_endless_directives(read):
+    """Of a text without end, a thousand parts are looked at, and so many words of each."""
+    assert read("<meta name=robots content='" + "," * 500 + "noindex'>").robots == ("noindex",)
+    assert read("<meta name=robots content='" + "," * 1000 + "noindex'>").robots == ()
+    meta = "<meta name=robots content='a,b'>"
+    assert read(meta * 499 + "<meta name=robots content='a,c,d'>").robots == ("a", "b", "c")
+    assert read("<meta name=robots content='" + "a " * 1000 + "b, c'>").robots == ("a", "c")
 
 
 def test_references_of_other_elements(read):

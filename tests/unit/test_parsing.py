@@ -41,7 +41,15 @@ def page(size: int, unit: bytes = PARAGRAPH, **more: object) -> Reading:
 
 @pytest.mark.parametrize(
     "reading",
-    [*map(page, [0, 1000, 65_536, 65_537, 524_288]), page(70_000, is_plain=False), page(1000, parser=FEED)],
+    [
+        *map(page, [0, 1000, 16_384, 16_385, 524_288]),
+        page(70_000, is_plain=False),
+        page(60_000, with_routes=True),
+        page(60_000, follow=frozenset({"img"})),
+        page(60_000, parser=FEED),
+        page(16_000, b"<div>"),
+        page(0, body=b"<p " + b"b " * 8000),
+    ],
 )
 def test_usual_pages_are_read_here(here: Parsing, reading: Reading) -> None:
     """As they are read anywhere."""
@@ -58,6 +66,8 @@ def test_usual_pages_are_read_here(here: Parsing, reading: Reading) -> None:
         page(1000, parser="html5lib"),
         page(70_000, parser=FEED),
         page(70_000, with_routes=True),
+        page(40_000, content_type="text/html; charset=windows-1252"),
+        page(0, body=b"<p " + b"b " * 9000),
         page(70_000, follow=frozenset({"img"})),
     ],
 )
