@@ -30,9 +30,9 @@ def is_html(node: LexborNode, known: dict[int, bool]) -> bool:
         if found is None:
             found = _contains_html(ancestor)
         ancestor = ancestor.parent
-    is_html = found is not False
-    known.update(dict.fromkeys(climbed, is_html))
-    return is_html
+    holds_html = found is not False
+    known.update(dict.fromkeys(climbed, holds_html))
+    return holds_html
 
 
 def _contains_html(element: LexborNode) -> bool | None:

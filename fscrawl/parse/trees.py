@@ -40,7 +40,7 @@ _PIECE_BYTES = 8192
 _SHORT_BYTES, _SHORT_S = 4096, 20e-9
 _SHORTEST_BYTES, _SLOW_S = 512, 60e-9
 _PATIENCE_S = 0.02  # of processor time, beyond `_SLOW_S` for each byte
-_LONG_BYTES = 16_384  # of a tag: the parser compares each of its attributes with all others, which takes 0.03 s at most
+_LONG_BYTES = 16_384  # of a tag: the parser compares each of its attributes with all others, which takes 0.05 s at most
 _TAIL_BYTES = 65_536  # how often the tail is looked at. So long a tag may have tens of thousands of attributes
 # One page at a time: a single piece may make 160 MB, and as many pages as a worker has threads could do it together.
 _feeding = threading.Lock()
