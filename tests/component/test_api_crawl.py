@@ -355,8 +355,10 @@ def test_workers_of_a_loader(tmp_path: Path, web: Web) -> None:
             next(crawl.pages())
             found = {{}}
             for method in ("fork", "spawn", "forkserver"):
-                with multiprocessing.get_context(method).Pool(2) as pool:
-                    parts = pool.starmap(read, [(crawl, (number, 3)) for number in range(3)])
+                pool = multiprocessing.get_context(method).Pool(2)
+                parts = pool.starmap(read, [(crawl, (number, 3)) for number in range(3)])
+                pool.close()  # the end of a `with` would kill its processes, and coverage may let that hang
+                pool.join()
                 found[method] = sorted(sum(parts, []))
             print(json.dumps(found))
         """,
