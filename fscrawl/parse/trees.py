@@ -109,7 +109,7 @@ def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
 
 
 def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> tuple[LexborHTMLParser, bool]:
-    found, ordinary = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else len(html))
+    found, ordinary = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else None)
     if only_usual and not ordinary:
         raise UnusualPageError
     whole = ordinary
@@ -176,7 +176,7 @@ def _fed(
 ) -> tuple[LexborHTMLParser, bool]:
     """Parse a page piece by piece. Return the tree, and False if it ends where the parser was stopped.
 
-    `longest`: it is stopped before a tag of more bytes.
+    `longest`: it is stopped before a tag of more bytes; None: tags may have any length.
     """
     found = LexborHTMLParser(_STANDARD, scripting=scripting)
     assert found.root is not None

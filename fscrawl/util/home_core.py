@@ -41,7 +41,7 @@ class Ticks(NamedTuple):
 def homes(processes: int) -> list[list[int]]:
     """Give for each of several processes the cores that it may be at home on, in the order in which it tries them.
 
-    None if there are more processes than cores: then all cores have enough to do, and it would make no difference.
+    If there are more processes than cores, none gets any: all cores have enough to do, and it would make no difference.
     """
     cores: set[int] = set()
     with contextlib.suppress(OSError, AttributeError):  # no Linux
@@ -89,16 +89,16 @@ class HomeCore:
         elif self._core is None:
             self._move(self._cores)
         else:
-            self._compare(now)
+            self._compare(self._core, now)
 
-    def _compare(self, now: float) -> None:
+    def _compare(self, home: int, now: float) -> None:
+        """Move if another core was better since the last look."""
         used_s = time.process_time()
         own = (used_s - self._used_s) / max(now - self._looked_at, _LOOK_EVERY_S)
         self._looked_at, self._used_s = now, used_s
         before, self._ticks = self._ticks, read_ticks()
-        if self._core is not None and before:
-            better = better_cores(self._core, own, before, self._ticks)
-            self._move(core for core in self._cores if core in better)
+        better = better_cores(home, own, before, self._ticks)
+        self._move(core for core in self._cores if core in better)
 
     def _move(self, cores: Iterable[int]) -> None:
         """Be at home on the first of some cores that is nobody's."""

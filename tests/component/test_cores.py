@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import Running, command
+from tests.support.crawling import Running, children_of, command
 from tests.support.neighbours import customised
 from tests.support.web import Web, linked_site
 
@@ -29,10 +29,6 @@ def cores_of(pid: int) -> list[set[int]]:
         with contextlib.suppress(ProcessLookupError):
             found.append(os.sched_getaffinity(int(thread.name)))
     return found
-
-
-def children_of(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()))
 
 
 def are_at_home(pids: list[int]) -> bool:

@@ -122,7 +122,7 @@ class Running:
 
     def workers(self) -> list[int]:
         """Give the process ids of the workers: the children of the fork server, the only child that has some."""
-        return [pid for child in _children(self.process.pid) for pid in _children(child)]
+        return [pid for child in children_of(self.process.pid) for pid in children_of(child)]
 
     def until(self, holds: Callable[[], object], what: str, timeout_s: float = 20.0) -> None:
         """Wait until `holds()` is true; the test fails past the deadline, or when the crawl has ended before."""
@@ -149,7 +149,8 @@ def _text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "replace")
 
 
-def _children(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
+    """Give the processes that a process has started and that have not ended."""
     found = []
     for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):

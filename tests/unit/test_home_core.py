@@ -60,8 +60,8 @@ def test_each_process_begins_with_another_core(monkeypatch: pytest.MonkeyPatch, 
 def test_cores_that_share_circuits(monkeypatch: pytest.MonkeyPatch, computer: Path, first: int) -> None:
     """Four processes on four double cores do not begin on the same one."""
     for core in range(8):
-        first = core // 2 * 2
-        (computer / f"cpu{core}/topology/thread_siblings_list").write_text(f"{first}{'-,'[core // 4]}{first + 1}\n")
+        lower = core // 2 * 2
+        (computer / f"cpu{core}/topology/thread_siblings_list").write_text(f"{lower}{'-,'[core // 4]}{lower + 1}\n")
     eight_cores(monkeypatch, first)
     assert {cores[0] // 2 for cores in homes(4)} == {0, 1, 2, 3}
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from tests.support.crawling import _children
+from tests.support.crawling import children_of
 from tests.support.shares.sshfs import Sshd
 from tests.support.soak.shares import Share, Trouble
 
@@ -37,7 +37,7 @@ class Server(Sshd):
         assert self._process is not None
         found, waiting = [], [self._process.pid]
         while waiting:
-            children = _children(waiting.pop())
+            children = children_of(waiting.pop())
             found += children
             waiting += children
         return found
