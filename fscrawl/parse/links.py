@@ -90,8 +90,7 @@ def extract(
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links of their own, too (see `hash_routes`). `only_usual`: raise UnusualPageError if lexbor takes
-    longer than usual, or could, as for a large page with thousands of references or not in UTF-8.
+    application are links, too (see `hash_routes`). `only_usual`: raise UnusualPageError if this may take long.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
@@ -100,10 +99,8 @@ def extract(
     encoding = sniff_encoding(body, content_type)
     if only_usual and len(body) > _most_usual_bytes(encoding, is_more=follow is not None or with_routes):
         raise UnusualPageError
-    body = _in_utf8(body, encoding)
-    # lexbor accepts invalid UTF-8. It keeps the bytes, and selectolax reads them as U+FFFD.
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
-    title, found = read(body, follow, only_usual=only_usual)
+    title, found = read(_in_utf8(body, encoding), follow, only_usual=only_usual)
     room = Room()
     robots = directives_of(found.robots, robots_tag)
     base = base_of(found.base, joiner, url, room)
@@ -113,9 +110,6 @@ def extract(
         of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
     nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
-    canonical, _ = resolve_all(
-        found.canonical[:_MOST_CANONICAL], joiner, base, Room(), url="", encoding=encoding, limit=1
-    )
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -123,11 +117,17 @@ def extract(
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
-        canonical=next(iter(canonical), None),
+        canonical=_canonical(found, joiner, base, encoding),
         robots=robots,
         truncated=cut or cut_too,
         too_long=room.too_long,
     )
+
+
+def _canonical(found: _Found, joiner: Joiner, base: str, encoding: str) -> str | None:
+    first = found.canonical[:_MOST_CANONICAL]
+    links, _ = resolve_all(first, joiner, base, Room(), url="", encoding=encoding, limit=1)
+    return next(iter(links), None)
 
 
 def _most_usual_bytes(encoding: str, *, is_more: bool) -> float:
@@ -165,6 +165,7 @@ def readable(body: bytes, encoding: str, *, limited: bool = True) -> bytes:
 
 
 def _in_utf8(body: bytes, encoding: str) -> bytes:
+    """Return a page in UTF-8, perhaps invalid: lexbor keeps the bytes, and selectolax reads them as U+FFFD."""
     if encoding != "utf-8":
         return decode(body, encoding).encode()
     return body.removeprefix(_UTF8_BOM)  # lexbor would take it for the first text of the body
