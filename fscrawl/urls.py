@@ -38,6 +38,8 @@ _SLICE = 100  # references that are put into the memory at once; they may go bey
 _GROUP_BYTES = 500  # measured: a directory that has one, with its name of usual length
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
+_ABSOLUTE = ("http://", "https://")
+_ABSOLUTES = "#"  # the group of references that begin so; no base is empty
 _PORTS = """
 0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137
 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720
@@ -111,7 +113,7 @@ class Joiner:
         """`memory_bytes`: the size of one of the two generations of the cache."""
         self._drop_query = drop_query
         # Directory → reference → its normal form, or "" if that is no URL that can be fetched. References of other
-        # kinds are in groups with `#` at the end, which no directory has.
+        # kinds are in groups with `#` at the end, which no directory has; those that name their host, in one group.
         self._joined: RecentGroups[str, str, str] = RecentGroups(memory_bytes)
 
     def join(self, base: str, reference: str) -> str | None:
@@ -124,7 +126,9 @@ class Joiner:
         >>> Joiner().join("http://a.example/x/y.html?q", "?r")
         'http://a.example/x/y.html?r'
         """
-        if _NO_PATH.match(reference):
+        if reference.startswith(_ABSOLUTE) and reference.isascii():
+            group = _ABSOLUTES
+        elif _NO_PATH.match(reference):
             group = base + "#"
         else:
             base = _directory(base)
@@ -140,6 +144,10 @@ class Joiner:
         {'z.html': 'http://a.example/x/z.html'}
         """
         return self._joined.group(_directory(base))
+
+    def known_absolute(self) -> Mapping[str, str]:
+        """Return what is known of references in ASCII that name their host, whatever the page, as `known` does."""
+        return self._joined.group(_ABSOLUTES)
 
     def append(self, base: str, references: Iterable[str]) -> Mapping[str, str]:
         """Join those references that need no more than to be appended, and remember them; give their normal forms.
@@ -188,20 +196,30 @@ def _appended(directory: str, reference: str, *, drop_query: bool) -> str | None
     >>> _appended("http://a.example/x/y/", "../z.html?q=1", drop_query=False)
     'http://a.example/x/z.html?q=1'
     """
-    root = directory.find("/", 8)
-    if reference.startswith(directory[: root + 1]):
-        reference = reference[root:]
     found = _PLAIN.match(reference)
     if found is None:
-        return None
+        root = directory.find("/", 8)
+        if not reference.startswith(directory[: root + 1]):
+            return None
+        found = _PLAIN.match(reference, root)
+        if found is None:
+            return None
     up, path, query = found.groups("")
+    if up:
+        directory = _above(directory, up)
+    joined = directory + path if drop_query else directory + path + query
+    return joined if len(joined) <= MAX_URL_CHARS else None
+
+
+def _above(directory: str, up: str) -> str:
+    """Return the directory that `/`, or one or more `../`, lead to."""
+    root = directory.find("/", 8)
     if up == "/":
-        directory = directory[: root + 1]
+        return directory[: root + 1]
     for _ in range(len(up) // 3):
         above = directory.rfind("/", root, len(directory) - 1)
         directory = directory[: above + 1] if above >= 0 else directory
-    joined = directory + path if drop_query else directory + path + query
-    return joined if len(joined) <= MAX_URL_CHARS else None
+    return directory
 
 
 def digest(url: str) -> bytes:

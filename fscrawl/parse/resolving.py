@@ -13,7 +13,7 @@ import webencodings
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
-_FEW = 2000  # references: they are no more than 4,000,000 characters of links
+_FEW = 2000  # references that are joined at once: they are no more than 4,000,000 characters of links
 _TOO_LONG = " "  # in place of a link; none has a space
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
@@ -40,30 +40,40 @@ def resolve_all(
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
     Fragments and repeats are removed first: of 2,454 anchors in the index of a manual, 60 references remain to join.
-    Most of these are known from other pages. So they are looked up together, and what then is within all bounds is not
+    Most of these are known from other pages. So many are looked up together, and what then is within all bounds is not
     counted link by link.
     """
     if not hrefs:
         return {}, False
-    references = dict.fromkeys([href.partition("#")[0] if "#" in href else href for href in hrefs])
-    if len(references) <= min(limit, _FEW):
-        known = joiner.known(base)
-        new = joiner.append(base, [each for each in references if each not in known])
-        found = [
-            link
-            if (link := known.get(each)) is not None or (link := new.get(each)) is not None
-            else _join(each, joiner, base, url, encoding)
-            for each in references
-        ]
-        if _TOO_LONG not in found:
-            links = dict.fromkeys(found)
-            links.pop("", None)
-            links.pop(url, None)
-            chars = sum(map(len, links))
-            if chars <= room.chars:
-                room.chars -= chars
-                return links, False
-    return _bounded(references, joiner, base, room, url=url, encoding=encoding, limit=limit)
+    references = list(dict.fromkeys([href.partition("#")[0] if "#" in href else href for href in hrefs]))
+    links: dict[str, None] = {}
+    for begin in range(0, len(references), _FEW):
+        some = references[begin : begin + _FEW]
+        found = dict.fromkeys(_joined(some, joiner, base, url, encoding))
+        found.pop("", None)
+        found.pop(url, None)
+        more = found if not links else {link: None for link in found if link not in links}
+        chars = sum(map(len, more))
+        if _TOO_LONG in found or chars > room.chars or len(links) + len(more) > limit:
+            is_cut = _bounded(references[begin:], joiner, base, room, links, url=url, encoding=encoding, limit=limit)
+            return links, is_cut
+        room.chars -= chars
+        links |= more
+    return links, False
+
+
+def _joined(references: list[str], joiner: Joiner, base: str, url: str, encoding: str) -> list[str]:
+    """Return the links of references, however many characters they have together: "" for none, or `_TOO_LONG`."""
+    known, absolute = joiner.known(base), joiner.known_absolute()
+    new = joiner.append(base, [each for each in references if each not in known and each not in absolute])
+    return [
+        link
+        if (link := known.get(each)) is not None
+        or (link := new.get(each)) is not None
+        or (link := absolute.get(each)) is not None
+        else _join(each, joiner, base, url, encoding)
+        for each in references
+    ]
 
 
 def _join(reference: str, joiner: Joiner, base: str, url: str, encoding: str) -> str:
@@ -77,20 +87,27 @@ def _join(reference: str, joiner: Joiner, base: str, url: str, encoding: str) ->
 
 
 def _bounded(
-    references: Iterable[str], joiner: Joiner, base: str, room: Room, *, url: str, encoding: str, limit: int
-) -> tuple[dict[str, None], bool]:
-    """Do what `resolve_all` does, and stop at the bounds. `references`: without fragments."""
-    links: dict[str, None] = {}
+    references: Iterable[str],
+    joiner: Joiner,
+    base: str,
+    room: Room,
+    links: dict[str, None],
+    *,
+    url: str,
+    encoding: str,
+    limit: int,
+) -> bool:
+    """Add the links of references one by one; return whether there were more than the bounds allow."""
     for reference in dict.fromkeys(each.strip(SPACE) for each in references):
         link = _join(reference, joiner, base, url, encoding)
         if link == _TOO_LONG:
             room.too_long += 1
         elif link and link != url and link not in links:
             if len(links) == limit or len(link) > room.chars:
-                return links, True
+                return True
             room.chars -= len(link)
             links[link] = None
-    return links, False
+    return False
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
