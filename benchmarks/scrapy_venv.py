@@ -1,15 +1,17 @@
 """Scrapy in a virtual environment of its own, so that the project does not depend on it.
 
-The first run installs the latest version from the package index. Delete the directory to get a newer one.
+The first run installs the latest version from the package index. Delete the directory to get a newer one. Each version
+of Python has one of its own: crawlers that are compared run by the same interpreter.
 """
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
-VENV = Path.home() / ".cache" / "fscrawl-bench" / "venv"
+VENV = Path.home() / ".cache" / "fscrawl-bench" / f"venv-{platform.python_version()}"
 PYTHON = VENV / "bin" / "python"
 # uvloop: what a Scrapy user who wants speed installs beside it; scrapy-playwright: for `benchmarks.render`
 _REQUIREMENTS = ("scrapy", "uvloop", "scrapy-playwright")
