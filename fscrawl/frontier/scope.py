@@ -101,7 +101,7 @@ class Scope:
                 return "max_path_depth"
             if self._repeated.search(url.partition("?")[0]):
                 return "max_repeats"
-        if any(pattern.search(url) for pattern in self._deny):
+        if self._deny and any(pattern.search(url) for pattern in self._deny):
             return "deny"
         if self._allow and not any(pattern.search(url) for pattern in self._allow):
             return "allow"

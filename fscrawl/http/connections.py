@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import select
 import socket
 import ssl
 import threading
@@ -27,7 +28,6 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.util.connection import is_connection_dropped
 from urllib3.util.proxy import connection_requires_http_tunnel
 
 from fscrawl.config import credentials
@@ -95,6 +95,7 @@ class _DirectConnection(HTTPConnection):
     learned: racing.Learned
     sessions: tls.Sessions
     is_kept = True  # if it may be used again
+    poll: select.poll  # of its socket
     address = ""  # of the host that it is connected to; "" behind a proxy
 
     def exchange(self, method: str, request: bytes, done: Callable[[Reply], None]) -> Reply:
@@ -285,7 +286,7 @@ class _Pool(HTTPConnectionPool):
 
     def _take(self) -> Any:
         connection = self.kept.take(self._key)
-        if connection is not None and is_connection_dropped(connection):
+        if connection is not None and connection.poll.poll(0):  # closed by the host, or with bytes that nobody wants
             connection.close()
         return connection or self._new_conn()
 
@@ -319,6 +320,8 @@ class _Pool(HTTPConnectionPool):
             self._prepare_proxy(connection)
         else:
             connection.connect()
+        connection.poll = select.poll()
+        connection.poll.register(connection.sock, select.POLLIN)
 
 
 class Adapter(HTTPAdapter):

@@ -152,6 +152,8 @@ def check_framing(head: Head) -> None:
         return
     if head.get_all("transfer-encoding"):
         raise BadHeadError("the head of the answer has both Content-Length and Transfer-Encoding")
+    if len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdecimal():
+        return  # nearly always
     different = {length.strip(_BLANK) for line in lengths for length in line.split(",")}
     if len(different) > 1:
         raise BadHeadError("the head of the answer has different values of Content-Length")
