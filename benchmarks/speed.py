@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import compileall
 import os
+import platform
 import statistics
 import sys
 import tempfile
@@ -52,7 +53,7 @@ def main() -> None:
     corpus.install()
     scrapy_venv.python()
     print(
-        f"{scrapy_venv.description()}; {WORKERS * THREADS} requests at a time; {os.cpu_count()} cores, load before:",
+        f"Python {platform.python_version()}, {scrapy_venv.description()}; {WORKERS * THREADS} requests at a time; {os.cpu_count()} cores, load before:",
         end=" ",
     )
     print(f"{os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)

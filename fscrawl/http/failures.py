@@ -1,7 +1,7 @@
 """Errors of an exchange, and the failure that each of them means. Pure: no disk, no socket.
 
 Vocabulary:
-  causes    the errors behind an error: requests and urllib3 wrap those of the operating system and of OpenSSL
+  causes    the errors behind an error: libraries wrap those of the operating system and of OpenSSL
 
 Promise: `failure` finds a class for every error, and gives a message of one line.
 """
@@ -12,8 +12,6 @@ import socket
 import ssl
 from http.client import HTTPException
 from typing import Any
-
-import urllib3
 
 from fscrawl.http.answers import Failed
 from fscrawl.http.bodies import CodingError, TooLargeError
@@ -29,7 +27,7 @@ class ProxyFailedError(OSError):
 
 
 def failure(error: BaseException) -> Failed:
-    """Translate an error of requests, urllib3 or the operating system, by the most specific of its causes."""
+    """Translate an error of a library or of the operating system, by the most specific of its causes."""
     causes = _causes(error)
     for kinds, class_, retry in _MEANING:
         for cause in causes:
@@ -55,12 +53,12 @@ _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (BadHeadError, "protocol", False),
     (BlockedAddressError, "blocked-address", False),
     (ProxyFailedError, "proxy", True),
-    ((socket.gaierror, urllib3.exceptions.NameResolutionError), "dns", True),
-    ((ssl.SSLError, urllib3.exceptions.SSLError), "tls", False),
-    ((TimeoutError, urllib3.exceptions.TimeoutError), "timeout", True),
-    ((CodingError, urllib3.exceptions.DecodeError), "decode", False),
-    ((ConnectionError, urllib3.exceptions.NewConnectionError), "connect", True),
-    ((HTTPException, urllib3.exceptions.ProtocolError, ValueError), "protocol", True),
+    (socket.gaierror, "dns", True),
+    (ssl.SSLError, "tls", False),
+    (TimeoutError, "timeout", True),
+    (CodingError, "decode", False),
+    (ConnectionError, "connect", True),
+    ((HTTPException, ValueError), "protocol", True),
 )
 
 

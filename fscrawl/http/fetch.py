@@ -10,7 +10,7 @@ Vocabulary:
 Promise: `Fetcher.send` returns within `fetch.timeout`, unless the system's resolver takes longer. It holds at most
 `fetch.max_bytes` of a body, however far its coding inflates, and never raises for anything that a server does. A host
 gets a request once: if a kept connection turns out to be closed, that is a failure, and whoever tries again counts it
-(RFC 9110 9.2.2). Errors of requests, urllib3 and the operating system are translated in one place, `_try_once`.
+(RFC 9110 9.2.2). Errors of libraries and of the operating system are translated in one place, `_try_once`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from http.client import HTTPException
-from typing import Any, NamedTuple
-
-import urllib3
-from requests.structures import CaseInsensitiveDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fscrawl import urls
 from fscrawl.config import addresses, credentials, proxies
@@ -31,14 +28,18 @@ from fscrawl.config.proxies import Rotation
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
-from fscrawl.http.connections import HEAD_BYTES, Adapter, exchange, import_socks, tls_context
+from fscrawl.http.connections import Adapter
 from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import failure
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.http.wire import Outgoing, written
+from fscrawl.http.sockets import HEAD_BYTES, exchange, tls_context
+from fscrawl.http.wire import Headers, Outgoing, written
 from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
+
+if TYPE_CHECKING:
+    from fscrawl.http.proxied import ProxiedAdapter
 
 __all__ = ["Bounds", "Failed", "Fetched", "Fetcher", "WantsBody"]
 
@@ -92,18 +93,18 @@ class Fetcher:
         self._headers = _usual_headers(politeness.user_agent, fetch.accept, headers)
         self._lines = written(self._headers)
 
-    def _make_adapters(self, found: list[proxies.Proxy], threads: int) -> list[Adapter]:
+    def _make_adapters(self, found: list[proxies.Proxy], threads: int) -> Sequence[Adapter | ProxiedAdapter]:
         """Make an adapter for each proxy, or one that connects directly.
 
-        The adapters are used without a Session: that would spend 0.15 ms a page on cookies, redirects and proxies of
-        the environment, none of which a crawler needs from it.
+        The adapters are used without a Session of requests: that would spend 0.15 ms a page on cookies, redirects and
+        proxies of the environment, none of which a crawler needs from it.
         """
-        if any(proxy.scheme == "socks5h" for proxy in found):
-            import_socks()
         context = tls_context(self._fetch.ca_file)
         if not found:
             return [Adapter(self._permits, context, threads)]
-        return [Adapter(lambda _: True, context, threads, proxy) for proxy in found]
+        from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads requests
+
+        return [ProxiedAdapter(context, threads, proxy) for proxy in found]
 
     def get(self, url: str, conditions: Mapping[str, str] | None = None, **how: Any) -> Fetched | Failed:
         """Fetch a normal form by a plain GET; `conditions`, `how`: as for `send`."""
@@ -193,14 +194,14 @@ class Fetcher:
             failed = answer
         return failed
 
-    def _try_once(self, adapter: Adapter, sending: _Sending) -> Fetched | Failed:
+    def _try_once(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
         exchange.allowance_bytes = HEAD_BYTES
         try:
             return self._exchange(adapter, sending)
-        except (urllib3.exceptions.HTTPError, HTTPException, TooLargeError, OSError, ValueError) as error:
+        except (HTTPException, TooLargeError, OSError, ValueError) as error:
             return failure(error)
 
-    def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
+    def _exchange(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched:
         request, url, jar, wants_body, max_prefix_bytes, bounds = sending
         began = time.monotonic()
         reply = adapter.ask(request, self._connect_s)
@@ -256,7 +257,7 @@ class _Sending(NamedTuple):
     bounds: Bounds | None
 
 
-def _with_body(asked: Request, headers: CaseInsensitiveDict[str | bytes]) -> Outgoing:
+def _with_body(asked: Request, headers: Headers) -> Outgoing:
     """Give a request with its method, its body, and `headers` beside its own ones.
 
     Servers expect a Content-Length of 0 from a POST without a body (RFC 9110 8.6).
@@ -274,11 +275,9 @@ def _with_body(asked: Request, headers: CaseInsensitiveDict[str | bytes]) -> Out
     return Outgoing(asked.url, headers, asked.method, body)
 
 
-def _usual_headers(
-    user_agent: str, accept: tuple[str, ...], headers: dict[str, str]
-) -> CaseInsensitiveDict[str | bytes]:
+def _usual_headers(user_agent: str, accept: tuple[str, ...], headers: dict[str, str]) -> Headers:
     """Give the headers of all requests. `headers` take the place of the usual ones."""
-    usual: CaseInsensitiveDict[str | bytes] = CaseInsensitiveDict(
+    usual = Headers(
         {
             "User-Agent": user_agent,
             "Accept": ",".join(accept if "*/*" in accept else (*accept, "*/*;q=0.1")),

@@ -27,9 +27,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-import requests
-from urllib3.util.ssl_ import create_urllib3_context
-
 from fscrawl.errors import SettingsError
 from fscrawl.util.lru import Lru
 
@@ -44,18 +41,19 @@ _trusting = threading.Lock()
 
 
 def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLContext:
-    """Give the TLS context of all connections. The certificate authorities are read again only if their file changed.
+    """Give the TLS context of all connections. A user's certificate authorities are read again if their file changed.
 
     Reading them takes 15 ms of processor time, and each edit of the settings makes new connections. The usual ones are
     read when the first connection needs them, a user's at once: then a mistake in them is told.
     """
-    path = ca_file or requests.adapters.DEFAULT_CA_BUNDLE_PATH
-    try:
-        context = _context_of(path, _version_of(path))
-        if ca_file is not None:
+    if ca_file is None:
+        context = _context_of(None, ())
+    else:
+        try:
+            context = _context_of(ca_file, _version_of(ca_file))
             _trust(context)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"fetch.ca_file: no certificates can be read from {path!a}: {error}") from error
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"fetch.ca_file: no certificates can be read from {ca_file!a}: {error}") from error
     context.sslsocket_class = sockets
     return context
 
@@ -68,18 +66,27 @@ def _version_of(path: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1)
-def _context_of(path: str, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
-    context = create_urllib3_context()
-    context.options &= ~ssl.OP_NO_TICKET  # urllib3 refuses those of TLS 1.2, without which few servers resume
-    context.trusts_later = path  # type: ignore[attr-defined]
+def _context_of(path: str | None, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # certificates are needed, and must be for the host's name
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.hostname_checks_common_name = False
+    context.post_handshake_auth = True
+    context.set_alpn_protocols(["http/1.1"])
+    context.trusts_later = path or _usual_authorities  # type: ignore[attr-defined]
     return context
+
+
+def _usual_authorities() -> str:
+    import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
+
+    return certifi.where()
 
 
 def _trust(context: Any) -> None:
     """Read the certificate authorities of a context, if that was not done yet."""
     with _trusting:
-        if context.trusts_later is not None:
-            context.load_verify_locations(context.trusts_later)
+        if (later := context.trusts_later) is not None:
+            context.load_verify_locations(later() if callable(later) else later)
             context.trusts_later = None
 
 

@@ -7,11 +7,9 @@ cost more than all the rest of an exchange.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from http.client import HTTPException, HTTPResponse, UnknownProtocol
 from typing import Any, NamedTuple
-
-from requests.structures import CaseInsensitiveDict
 
 from fscrawl.http.heads import BadHeadError, Head, HeadLines, check_framing
 
@@ -19,7 +17,39 @@ _MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
 _NAME = re.compile(rb"[^:\s][^:\r\n]*\Z")
 _LINE_END = re.compile(rb"[\r\n]")
 _WITHOUT_BODY = frozenset({204, 304})
-Headers = Mapping[str, str | bytes]
+
+
+class Headers(MutableMapping[str, "str | bytes"]):
+    """The headers of a request by name, whatever its capitals. They are sent as they were written last.
+
+    >>> headers = Headers({"accept": "a", "X": "b"})
+    >>> headers["Accept"] = "c"
+    >>> list(headers.items()), "x" in headers
+    ([('Accept', 'c'), ('X', 'b')], True)
+    """
+
+    def __init__(self, given: Mapping[str, str | bytes] | None = None) -> None:
+        self._values: dict[str, tuple[str, str | bytes]] = {}
+        self.update(given or {})
+
+    def __getitem__(self, name: str) -> str | bytes:
+        return self._values[name.lower()][1]
+
+    def __setitem__(self, name: str, value: str | bytes) -> None:
+        self._values[name.lower()] = name, value
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def copy(self) -> Headers:
+        """Return the same headers, to be changed."""
+        return Headers(self)
 
 
 class Written(NamedTuple):
@@ -33,13 +63,13 @@ class Outgoing(NamedTuple):
     """A request to a normal form. `lines`: its headers, written already if many requests have the same ones."""
 
     url: str
-    headers: CaseInsensitiveDict[str | bytes]
+    headers: Headers
     method: str = "GET"
     body: bytes | None = None
     lines: Written | None = None
 
 
-def written(headers: Headers) -> Written:
+def written(headers: Mapping[str, str | bytes]) -> Written:
     """Write headers as lines. Raises ValueError for one that is no line.
 
     >>> written({"Accept": "text/html"})

@@ -15,7 +15,6 @@ import codecs
 import re
 
 import webencodings
-from charset_normalizer import from_bytes
 
 FALLBACK = "windows-1252"  # what browsers use for a page without a declaration that is not UTF-8
 
@@ -197,6 +196,8 @@ def _guess(body: bytes, position: int) -> str:
     late = _meta_encoding(body[:_LATE_BYTES])  # browsers start again when they find one
     if late:
         return late
+    from charset_normalizer import from_bytes  # noqa: PLC0415 - few pages need it, and it takes 10 ms to load
+
     start = max(0, position - _SAMPLE_BYTES // 8)
     sample = body[start : start + _SAMPLE_BYTES]
     best = from_bytes(sample, cp_isolation=list(_GUESSES), preemptive_behaviour=False).best()

@@ -43,7 +43,7 @@ def test_too_long():
     try:
         assert reader.of(pdfs.pdf("One")) == ("One", "")
         before = time.monotonic()
-        reader._limit_s = 0.5
+        reader._limit_s = 0.1  # in half a second pypdf gives up by itself
         text, why = reader.of(pdfs.deep_pages())
         assert (text, why.partition(";")[0]) == (None, "it takes too long")
         assert time.monotonic() - before < 5

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fscrawl.http import connections, racing
+from fscrawl.http import racing, sockets
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, failed, fetched
 from tests.support.web import Response, Web
@@ -43,13 +43,13 @@ def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the addresses that are connected to, in their order."""
     noted: list[str] = []
-    connect = connections._Socket.connect
+    connect = sockets.PlainSocket.connect
 
     def noting(sock: socket.socket, address: tuple[str, int]) -> None:
         noted.append(address[0])
         connect(sock, address)
 
-    monkeypatch.setattr(connections._Socket, "connect", noting)
+    monkeypatch.setattr(sockets.PlainSocket, "connect", noting)
     return noted
 
 
@@ -94,7 +94,7 @@ def test_no_socket_stays(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[socket.socket] = []
 
     def making(*how: int) -> socket.socket:
-        made.append(connections._Socket(*how))
+        made.append(sockets.PlainSocket(*how))
         return made[-1]
 
     with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web, silent(web.port):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
-from fscrawl.http import connections, keeping
+from fscrawl.http import keeping, sockets
 from fscrawl.http.fetch import Fetcher
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
@@ -186,6 +186,6 @@ def _later(by_s: float) -> Callable[[], float]:
 def peers() -> Iterator[tuple[str, int]]:
     """Give where the sockets of all fetchers in this process lead to."""
     for each in gc.get_objects():
-        if isinstance(each, connections._Socket):
+        if isinstance(each, sockets.PlainSocket):
             with contextlib.suppress(OSError):  # it is closed
                 yield each.getpeername()

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import certifi
 import pytest
-import requests
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.errors import SettingsError
@@ -206,7 +206,7 @@ def test_unusable_ca_file(make: Make, tmp_path: Path, content: bytes | None) -> 
 def test_ca_file_that_is_edited(make: Make, tmp_path: Path) -> None:
     """A ca_file that has changed is read again, by what is made after that."""
     path = tmp_path / "ca.pem"
-    path.write_bytes(Path(requests.adapters.DEFAULT_CA_BUNDLE_PATH).read_bytes())
+    path.write_bytes(Path(certifi.where()).read_bytes())
     make(ca_file=str(path))
     path.write_bytes(b"no certificate")
     with pytest.raises(SettingsError):

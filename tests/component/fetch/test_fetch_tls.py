@@ -8,11 +8,12 @@ import socket
 import ssl
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
-import requests.adapters
 
 from fscrawl.http import tls
 from fscrawl.http.answers import Failed
@@ -42,9 +43,12 @@ def context(certificate: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the certificate one that is trusted."""
-    monkeypatch.setattr(requests.adapters, "DEFAULT_CA_BUNDLE_PATH", f"{certificate}.crt")
+def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the certificate one that is trusted, in place of the usual authorities."""
+    monkeypatch.setattr(certifi, "where", lambda: f"{certificate}.crt")
+    tls._context_of.cache_clear()
+    yield
+    tls._context_of.cache_clear()
 
 
 def test_self_signed(make: Make, context: ssl.SSLContext) -> None:

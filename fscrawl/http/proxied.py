@@ -1,0 +1,206 @@
+"""Connections through a proxy: the adapter of requests, with the connections of urllib3. Loaded if there are proxies.
+
+Promise: that of `connections`. The proxy resolves the names of hosts, so the guard is not asked about their addresses.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import weakref
+from typing import Any
+
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util.proxy import connection_requires_http_tunnel
+
+from fscrawl.config import credentials
+from fscrawl.config.proxies import Proxy
+from fscrawl.errors import SettingsError
+from fscrawl.http import tls
+from fscrawl.http.connections import HOSTS, Exchanges, Host
+from fscrawl.http.failures import ProxyFailedError
+from fscrawl.http.keeping import Kept
+from fscrawl.http.sockets import Dialler, LimitedReads, connect, remaining_s
+from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
+from fscrawl.util.installed import to_install
+from fscrawl.util.recent import Recent
+
+
+class _Connection(Exchanges, HTTPConnection):
+    via: Proxy
+    dialler: Dialler  # to the proxy
+    sessions: tls.Sessions
+
+    def _timeout_s(self) -> float:
+        return min(float(self.timeout or remaining_s()), remaining_s())
+
+
+class _HttpProxyConnection(_Connection):
+    """Connects to an HTTP proxy. It is sent whole URLs for http pages, and asked for tunnels to https hosts."""
+
+    def _new_conn(self) -> socket.socket:
+        try:
+            return self.dialler.dial(self._dns_host, self.port or 0, self._timeout_s())
+        except OSError as error:
+            raise ProxyFailedError(f"{self.via.address} cannot be reached: {error}") from error
+
+    def _tunnel(self) -> None:
+        try:
+            super()._tunnel()
+        except OSError as error:
+            refused = re.search(r"Tunnel connection failed: ([0-9]{3})", str(error))
+            if refused is None:
+                raise
+            if refused[1] == "407":
+                raise ProxyFailedError(f"{self.via.address} asks for another user and password") from error
+            raise ConnectionError(f"{self.via.address} opened no tunnel to the host: status {refused[1]}") from error
+
+
+class _SocksProxyConnection(_Connection):
+    """Connects to the host through a SOCKS proxy, which resolves the name."""
+
+    def _new_conn(self) -> socket.socket:
+        socks = import_socks()
+        sock = type("SocksSocket", (LimitedReads, socks.socksocket), {})()
+        sock.set_proxy(socks.SOCKS5, self.via.host, self.via.port, True, self.via.user, self.via.password or None)
+        try:
+            return connect(sock, (self._dns_host, self.port), self._timeout_s())
+        except OSError as error:
+            if isinstance(getattr(error, "socket_err", error), socks.SOCKS5Error):  # the proxy works, the host does not
+                raise ConnectionError(f"{self.via.address} cannot connect to the host: {error}") from error
+            raise ProxyFailedError(f"{self.via.address} cannot be used: {error}") from error
+
+
+class _TlsConnection(HTTPSConnection):
+    """Resumes the last TLS session with its host. Stands before a class of connections, which connects."""
+
+    sessions: tls.Sessions
+    is_kept: bool
+
+    @property
+    def _session_of(self) -> tls.Host:
+        return (self._tunnel_host or self.host, self._tunnel_port or self.port or 443)
+
+    def _new_conn(self) -> socket.socket:
+        sock = super()._new_conn()
+        self.sessions.offer(self._session_of, sock)
+        sock.settimeout(self._timeout_s())  # type: ignore[attr-defined]  # connecting has taken some of it
+        return sock
+
+    def connect(self) -> None:
+        try:
+            super().connect()
+            self.is_kept = not tls.is_heavy(self.sock)
+        except ssl.SSLError:
+            self.sessions.forget(self._session_of)
+            raise
+
+    def forget_session(self) -> None:
+        """Offer the session no more: the first exchange has failed, perhaps because it was resumed."""
+        self.is_kept = False
+        self.sessions.forget(self._session_of)
+
+    def close(self) -> None:
+        if self.is_kept:
+            self.sessions.keep(self._session_of, self.sock)
+        super().close()
+
+
+def import_socks() -> Any:
+    """Import PySocks, which only SOCKS proxies need. SettingsError if it is not installed."""
+    try:
+        import socks  # type: ignore[import-untyped]  # noqa: PLC0415
+    except ImportError:
+        raise SettingsError(f"fetch.proxies: socks5h:// needs PySocks: {to_install('socks')}") from None
+    return socks
+
+
+class ProxiedAdapter(HTTPAdapter):
+    """Asks hosts through one proxy, from several threads.
+
+    It is used by `ask`, and not by `send`, which would make a response of requests around one of urllib3.
+    """
+
+    def __init__(self, context: ssl.SSLContext, per_host: int, via: Proxy) -> None:
+        """`per_host`: connections kept for one host. SettingsError if the proxy needs what is not installed."""
+        if via.scheme == "socks5h":
+            import_socks()
+        self._context = context
+        self._via = via
+        self._kept: Kept[str, Any] = Kept(per_host)
+        self._hosts: Recent[str, Host] = Recent(HOSTS)  # by origin
+        weakref.finalize(self, self._kept.close)
+        super().__init__(pool_connections=HOSTS, pool_maxsize=1)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+        self.poolmanager: Any = self._manager(
+            num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
+        )
+        connection = _HttpProxyConnection if self._via.scheme == "http" else _SocksProxyConnection
+        dialler = Dialler(lambda _: True)
+        attributes: dict[str, Any] = {"via": self._via, "dialler": dialler, "sessions": tls.Sessions()}
+        plain, secure = type("Plain", (connection,), attributes), type("Tls", (_TlsConnection, connection), attributes)
+        self.poolmanager.pool_classes_by_scheme = {
+            "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+            "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
+        }
+
+    def _manager(self, **options: Any) -> urllib3.PoolManager:
+        via = self._via
+        if via.scheme != "http":
+            return urllib3.PoolManager(**options)
+        return urllib3.ProxyManager(via.address, proxy_headers=self._login(), **options)
+
+    def _login(self) -> dict[str, str]:
+        via = self._via
+        return {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
+
+    def ask(self, request: Outgoing, connect_s: float) -> Reply:
+        """Send a request to a normal form, and read the head of the answer. Raises what connections raise."""
+        url, headers, method, body, lines = request
+        end = url.find("/", 8)
+        origin, target = url[:end], url[end:]
+        host = self._hosts.get(origin) or self._host_of(origin)
+        if self.forwards(url):
+            target, headers, lines = url, headers.copy(), None
+            headers.update(self._login())
+        lines = lines or written(headers)
+        try:
+            return host.ask(method, request_bytes(method, target, origin.partition("//")[2], lines, body), connect_s)
+        except urllib3.exceptions.HTTPError as error:
+            raise ConnectionError(str(error)) from error
+
+    def _host_of(self, origin: str) -> Host:
+        scheme, _, authority = origin.partition("://")
+        name, port = host_and_port(authority, scheme)
+        pool = self.poolmanager.connection_from_host(name, port, scheme)
+
+        def begin(connection: Any, connect_s: float) -> None:
+            connection.timeout = connect_s
+            if connection_requires_http_tunnel(pool.proxy, pool.proxy_config, pool.scheme):
+                pool._prepare_proxy(connection)  # noqa: SLF001 - it has no public name
+            else:
+                connection.connect()
+
+        # A proxy has one pool for all http hosts. But what a host sends behind its answer must not be taken for the
+        # answer of the next host: so connections wait by origin, and not in the pool.
+        host = Host(origin, self._kept, pool._new_conn, begin)  # noqa: SLF001 - the same
+        self._hosts.put(origin, host)
+        return host
+
+    def forwards(self, url: str) -> bool:
+        """Return whether the proxy itself answers, not the host through a tunnel."""
+        return self._via.scheme == "http" and url.startswith("http:")
+
+    def tidy(self) -> None:
+        """Close the connections that have waited for too long."""
+        self._kept.expire()
+
+    def close(self) -> None:
+        """Close the connections that wait, and those in use when they are given back."""
+        super().close()
+        self._kept.close()
