@@ -52,11 +52,8 @@ def main() -> None:
     corpus.exit_on_terminate()
     corpus.install()
     scrapy_venv.python()
-    print(
-        f"Python {platform.python_version()}, {scrapy_venv.description()}; {WORKERS * THREADS} requests at a time; {os.cpu_count()} cores, load before:",
-        end=" ",
-    )
-    print(f"{os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
+    print(f"Python {platform.python_version()}; {scrapy_venv.description()}; {WORKERS * THREADS} requests at a time")
+    print(f"{os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
     crawlers = (*CRAWLERS, base(arguments.base.resolve())) if arguments.base else CRAWLERS
     for checkout in {crawler.directory for crawler in crawlers}:
         compileall.compile_dir(checkout / "fscrawl", quiet=1)  # or the first run of each would do it
