@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 
 from fscrawl.config.list_files import check_lists
@@ -20,7 +21,8 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
         raise SettingsError(no_browser(settings.render))
     fetch = settings.fetch
     headers = [fetch.headers, *(site.headers for site in settings.sites)]
-    if fetch.auth or fetch.proxies or fetch.ca_file or any("$" in text for each in headers for text in each.values()):
+    names_variables = any("$" in text for each in headers for text in each.values())
+    if fetch.auth or fetch.proxies or fetch.ca_file or names_variables or os.environ.get("SSLKEYLOGFILE"):
         from fscrawl.http.fetch import Fetcher  # noqa: PLC0415 - most crawls have nothing to check
 
         Fetcher(fetch, settings.politeness, 1, allow_env, settings.sites).close()

@@ -18,10 +18,12 @@ is not kept, nor its session (`is_heavy`).
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
 import stat
 import struct
+import sys
 import threading
 from functools import lru_cache
 from pathlib import Path
@@ -70,10 +72,23 @@ def _context_of(path: str | None, version: tuple[int, ...]) -> ssl.SSLContext:  
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # certificates are needed, and must be for the host's name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
+    if sys.version_info >= (3, 13):  # the defaults of Python and of urllib3 there
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    _log_keys(context)
     context.post_handshake_auth = True
     context.set_alpn_protocols(["http/1.1"])
     context.trusts_later = path or _usual_authorities  # type: ignore[attr-defined]
     return context
+
+
+def _log_keys(context: ssl.SSLContext) -> None:
+    """Write the keys of connections where a user wants them, who looks at what goes over the wire."""
+    path = os.environ.get("SSLKEYLOGFILE")
+    if path:
+        try:
+            context.keylog_filename = path
+        except OSError as error:
+            raise SettingsError(f"SSLKEYLOGFILE: no keys can be written to {path!a}: {error}") from error
 
 
 def _usual_authorities() -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import certifi
 import pytest
 
+from fscrawl.errors import SettingsError
 from fscrawl.http import tls
 from fscrawl.http.answers import Failed
 from tests.support.exchanges import SLOW, silence
@@ -269,3 +270,20 @@ def test_bytes_behind_an_answer(make: Make, context: ssl.SSLContext) -> None:
         assert fetched(fetcher.get(server.url("/1", "https"))).status == 304
         server.behave = answering(ok(b"good"))
         assert fetched(fetcher.get(server.url("/2", "https"))).body == b"good"
+
+
+@pytest.mark.usefixtures("trusted")
+def test_keys_are_logged(make: Make, context: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks at what goes over the wire gets the keys, as from other programs that speak TLS."""
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    with Raw(answering(ok(b"<p>")), context) as server:
+        fetched(make().get(server.url(scheme="https")))
+    assert "CLIENT_TRAFFIC_SECRET" in (tmp_path / "keys").read_text(encoding="ascii")
+
+
+@pytest.mark.usefixtures("trusted")
+def test_keys_cannot_be_logged(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place where no keys can be written is an error of one line."""
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "missing" / "keys"))
+    with pytest.raises(SettingsError, match=r"^SSLKEYLOGFILE: no keys can be written to '.*keys': .*No such file"):
+        make()
