@@ -18,6 +18,7 @@ is not kept, nor its session (`is_heavy`).
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import socket
 import ssl
@@ -49,6 +50,7 @@ def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLCo
     read when the first connection needs them, a user's at once: then a mistake in them is told.
     """
     if ca_file is None:
+        _check_usual_authorities()
         context = _context_of(None, ())
     else:
         try:
@@ -77,7 +79,7 @@ def _context_of(path: str | None, version: tuple[int, ...]) -> ssl.SSLContext:  
     _log_keys(context)
     context.post_handshake_auth = True
     context.set_alpn_protocols(["http/1.1"])
-    context.trusts_later = path or _usual_authorities  # type: ignore[attr-defined]
+    context.trusts_later = path or ""  # type: ignore[attr-defined]
     return context
 
 
@@ -91,6 +93,18 @@ def _log_keys(context: ssl.SSLContext) -> None:
             raise SettingsError(f"SSLKEYLOGFILE: no keys can be written to {path!a}: {error}") from error
 
 
+def _check_usual_authorities() -> None:
+    """Raise SettingsError if they are surely missing. Nothing is loaded for that: crawls of http hosts need none."""
+    found = importlib.util.find_spec("certifi")
+    path = Path((found and found.origin) or "certifi").with_name("cacert.pem")
+    if found is None or not (path.is_file() or _can_be_read(_usual_authorities())):  # distributions have them elsewhere
+        raise SettingsError(f"the usual certificate authorities are missing ({path}): install the package certifi anew")
+
+
+def _can_be_read(path: str) -> bool:
+    return os.access(path, os.R_OK) and Path(path).is_file()
+
+
 def _usual_authorities() -> str:
     import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
 
@@ -100,9 +114,20 @@ def _usual_authorities() -> str:
 def _trust(context: Any) -> None:
     """Read the certificate authorities of a context, if that was not done yet."""
     with _trusting:
-        if (later := context.trusts_later) is not None:
-            context.load_verify_locations(later() if callable(later) else later)
-            context.trusts_later = None
+        if context.trusts_later == "":
+            _trust_usual(context)
+        elif context.trusts_later is not None:
+            context.load_verify_locations(context.trusts_later)
+        context.trusts_later = None
+
+
+def _trust_usual(context: ssl.SSLContext) -> None:
+    try:
+        context.load_verify_locations(_usual_authorities())
+    except ssl.SSLError:
+        raise
+    except (OSError, ImportError) as error:  # they were there when the machine began, and may be again
+        raise OSError(f"the usual certificate authorities cannot be read: {error}") from error
 
 
 class ResumingSocket(ssl.SSLSocket):

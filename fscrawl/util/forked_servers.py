@@ -4,6 +4,9 @@ A new interpreter takes 30 ms to begin, and then loads what this process has loa
 shares the memory of what was loaded. The servers are the one that workers are forked from, and the one that removes
 semaphores when a process was killed.
 
+A copy has the files of libraries that this process has opened, such as SSLKEYLOGFILE of a TLS context, but not their
+descriptors. So the servers are begun before anything opens one (`commands.warm_up`).
+
 Promise: a server gets what a new interpreter would get: the standard streams, the descriptors that are passed to it and
 no others, the usual signal handlers; ignored signals stay ignored. A process with several threads, of Python or of a
 library, is not copied: a lock that another thread holds would be held in the copy for ever.

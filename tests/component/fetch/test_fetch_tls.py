@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
+import importlib.util
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -287,3 +290,44 @@ def test_keys_cannot_be_logged(make: Make, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "missing" / "keys"))
     with pytest.raises(SettingsError, match=r"^SSLKEYLOGFILE: no keys can be written to '.*keys': .*No such file"):
         make()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_no_usual_authorities(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_there: bool) -> None:
+    """An installation without certificate authorities is told at once; a distribution may have them elsewhere."""
+    spec = importlib.machinery.ModuleSpec("certifi", None, origin=str(tmp_path / "certifi" / "__init__.py"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: spec)
+    where = tmp_path / "elsewhere.pem"
+    monkeypatch.setattr(certifi, "where", lambda: str(where))
+    if is_there:
+        where.touch()
+        make()
+        return
+    with pytest.raises(SettingsError, match=r"^the usual certificate authorities are missing \(.*cacert[.]pem\)"):
+        make()
+
+
+def test_certifi_is_missing(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came with another package before."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match="install the package certifi anew"):
+        make()
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize("where", ["missing", "", None])
+def test_authorities_that_are_gone(
+    make: Make, context: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str | None
+) -> None:
+    """An upgrade may remove them for a moment while machines run: then the page is tried again, and they are read."""
+    fetcher = make()
+    with monkeypatch.context() as gone, Raw(answering(ok(b"<p>")), context) as server:
+        if where is None:
+            gone.setitem(sys.modules, "certifi", None)
+        else:
+            gone.setattr(certifi, "where", lambda: str(tmp_path / where))
+        answer = failed(fetcher.get(server.url(scheme="https")))
+        assert (answer.class_, answer.retry) == ("connect", True)
+        assert "the usual certificate authorities cannot be read" in answer.message
+    with Raw(answering(ok(b"<p>")), context) as server:
+        fetched(fetcher.get(server.url(scheme="https")))
