@@ -75,40 +75,54 @@ class Connection(Exchanges):
             sock.close()
 
 
-class TlsConnection(Connection):
-    """The same over TLS. It resumes the last TLS session with its host."""
+class Resumes:
+    """Resumes the last TLS session with its host. Stands before a class of connections, direct or not."""
+
+    sessions: tls.Sessions
+    sock: Any
+    is_kept: bool
+
+    @property
+    def session_of(self) -> tls.Host:
+        """The host that the session is with."""
+        raise NotImplementedError
+
+    def forget_session(self) -> None:
+        """Offer the session no more: the first exchange has failed, perhaps because it was resumed."""
+        self.is_kept = False
+        self.sessions.forget(self.session_of)
+
+    def close(self) -> None:
+        """Close the connection, and keep its session."""
+        if self.is_kept:
+            self.sessions.keep(self.session_of, self.sock)
+        super().close()  # type: ignore[misc]  # of the connection
+
+
+class TlsConnection(Resumes, Connection):
+    """The same over TLS."""
 
     def __init__(self, dialler: Dialler, host: str, port: int, context: ssl.SSLContext, sessions: tls.Sessions) -> None:
         super().__init__(dialler, host, port)
         self._context = context
-        self._sessions = sessions
+        self.sessions = sessions
 
     @property
-    def _session_of(self) -> tls.Host:
+    def session_of(self) -> tls.Host:
         return self._host, self._port
 
     def connect(self, timeout_s: float) -> None:
         super().connect(timeout_s)
-        self._sessions.offer(self._session_of, self.sock)
+        self.sessions.offer(self.session_of, self.sock)
         self.sock.settimeout(min(timeout_s, remaining_s()))  # connecting has taken some of it
         try:
             # Certificates do not have the dot at the end of a name.
             self.sock = self._context.wrap_socket(self.sock, server_hostname=self._host.rstrip("."))
         except ssl.SSLError:
-            self._sessions.forget(self._session_of)
+            self.sessions.forget(self.session_of)
             self._dialler.forget(self._host)  # the address may be another host's by now
             raise
         self.is_kept = not tls.is_heavy(self.sock)
-
-    def forget_session(self) -> None:
-        """Offer the session no more: the first exchange has failed, perhaps because it was resumed."""
-        self.is_kept = False
-        self._sessions.forget(self._session_of)
-
-    def close(self) -> None:
-        if self.is_kept:
-            self._sessions.keep(self._session_of, self.sock)
-        super().close()
 
 
 class Host:

@@ -21,7 +21,7 @@ from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
 from fscrawl.http import tls
-from fscrawl.http.connections import HOSTS, Exchanges, Host
+from fscrawl.http.connections import HOSTS, Exchanges, Host, Resumes
 from fscrawl.http.failures import ProxyFailedError
 from fscrawl.http.keeping import Kept
 from fscrawl.http.sockets import Dialler, LimitedReads, connect, remaining_s
@@ -75,19 +75,16 @@ class _SocksProxyConnection(_Connection):
             raise ProxyFailedError(f"{self.via.address} cannot be used: {error}") from error
 
 
-class _TlsConnection(HTTPSConnection):
-    """Resumes the last TLS session with its host. Stands before a class of connections, which connects."""
-
-    sessions: tls.Sessions
-    is_kept: bool
+class _TlsConnection(Resumes, HTTPSConnection):
+    """The same over TLS. Stands before a class of connections, which connects."""
 
     @property
-    def _session_of(self) -> tls.Host:
+    def session_of(self) -> tls.Host:
         return (self._tunnel_host or self.host, self._tunnel_port or self.port or 443)
 
     def _new_conn(self) -> socket.socket:
         sock = super()._new_conn()
-        self.sessions.offer(self._session_of, sock)
+        self.sessions.offer(self.session_of, sock)
         sock.settimeout(self._timeout_s())  # type: ignore[attr-defined]  # connecting has taken some of it
         return sock
 
@@ -96,18 +93,8 @@ class _TlsConnection(HTTPSConnection):
             super().connect()
             self.is_kept = not tls.is_heavy(self.sock)
         except ssl.SSLError:
-            self.sessions.forget(self._session_of)
+            self.sessions.forget(self.session_of)
             raise
-
-    def forget_session(self) -> None:
-        """Offer the session no more: the first exchange has failed, perhaps because it was resumed."""
-        self.is_kept = False
-        self.sessions.forget(self._session_of)
-
-    def close(self) -> None:
-        if self.is_kept:
-            self.sessions.keep(self._session_of, self.sock)
-        super().close()
 
 
 def import_socks() -> Any:
