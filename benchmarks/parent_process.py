@@ -80,10 +80,10 @@ def _links(url: str, host: int, hosts: int, pages: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own + foreign))
 
 
-def serve() -> None:
+def serve(cores: list[int]) -> None:
     """Run the real worker process with the made-up worker."""
     worker_process.Worker = MadeUpWorker  # type: ignore[misc,assignment]
-    worker_process.serve()
+    worker_process.serve(cores)
 
 
 # -- in the parent
