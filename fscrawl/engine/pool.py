@@ -301,7 +301,10 @@ class Pool:
         self.replaced += 1
         slot.deaths_at_start += 1
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
-            raise FscrawlError("worker processes die as soon as they begin; run with one worker and -v to see why")
+            raise FscrawlError(
+                "worker processes die as soon as they begin; if no line above says why, "
+                "look at the limits of memory and processes of this machine"
+            )
         self.hosts_of_dead_workers |= {task.host for task in slot.in_flight.values()}
         alone, slot.alone = slot.alone, None
         slot.deaths_alone += alone is not None

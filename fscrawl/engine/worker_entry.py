@@ -1,22 +1,43 @@
-"""Where a worker process begins. Only there `worker_process` is loaded, with all that fetches and reads pages."""
+"""Where a worker process begins. Only there `worker_process` is loaded, with all that fetches and reads pages.
+
+Promise: a worker that cannot go on says why and ends. The machine never asks how these calls ended: it sees that the
+process is gone.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from fscrawl.engine.messages import WorkerSetup
 from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.util.terminal import say_error
+
+_EXIT_SOFTWARE = 70  # EX_SOFTWARE
 
 
 def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
     """Set up a new worker process; see `worker_process.start`."""
-    from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
+    with _ends_if_it_fails():
+        from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-    worker_process.start(connection, setup, config)
+        worker_process.start(connection, setup, config)
 
 
 def serve(cores: list[int]) -> None:
     """Work until the machine says stop; see `worker_process.serve`."""
-    from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
+    with _ends_if_it_fails():
+        from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-    worker_process.serve(cores)
+        worker_process.serve(cores)
+
+
+@contextmanager
+def _ends_if_it_fails() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever it is, the process would stand there and do nothing
+        say_error(f"a worker process ends: {type(error).__name__}: {error}")
+        os._exit(_EXIT_SOFTWARE)

@@ -202,9 +202,15 @@ class _WorkerProcess:
     # -- threads
 
     def _add_thread(self) -> None:
+        """Start one more thread. If the system has none to give, those that there are do the work."""
         thread = threading.Thread(target=self._work, daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+        else:
+            self._threads.append(thread)
 
     def _replace_stalled_threads(self) -> None:
         """If tasks wait while threads are stalled, add as many threads as are stalled."""
