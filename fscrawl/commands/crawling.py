@@ -22,7 +22,7 @@ from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.rejoin import run_until_over
 from fscrawl.engine.run import Options, Result
-from fscrawl.engine.usable import check_usable
+from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, TreeError, UsageError, reason
 from fscrawl.fleet.anchor import cause_of
 from fscrawl.fleet.generations import Generations
@@ -67,6 +67,7 @@ def crawl(options: argparse.Namespace) -> int:
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
     """Do the work of the command; tell how it ended, and give the machines that did it."""
+    check_fits(options.workers, options.threads)
     how = Options(
         options.workers,
         options.threads,

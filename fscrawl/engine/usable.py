@@ -1,4 +1,4 @@
-"""Can this machine use some settings? Files and environment variables that they name may be missing here."""
+"""Can this machine do what it is told? It may lack memory, or files and variables that settings name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,26 @@ from collections.abc import Collection
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
 from fscrawl.engine.browsers import executable, no_browser
-from fscrawl.errors import SettingsError
+from fscrawl.errors import SettingsError, UsageError
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of, size
+from fscrawl.util.memory import most_bytes
+
+_WORKER_BYTES = 20 << 20  # of one that has nothing to do, and of the process beside it; measured
+_THREAD_BYTES = 16 << 10  # the same
+
+
+def check_fits(workers: int, threads: int) -> None:
+    """Raise UsageError if workers would not fit into memory even while they do nothing: the computer would stand still.
+
+    `threads`: of each worker.
+    """
+    most = most_bytes()
+    fit = most // (_WORKER_BYTES + threads * _THREAD_BYTES)
+    if workers > fit:
+        advice = f"at most {number_of(fit, 'worker')}" if fit else "fewer threads"
+        who = f"{workers:,} workers of {threads:,} threads"
+        raise UsageError(f"{who} need more than the {size(most)} of memory that there are; use {advice}")
 
 
 def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_CGROUP = Path("/sys/fs/cgroup")
 _KEPT_BYTES = 32 * 1024 * 1024
 _RARELY = (50_000, 20, 20)  # new objects, and rounds, until the garbage collector looks
 
@@ -43,6 +44,15 @@ def let_arrow_use_malloc() -> None:
     Before Arrow is loaded.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def most_bytes(cgroup: Path = _CGROUP) -> int:
+    """Return how much memory this process may have at most: of the computer, or of the container (cgroup 2)."""
+    computer = os.sysconf("SC_PHYS_PAGES") * _PAGE_BYTES
+    try:
+        return min(computer, int((cgroup / "memory.max").read_text(encoding="ascii")))
+    except (OSError, ValueError):  # no container, or "max"
+        return computer
 
 
 def anonymous_bytes() -> int:

@@ -159,6 +159,19 @@ def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
     refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number", by=here)
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--workers=100000"], ["100,000 workers", "use at most"]),
+        (["--workers=1" + "0" * 400], ["memory", "use at most"]),
+        (["--threads=100000000"], ["100,000,000 threads", "use fewer threads"]),
+    ],
+)
+def test_more_than_fits(root: Path, flags: list[str], words: list[str], here: Program) -> None:
+    """Workers that memory cannot hold are refused before they make the computer stand still."""
+    refused(root, [*SEED, *flags], 2, *words, by=here)
+
+
 def test_unknown_flag(root: Path) -> None:
     """An unknown flag is named."""
     refused(root, [*SEED, "--worker", "3"], 2, "--worker")

@@ -2,10 +2,11 @@
 
 import ctypes
 import gc
+from pathlib import Path
 
 import pytest
 
-from fscrawl.util.memory import anonymous_bytes, keep_freed_memory, look_for_cycles_rarely
+from fscrawl.util.memory import anonymous_bytes, keep_freed_memory, look_for_cycles_rarely, most_bytes
 
 
 def test_memory_that_is_taken_is_seen():
@@ -14,6 +15,15 @@ def test_memory_that_is_taken_is_seen():
     held = bytearray(b"x" * 30_000_000)
     assert anonymous_bytes() > before + 20_000_000
     del held
+
+
+@pytest.mark.parametrize(("limit", "is_less"), [("50000000\n", True), ("max\n", False), ("9" * 30, False)])
+def test_memory_of_a_container(tmp_path: Path, limit: str, is_less: bool):
+    """A container has at most its limit, and at most what its computer has."""
+    (tmp_path / "memory.max").write_text(limit)
+    computer = most_bytes(tmp_path / "none")
+    assert computer > 100_000_000
+    assert most_bytes(tmp_path) == (50_000_000 if is_less else computer)
 
 
 def test_another_libc(monkeypatch: pytest.MonkeyPatch):
