@@ -281,6 +281,11 @@ class Settings:
         """All rules of sites. For each host the first one counts that says something of pages."""
         return (*self.code, *self.sites)
 
+    @property
+    def reads_sitemaps(self) -> bool:
+        """Whether sitemaps are read; they are found through robots.txt."""
+        return self.crawl.sitemaps and self.politeness.robots
+
 
 SECTIONS = tuple(section.name for section in fields(Settings) if section.name not in ("sites", "code"))
 FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout"))  # when the tree is created

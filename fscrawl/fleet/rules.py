@@ -26,6 +26,7 @@ class Rules(NamedTuple):
     term         names these rules in the logs
     sites        the rules of sites: what is followed in place of links
     stopped      labels of which nothing is fetched for the time being. They decide nothing about links
+    sitemaps     whether the sitemaps that robots.txt names are read
     """
 
     scope: Scope
@@ -35,6 +36,7 @@ class Rules(NamedTuple):
     term: Term
     sites: Sites = NO_SITES
     stopped: frozenset[str] = frozenset()
+    sitemaps: bool = True
 
     @classmethod
     def of(cls, watch: EditWatcher, record: TreeRecord, generation: int) -> Rules:
@@ -43,8 +45,9 @@ class Rules(NamedTuple):
         chosen = watch.settings
         sites, near = Sites(chosen.rules), near_to(watch.seeds, chosen.sites, chosen.code)
         stopped = frozenset(crawl.stopped_labels)
-        term = Term.of(crawl, near, record, generation, sites.digest)
-        return cls(Scope(crawl, near), crawl.max_depth, watch.seeds, crawl.follow_nofollow, term, sites, stopped)
+        term = Term.of(chosen, near, record, generation, sites.digest)
+        scope, sitemaps = Scope(crawl, near), chosen.reads_sitemaps
+        return cls(scope, crawl.max_depth, watch.seeds, crawl.follow_nofollow, term, sites, stopped, sitemaps)
 
     @property
     def generation(self) -> int:

@@ -1,7 +1,9 @@
 """The survey: everything that is stored of some shards, and was not told by the present rules, is told from its record.
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
-it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it.
+it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it, with one exception:
+sitemaps are read, and the tree has no robots.txt of a host that has pages. Then one of these pages goes to a worker,
+which tells it, and its host is asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
 its links; but not of pages that a refresh is to fetch again, which are pending then.
@@ -20,6 +22,7 @@ from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.labels import sound
+from fscrawl.politeness import robots
 from fscrawl.sites.told import as_told
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -65,12 +68,18 @@ class Survey:
         for host in hosts:
             self._tidy_up(host)
             yield
+            sitemaps = self._sitemaps_of(host)
             is_told = self._frontier.is_told_as_page
             for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
                 if page is not None:
                     self.records_read += 1
-                    self._tell(page)
+                    if sitemaps is None and self._ledger.rules.admit(page.url, labelled(sound(page.label))):
+                        self._leave_to_worker(page)
+                        sitemaps = ()
+                    else:
+                        self._tell(page)
                 yield
+            self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
             is_settled = self._frontier.is_settled
             for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
                 if error is not None:
@@ -92,6 +101,25 @@ class Survey:
 
         return wanted
 
+    def _sitemaps_of(self, host: str) -> tuple[str, ...] | None:
+        """Give the sitemaps that a host's robots.txt names; None if they are wanted, and no robots.txt is stored."""
+        rules = self._ledger.rules
+        if not rules.sitemaps:
+            return ()
+        record = self._tree.robots(host)
+        if record is None:
+            return None
+        base = urls.normalise(record.url)
+        if base is None or urls.host(base) != host or not 200 <= record.status < 300:
+            return ()
+        return rules.scope.sitemaps(robots.Rules(record.text, "").sitemaps, base)
+
+    def _leave_to_worker(self, page: PageRecord) -> None:
+        """Let a worker read a page, in place of this survey, and tell it."""
+        of_task = labelled(sound(page.label))
+        self._ledger.discover([page.url], page.depth, page.referrer, of_task)
+        self.refreshing.add(self._frontier.location(page.url).shard)
+
     def _tell(self, page: PageRecord) -> None:
         """Say a page, its links, and then that they stand in the log."""
         location = self._frontier.location(page.url)
@@ -102,8 +130,7 @@ class Survey:
         if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
             if self._is_old(page) and not self._ledger.rules.admit(page.url, of_task):
                 return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run
-            self._ledger.discover([page.url], page.depth, page.referrer, of_task)
-            self.refreshing.add(location.shard)
+            self._leave_to_worker(page)
             return
         page = told
         depth = self._know(Found(location.shard, page.depth, page.referrer, page.url, of_task), location)

@@ -12,8 +12,8 @@ Vocabulary:
 Promise: `covers` is False wherever it is not certain. Then a page is told once more, from its record; no fetch is made.
 
 What is not part of a term: settings that decide what is stored in a record (`drop_query`, the parser), because links
-are told from records; `sitemaps`, because the sitemaps in robots.txt are no links of a page; the limits of pages and
-hosts, because who holds a shard applies them when URLs come in and when they are handed out.
+are told from records; the limits of pages and hosts, because who holds a shard applies them when URLs come in and when
+they are handed out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.config.settings import Settings
 from fscrawl.frontier.scope import members_of
 from fscrawl.storage.layout import term_path
 from fscrawl.storage.records import TreeRecord
@@ -49,6 +49,7 @@ class Term:
     partition, shards      of the tree
     machinery        of the tree: names the `.fscrawl` whose generations these are; "" in format 1
     sites            digest of the rules of sites that find links in pages; "" if there are none
+    sitemaps         sitemaps that robots.txt names are told as if each were a link of its host's pages
     """
 
     generation: int
@@ -64,14 +65,23 @@ class Term:
     shards: int
     machinery: str
     sites: str = ""
+    sitemaps: bool = True
     digest: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "digest", hashlib.sha224(self._canonical()).hexdigest()[:_DIGITS])
 
     @classmethod
-    def of(cls, crawl: CrawlSettings, seeds: Iterable[str], tree: TreeRecord, generation: int, sites: str = "") -> Term:
+    def of(
+        cls,
+        settings: Settings,
+        seeds: Iterable[str],
+        tree: TreeRecord,
+        generation: int,
+        sites: str = "",
+    ) -> Term:
         """Give the term of some settings. `seeds`: normal forms; `sites`: digest of the rules of sites."""
+        crawl = settings.crawl
         return cls(
             generation=generation,
             mode=crawl.scope,
@@ -86,6 +96,7 @@ class Term:
             shards=tree.shards,
             machinery=tree.machinery or "",
             sites=sites,
+            sitemaps=settings.reads_sitemaps,
         )
 
     @property
@@ -116,6 +127,7 @@ class Term:
             and self.deny <= other.deny
             and self.max_path_depth >= other.max_path_depth
             and self.max_repeats >= other.max_repeats
+            and self.sitemaps >= other.sitemaps
         )
 
     def _is_near_where(self, other: Term) -> bool:
@@ -143,7 +155,9 @@ class Term:
             "partition": self.partition,
             "shards": self.shards,
             "machinery": self.machinery,
-            **({"sites": self.sites} if self.sites else {}),  # a crawl without rules of sites keeps its term
+            # Without rules of sites, and with sitemaps, the term is the one from before these fields came.
+            **({"sites": self.sites} if self.sites else {}),
+            **({} if self.sitemaps else {"sitemaps": False}),
         }
         return json.dumps(values, sort_keys=True, separators=(",", ":")).encode("ascii")
 
@@ -154,10 +168,10 @@ class Term:
             values = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"not a term: {error}") from error
-        if not isinstance(values, dict) or values.keys() | {"sites"} != _FITS.keys():
+        if not isinstance(values, dict) or values.keys() | _MAY_BE_MISSING != _FITS.keys():
             raise ValueError("not a term: other fields")
-        for name, fits in _FITS.items() if "sites" in values else _FITS_WITHOUT_SITES.items():
-            if not fits(values[name]):
+        for name, value in values.items():
+            if not _FITS[name](value):
                 raise ValueError(f"not a term: field {name}")
         fields: dict[str, Any] = {
             name: frozenset(value) if type(value) is list else value for name, value in values.items()
@@ -184,11 +198,11 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("generation", "max_path_depth", "max_repeats", "shards"), _is_number),
     **dict.fromkeys(("mode", "partition", "machinery", "sites"), _is_text),
     **dict.fromkeys(("members", "allow", "deny"), _are_texts),
-    "follow_nofollow": lambda value: type(value) is bool,
+    **dict.fromkeys(("follow_nofollow", "sitemaps"), lambda value: type(value) is bool),
     "max_depth": lambda value: value is None or _is_number(value),
 }
 
-_FITS_WITHOUT_SITES = {name: fits for name, fits in _FITS.items() if name != "sites"}
+_MAY_BE_MISSING = {"sites", "sitemaps"}
 
 
 class ReadFiles(Protocol):

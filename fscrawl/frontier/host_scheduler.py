@@ -137,7 +137,7 @@ class HostScheduler:
                 if not self.places.enter(host, now):
                     host.in_heap = True
                     continue
-                task = self._next_task.of(host, now, limit)
+                task = self._next_task.of(host, now, limit, robots=self.settings.politeness.robots)
                 if task is None:
                     self.places.leave(host, None)
             else:

@@ -30,6 +30,7 @@ from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
 from fscrawl.politeness.pace import Pace, Standing
+from fscrawl.politeness.robots import VALID_S
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
 _ALWAYS = float("inf")  # open: nobody asks for its robots.txt
@@ -84,6 +85,13 @@ class Host:
         self.opened_at = _ALWAYS if is_open else 0.0
         self.robots_attempt = 1
         self.pages = 0  # stored; those of earlier runs are counted only if `max_pages_per_host` is set
+
+    def look_at_robots(self, now: float, *, wanted: bool) -> None:
+        """Open the host if nobody wants its robots.txt (any more). Else close it if that is not known, or too old."""
+        if not wanted:
+            self.is_open, self.opened_at = True, _ALWAYS
+        elif self.opened_at == _ALWAYS or now - self.opened_at > VALID_S:
+            self.is_open = False
 
     @property
     def pending(self) -> int:

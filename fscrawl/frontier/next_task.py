@@ -17,7 +17,6 @@ from typing import Protocol
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.frontier.url_table import Standing
-from fscrawl.politeness.robots import VALID_S
 
 _LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
 
@@ -42,10 +41,12 @@ class NextTask:
         self._knowledge = knowledge
         self._cut = cut
 
-    def of(self, host: Host, now: float, limit: int | None) -> PageTask | RobotsTask | None:
-        """Take a host's next task out of its queue; None if there is none now. `limit`: of its stored pages."""
-        if now - host.opened_at > VALID_S:
-            host.is_open = False
+    def of(self, host: Host, now: float, limit: int | None, *, robots: bool) -> PageTask | RobotsTask | None:
+        """Take a host's next task out of its queue; None if there is none now.
+
+        `limit`: of its stored pages; `robots`: whether its robots.txt is asked for.
+        """
+        host.look_at_robots(now, wanted=robots)
         is_full = limit is not None and host.pages + host.in_flight >= limit
         if host.is_open and not (is_full or host.given_up):
             return self._pop(host, now)

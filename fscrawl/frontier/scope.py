@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fscrawl.request import is_spelling, url_of
-from fscrawl.urls import bad_port, hostname, site
+from fscrawl.urls import bad_port, hostname, normalise, site
 
 
 class Limits(Protocol):
@@ -109,6 +109,19 @@ class Scope:
 
     def _refuses_request(self, text: str) -> str | None:
         return self.refuses(url_of(text)) if is_spelling(text) else BAD_REQUEST
+
+    def sitemaps(self, references: Iterable[str], base: str) -> tuple[str, ...]:
+        """Give the sitemaps that a robots.txt names and that belong to the crawl, as normal forms.
+
+        `base`: the normal form of the robots.txt. A sitemap need not match an `allow` expression, which is for pages.
+
+        >>> from fscrawl.config.settings import CrawlSettings
+        >>> scope = Scope(CrawlSettings(allow=("/x",)), frozenset({"http://a.example/"}))
+        >>> scope.sitemaps(["s.xml", "/s.xml", "http://b.example/"], "http://a.example/robots.txt")
+        ('http://a.example/s.xml',)
+        """
+        found = dict.fromkeys(normalise(reference, base) for reference in references)
+        return tuple(url for url in found if url is not None and self.refuses(url) in (None, "allow"))
 
     def explain(self, url: str) -> str | None:
         """As `refuses`, with the value of the setting, to be shown to a user.

@@ -66,6 +66,7 @@ class Context:
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
+        self.scope = scope
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)

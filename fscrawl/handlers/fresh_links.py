@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentDepths
@@ -55,8 +54,3 @@ class FreshLinks:
                 else:
                     cut[rule] += 1
         return tuple(inside), cut or None
-
-    def sitemaps(self, references: Iterable[str], base: str) -> tuple[str, ...]:
-        """Give the sitemaps among `references` that are inside the scope, as normal forms."""
-        found = dict.fromkeys(urls.normalise(reference, base) for reference in references)
-        return tuple(url for url in found if url is not None and self._scope.refuses(url) in (None, "allow"))

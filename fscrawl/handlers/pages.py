@@ -53,10 +53,9 @@ class PageHandler:
         if is_sitemap != bool(task.flags.sitemap) or label != task.flags.label:
             # The record tells what the page is, and so how deep its links are, and which task they belong to.
             task = task._replace(flags=flags_of(FROM_ROBOTS if is_sitemap else "", label=label))
-        links = self._context.fresh_links
         record = told_again(self._context, task.host, record)
-        fresh, cut = links.of(record, task.depth)
-        named = links.sitemaps(record.sitemaps or (), task.url)
+        fresh, cut = self._context.fresh_links.of(record, task.depth)
+        named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
         return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
 
     def give_up(self, task: PageTask, class_: str, begun_at: float) -> Outcome:

@@ -48,7 +48,7 @@ class RobotsHandler:
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
-            named = self._context.fresh_links.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
+            named = self._context.scope.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
         answered = Exchange(asked_at, "answered", asked_at - begun_at, address=address) if asked else None
         return RobotsKnown(task, answered, found.delay_s, named)

@@ -85,7 +85,7 @@ class Made:
         return urls.shard(by, SHARDS)
 
     def term(self, settings=SETTINGS):
-        return Term.of(settings.crawl, [SEED], self.tree.record, Generations(self.tree.files).newest())
+        return Term.of(settings, [SEED], self.tree.record, Generations(self.tree.files).newest())
 
     def tell(self, settings=SETTINGS, machine=""):
         """Let a machine write all pages and failures that were ever made into its log, and then that they are told."""

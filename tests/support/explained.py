@@ -48,7 +48,7 @@ class Writer:
 
 def term_of(tree, *assignments):
     chosen = apply(settings.Settings(), ["crawl.scope=host", *assignments])
-    return Term.of(chosen.crawl, [SEED], tree.tree.record, 0)
+    return Term.of(chosen, [SEED], tree.tree.record, 0)
 
 
 def say(tree, *lines, machine="h-9-bb"):

@@ -176,13 +176,53 @@ def test_failed_sitemaps_are_tried_again_as_such(root: Path, site: Site) -> None
     check_tree(root)
 
 
-@pytest.mark.xfail(reason="a host of which nothing is pending is not asked for robots.txt")
-def test_found_when_all_else_is_stored(root: Path, site: Site) -> None:
-    """Sitemaps of which no record tells are found again, too, where every page that is known is stored."""
+def edit(root: Path, before: str, after: str) -> None:
+    settings = root / "crawl.toml"
+    text = settings.read_text()
+    assert text.count(before) == 1
+    settings.write_text(text.replace(before, after))
+
+
+@pytest.mark.parametrize("without_memory", [False, True], ids=["edited", "fscrawl-deleted"])
+@pytest.mark.parametrize("setting", ["crawl.sitemaps", "politeness.robots"])
+def test_turned_on_when_all_is_stored(root: Path, site: Site, setting: str, without_memory: bool) -> None:
+    """Sitemaps are found if they are turned on when every page that is known is stored, and that only once."""
+    name = setting.partition(".")[2]
     with Web(site, [A, B, C]) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, **SOON, "crawl.sitemaps": "false"}).code == 0
-        settings = root / "crawl.toml"
-        settings.write_text(settings.read_text().replace("sitemaps = false", "sitemaps = true"))
-        shutil.rmtree(root / ".fscrawl")
+        assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, **SOON, setting: "false"}).code == 0
+        edit(root, f"\n{name} = false", f"\n{name} = true")
+        if without_memory:
+            shutil.rmtree(root / ".fscrawl")
         assert crawl(root).code == 0
         assert paths(root, web) == FOUND | MAPS | {"/deeper"}
+        before = web.counts()
+        assert crawl(root).code == 0
+        assert web.counts() == before
+        assert web.duplicates() == {}
+    check_tree(root)
+
+
+@pytest.mark.parametrize("setting", ["crawl.sitemaps", "politeness.robots"])
+def test_turned_on_while_it_runs(root: Path, site: Site, setting: str) -> None:
+    """A machine that stays finds sitemaps as soon as they are turned on; nothing is asked for twice."""
+    name = setting.partition(".")[2]
+    settings = {**SETTINGS, **SOON, setting: "false"}
+    with Web(site, [A, B, C]) as web, Running(command(root, "--follow", seeds=[web.url(A)], settings=settings)) as one:
+        one.until(lambda: "/" in paths(root, web), "the seed is stored")
+        edit(root, f"\n{name} = false", f"\n{name} = true")
+        one.until(lambda: paths(root, web) == FOUND | MAPS | {"/deeper"}, "sitemaps were read", 40.0)
+        one.signal(signal.SIGINT)
+        assert one.wait().code == 130
+        assert web.duplicates() == {}
+    check_tree(root)
+
+
+def test_wider_scope(root: Path, site: Site) -> None:
+    """A sitemap on another host, which was outside the scope, is read when a seed of that host comes."""
+    with Web(site, [A, B, C]) as web:
+        assert crawl(root, seeds=[web.url(A)], settings=SETTINGS).code == 0
+        with (root / "seeds.txt").open("a") as seeds:
+            seeds.write(web.url(B, "/seed") + "\n")
+        assert crawl(root).code == 0
+        assert paths(root, web, B) == {"/seed", "/b.xml", "/b"}
+        assert web.duplicates() == {}

@@ -5,7 +5,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
 from fscrawl.frontier.task import PageTask, RobotsTask
-from tests.support.frontiers import A, B, C, drain, fail, fill, give_up, paths, take_and_finish
+from tests.support.frontiers import A, B, C, chosen, drain, fail, fill, give_up, paths, take_and_finish
 
 
 def test_one_at_a_time(make_frontier):
@@ -170,6 +170,30 @@ def test_no_robots_after_a_day(make_frontier):
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A)
     assert isinstance(frontier.take(1e9), PageTask)
+
+
+def test_robots_turned_on(make_frontier):
+    """If robots.txt is honoured from now on, hosts that were met before are asked for it, before their next page."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    take_and_finish(frontier, 5)
+    frontier.use(chosen("politeness.delay=0", "politeness.robots=true"))
+    robots = frontier.take(6)
+    assert isinstance(robots, RobotsTask)
+    frontier.scheduler.open("a.example", 0, 6)
+    frontier.finish(robots, 6)
+    assert [type(task) for task in drain(frontier, 6)] == [PageTask]
+
+
+def test_robots_turned_off(make_frontier):
+    """If robots.txt is not honoured any more, a host whose robots.txt cannot be had is asked for its pages."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    robots = frontier.take(0)
+    frontier.retry(robots, at=30)
+    frontier.finish(robots, 0)
+    frontier.use(chosen("politeness.delay=0"))
+    assert [type(task) for task in drain(frontier, 30)] == [PageTask] * 2
 
 
 def test_failures_slow_a_host_down(make_frontier):

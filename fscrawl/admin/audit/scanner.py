@@ -385,7 +385,7 @@ class Scanner:
 def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
     """Give the rules that are in force."""
     crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.sites, settings.code)
-    term = Term.of(crawl, near, tree.record, Generations(tree.files).newest(), sites.digest)
+    term = Term.of(settings, near, tree.record, Generations(tree.files).newest(), sites.digest)
     return Rules(Scope(crawl, near), crawl.max_depth, seeds, crawl.follow_nofollow, term, sites)
 
 

@@ -27,7 +27,7 @@ _MOST_LINES = 100
 def terms_of(tree: Tree, chosen: Settings, seeds: frozenset[str]) -> ReadOnlyTerms:
     """Give the terms behind marks; the present one is that of these settings. `seeds`: on all hosts of seeds."""
     generation, sites = Generations(tree.files).newest(), Sites(chosen.rules)
-    return ReadOnlyTerms(tree.files, Term.of(chosen.crawl, seeds, tree.record, generation, sites.digest))
+    return ReadOnlyTerms(tree.files, Term.of(chosen, seeds, tree.record, generation, sites.digest))
 
 
 class Said:

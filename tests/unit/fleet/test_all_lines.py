@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError
 from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.generations import Generations
@@ -79,7 +79,7 @@ def test_feeds(tmp_path, old):
 def make_snapshot(tree):
     logs = TreeLogs(tree)
     snapshots = Snapshots(tree.files, logs, "m-1-aa", shards=16)
-    term = Term.of(CrawlSettings(), [], tree.record, 0)
+    term = Term.of(Settings(), [], tree.record, 0)
     return snapshots.make(3, 1, {"m-1-aa": LogReader(logs, "").end_of("m-1-aa")}, term)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.config.settings import CrawlSettings, PolitenessSettings, Settings
 from fscrawl.fleet.terms import Term, Terms
 from fscrawl.frontier.scope import Scope
 from fscrawl.storage.layout import term_path
@@ -19,7 +19,7 @@ RECORD = TreeRecord(2, "c", "2026-01-01T00:00:00.000Z", 512, 0, "host", "0" * 32
 
 
 def term(seeds=SEEDS, generation=0, record=RECORD, **crawl):
-    return Term.of(CrawlSettings(**crawl), seeds, record, generation)
+    return Term.of(Settings(CrawlSettings(**crawl)), seeds, record, generation)
 
 
 class Files:
@@ -88,7 +88,9 @@ def _suffixes_are_read():
         ({"record": dataclasses.replace(RECORD, shards=8)}, {}, False),
         ({"record": dataclasses.replace(RECORD, partition="url")}, {}, False),
         ({"record": dataclasses.replace(RECORD, machinery="1" * 32)}, {}, False),
-        ({"max_pages": 7, "sitemaps": False, "order": "random", "drop_query": True}, {}, True),
+        ({"sitemaps": True}, {"sitemaps": False}, True),
+        ({"sitemaps": False}, {"sitemaps": True}, False),
+        ({"max_pages": 7, "order": "random", "drop_query": True}, {}, True),
     ],
 )
 def test_covers(old, new, covers):
@@ -268,13 +270,19 @@ def test_any_number_of_digests(monkeypatch):
     assert len(terms._ask_again_at) <= 10
 
 
-def test_rules_of_sites() -> None:
-    """Other rules of sites cover nothing; without any, the term is what it was before there were such rules."""
+def test_fields_that_came_later() -> None:
+    """Other rules of sites cover nothing. Without any, and with sitemaps, the term is that from before these fields."""
     record = TreeRecord(2, "c", "", 512, 0, "host", "0" * 32)
-    plain, ruled, other = (Term.of(CrawlSettings(), [], record, 0, sites) for sites in ("", "a", "b"))
+    plain, ruled, other = (Term.of(Settings(), [], record, 0, sites) for sites in ("", "a", "b"))
     assert b"sites" not in plain.to_json()
     assert b'"sites":"a"' in ruled.to_json()
     assert [ruled.covers(each) for each in (plain, ruled, other)] == [False, True, False]
     assert all(Term.from_json(each.to_json()) == each for each in (plain, ruled))
+    assert term(sitemaps=True) == term()
+    assert b"sitemaps" not in term().to_json()
+    without = Settings(politeness=PolitenessSettings(robots=False))
+    assert Term.of(without, SEEDS, RECORD, 0) == term(sitemaps=False), "sitemaps are found through robots.txt"
+    assert b'"sitemaps":false' in term(sitemaps=False).to_json()
+    assert Term.from_json(term(sitemaps=False).to_json()) == term(sitemaps=False)
     with pytest.raises(ValueError, match="field sites"):
         Term.from_json(ruled.to_json().replace(b'"a"', b"1"))
