@@ -20,7 +20,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from fscrawl.engine.parse_server import ParseServer, Started
+from fscrawl.engine.parse_server import NotStartedError, ParseServer, Started
 from fscrawl.handlers.reading import Reading, read_here
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
@@ -30,7 +30,8 @@ _PR_SET_PDEATHSIG = 1  # sys/prctl.h
 _LONG_S = 0.25
 _LOOK_S = 0.05  # how often the worker looks at the time that was used
 _WAITS = 30.0  # times the processor time: on a busy machine it takes longer by the clock
-_starting = threading.Lock()  # the server starts one process at a time
+_TRIES = 2  # with a process that has ended before it got the page
+_PAUSES_S = (0.1, 0.5, 2.0)  # before the system is asked again for a process
 _Read = tuple[ParsedPage | None, float]
 
 
@@ -52,6 +53,7 @@ class ParseProcess:
     def read(self, reading: Reading, limit_s: float, on_wait: Callable[[], None] = lambda: None) -> _Read:
         """Read a page in at most `limit_s` of processor time; give it (None: it took longer), and the time it took.
 
+        Raises NotStartedError or ServerGoneError.
         `on_wait`: called if this page must wait for others for more than `_LONG_S`.
         """
         with self._count:
@@ -69,14 +71,32 @@ class ParseProcess:
                 self.waiting -= 1
 
     def _read(self, reading: Reading, limit_s: float) -> _Read:
-        try:
-            if self._started is None:
-                with _starting:
-                    self._started = self._server.start(self._nice)
-            pid, connection = self._started
+        for _ in range(_TRIES):
+            pid, connection = self._started or self._start()
             before_s = _used_s(pid)
-            connection.send((reading, limit_s))
-            wait_until = time.monotonic() + _WAITS * limit_s
+            try:
+                connection.send((reading, limit_s))
+            except OSError:  # it has ended before it had this page; the kernel has done that, when memory was short
+                self.end()
+            else:
+                return self._answer(limit_s, before_s)
+        return None, limit_s
+
+    def _start(self) -> Started:
+        for pause_s in _PAUSES_S:
+            with contextlib.suppress(NotStartedError):
+                self._started = self._server.start(self._nice)
+                return self._started
+            time.sleep(pause_s)
+        self._started = self._server.start(self._nice)
+        return self._started
+
+    def _answer(self, limit_s: float, before_s: float) -> _Read:
+        """Wait for a page. `before_s`: the processor time that was used before it came."""
+        assert self._started is not None
+        pid, connection = self._started
+        wait_until = time.monotonic() + _WAITS * limit_s
+        try:
             while not connection.poll(_LOOK_S):
                 if _used_s(pid) - before_s > limit_s or time.monotonic() > wait_until:
                     self.end()
@@ -89,10 +109,9 @@ class ParseProcess:
 
     def end(self) -> None:
         """End the process, whatever it does."""
-        if self._started is not None:
-            os.kill(self._started.pid, signal.SIGKILL)
-            self._started.connection.close()
-            self._started = None
+        started, self._started = self._started, None
+        if started is not None:
+            self._server.end(started)
 
 
 def _used_s(pid: int) -> float:
@@ -107,17 +126,22 @@ def serve(connection: Connection, nice: int) -> None:
     _end_with_parent()
     if nice:
         _stand_back(nice)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_DATA, _MEMORY_BYTES)
     joiners = {each: Joiner(drop_query=each) for each in (False, True)}
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             reading, limit_s = connection.recv()
             began_s = time.process_time()
-            most_s = int(began_s + limit_s) + 2
-            resource.setrlimit(resource.RLIMIT_CPU, (most_s, resource.RLIM_INFINITY))
+            _limit(resource.RLIMIT_CPU, int(began_s + limit_s) + 2)
             page = read_here(reading, joiners[reading.drop_query])
             connection.send((page, time.process_time() - began_s))
+
+
+def _limit(what: int, most: int) -> None:
+    """Limit this process, to no more than its user may have (`ulimit -H`)."""
+    hard = resource.getrlimit(what)[1]
+    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _stand_back(nice: int) -> None:

@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
@@ -31,14 +32,24 @@ class Started(NamedTuple):
     connection: Connection
 
 
+class NotStartedError(Exception):
+    """The system gives no process or no file descriptor now; it may do so in a moment."""
+
+
+class ServerGoneError(Exception):
+    """The server has been ended. Only a new worker process can have another one."""
+
+
 class ParseServer:
-    """The worker's end."""
+    """The worker's end. Its threads share it."""
 
     def __init__(self, serve: Callable[[Connection, int], None]) -> None:
         """`serve`: what the processes do, given their pipe and how far they stand back (`nice`).
 
         Call this before the process has threads.
         """
+        self._one = threading.Lock()  # asks the server at a time
+        self._ended: list[int] = []
         self._connection, theirs = multiprocessing.Pipe()
         if os.fork() == 0:
             with contextlib.suppress(EOFError, OSError):
@@ -47,10 +58,45 @@ class ParseServer:
         theirs.close()
 
     def start(self, nice: int) -> Started:
-        """Start a process. One thread at a time may call this."""
-        self._connection.send((nice, os.getpid()))
-        connection = Connection(recv_handle(self._connection))
-        return Started(self._connection.recv(), connection)
+        """Start a process. Raises NotStartedError or ServerGoneError."""
+        with self._one:
+            try:
+                ours, theirs = multiprocessing.Pipe()
+            except OSError as error:
+                raise NotStartedError(error.strerror) from error
+            try:
+                return Started(self._ask(theirs, nice), ours)
+            except BaseException:
+                ours.close()
+                raise
+            finally:
+                theirs.close()
+
+    def _ask(self, theirs: Connection, nice: int) -> int:
+        """Let the server fork for one end of a pipe; give the id of the process."""
+        try:
+            send_handle(self._connection, theirs.fileno(), 0)  # it fails before a byte is sent: both ends stay in step
+        except ConnectionError as error:
+            raise ServerGoneError from error
+        except OSError as error:
+            raise NotStartedError(error.strerror) from error
+        try:
+            self._connection.send((nice, self._ended))
+            answer: int | str = self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise ServerGoneError from error
+        self._ended = []
+        if isinstance(answer, str):
+            raise NotStartedError(answer)
+        return answer
+
+    def end(self, process: Started) -> None:
+        """End a process, whatever it does. Until then nobody else gets its id: the server has not asked how it ended."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        process.connection.close()
+        with self._one:
+            self._ended.append(process.pid)
 
     def close(self) -> None:
         self._connection.close()
@@ -60,22 +106,44 @@ def _run(connection: Connection, serve: Callable[[Connection, int], None]) -> No
     for number in SIGNALS:  # the machine decides
         signal.signal(number, signal.SIG_IGN)
     _close_all_but(connection)
+    ended: set[int] = set()
     while True:
-        nice, worker = connection.recv()
-        with contextlib.suppress(ChildProcessError):  # what has ended since; not before, so that its id was not reused
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                pass
-        ours, theirs = multiprocessing.Pipe()
+        theirs = _received(connection)
+        nice, more = connection.recv()
+        ended = {pid for pid in ended | set(more) if _goes_on(pid)}
+        connection.send("too many open files" if theirs is None else _forked(theirs, serve, nice))
+        if theirs is not None:
+            theirs.close()
+
+
+def _received(connection: Connection) -> Connection | None:
+    """Take in a pipe; None if this process, or the system, has no descriptor for it."""
+    try:
+        return Connection(recv_handle(connection))
+    except RuntimeError:  # the message came without it
+        return None
+
+
+def _goes_on(pid: int) -> bool:
+    """Tell whether a child that was ended is still there; if it is not, its id is free from now on."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:
+        return False
+
+
+def _forked(theirs: Connection, serve: Callable[[Connection, int], None], nice: int) -> int | str:
+    """Give the id of a copy that serves; or why the system gives none."""
+    try:
         pid = os.fork()
-        if pid == 0:
-            _close_all_but(theirs)
-            with contextlib.suppress(BaseException):  # for example MemoryError: this copy must not go on as the worker
-                serve(theirs, nice)
-            os._exit(0)
-        theirs.close()
-        send_handle(connection, ours.fileno(), worker)
-        ours.close()
-        connection.send(pid)
+    except OSError as error:
+        return str(error.strerror)
+    if pid == 0:
+        _close_all_but(theirs)
+        with contextlib.suppress(BaseException):  # for example MemoryError: this copy must not go on as the worker
+            serve(theirs, nice)
+        os._exit(0)
+    return pid
 
 
 def _close_all_but(connection: Connection) -> None:

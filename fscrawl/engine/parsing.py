@@ -23,7 +23,7 @@ from collections.abc import Callable
 from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
-from fscrawl.engine.parse_server import ParseServer
+from fscrawl.engine.parse_server import NotStartedError, ParseServer
 from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here, read_if_usual
 from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
@@ -84,7 +84,7 @@ class Parsing:
         self._documents = ParseProcess(server, nice=_DOCUMENTS_STAND_BACK)
 
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
-        """Read a page; UnreadableError if it takes too long."""
+        """Read a page; UnreadableError if it takes too long, ServerGoneError if only another worker can do it."""
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
         if is_known and reading.site is None:  # the rules of a site may take any time
             began_s = time.thread_time()
@@ -95,6 +95,9 @@ class Parsing:
         usual = _usual_here_s(reading)
         try:
             return (is_known and self._read_quickly(reading, usual)) or self._read_patiently(reading, usual)
+        except NotStartedError as error:
+            why = f"no process could be started to read it: {error}"
+            raise UnreadableError(Failed("parse", why, retry=True)) from error
         finally:
             self._on_read()
 

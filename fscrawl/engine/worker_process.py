@@ -37,7 +37,7 @@ from fscrawl.engine.messages import (
     WorkerSetup,
     stalls_after_s,
 )
-from fscrawl.engine.parse_server import ParseServer
+from fscrawl.engine.parse_server import ParseServer, ServerGoneError
 from fscrawl.engine.parsing import Parsing
 from fscrawl.errors import PlantedError, TreeError
 from fscrawl.frontier.task import PageTask, ProbeTask, Task
@@ -244,7 +244,7 @@ class _WorkerProcess:
         except TreeError as error:
             self._tree_unusable = True
             return TreeUnusable(task, error)
-        except MemoryError:
+        except (MemoryError, ServerGoneError):
             os._exit(_EXIT_MEMORY)
         except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
             return self._failed(task, "internal", f"{type(error).__name__}: {error}")

@@ -18,7 +18,7 @@ from fscrawl.engine.pool import KilledWorker, Pool
 from fscrawl.errors import FscrawlError
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, Known, Outcome, Returned, Stored
-from tests.support.crawling import check_tree, errors, pages
+from tests.support.crawling import check_tree, children_of, errors, pages
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Request, Response, Web, linked_site
 from tests.support.workers import TERM
@@ -289,6 +289,21 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
         (answer,) = gather(pool, 1)
     assert isinstance(answer, Outcome)
     assert what(answer) == "page"
+
+
+def test_worker_that_cannot_read_any_more(start: Start) -> None:
+    """If what starts the readers of a worker was ended, the worker ends, too, and its page is read by the next one."""
+    page = b"<p>" + b"<p>words <a href=/x>y</a>" * 25_000  # too large for the worker itself
+    with Web(lambda request: Response(200, HTML, page), HOSTS) as served:
+        pool = start(workers=1)
+        pool.submit(task(served.url(HOSTS[0], "/robots.txt")))
+        gather(pool, 1)
+        (worker,) = worker_pids(pool)
+        for server in children_of(worker):
+            os.kill(server, signal.SIGKILL)
+        pool.submit(task(served.url(HOSTS[0], "/1")))
+        assert what(*gather(pool, 1)) == "page"
+        assert pool.replaced == 1
 
 
 def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
