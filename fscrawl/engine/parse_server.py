@@ -91,7 +91,7 @@ class ParseServer:
         return answer
 
     def end(self, process: Started) -> None:
-        """End a process, whatever it does. Until then nobody else gets its id: the server has not asked how it ended."""
+        """End a process, whatever it does. Until then nobody else gets its id: the server does not ask how it ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         process.connection.close()
