@@ -10,10 +10,12 @@ a process that stops while it writes holds up nobody.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
 import struct
+from collections import deque
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -23,10 +25,52 @@ _READ_BYTES = 1 << 16  # some thirty answers; for a larger buffer, malloc would 
 
 def send(connection: Connection, message: object) -> None:
     """Write a message as one frame; OSError if the other process is gone. For one thread at a time."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    left = memoryview(_LENGTH.pack(len(data)) + data)
+    left = _frame(message)
     while left:
         left = left[os.write(connection.fileno(), left) :]
+
+
+def _frame(message: object) -> memoryview:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    return memoryview(_LENGTH.pack(len(data)) + data)
+
+
+class Outgoing:
+    """The writing end of a pipe, for a process that must not wait for the other one.
+
+    What the pipe does not take at once waits here: edited settings may be larger than it, and a worker may stand still.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        os.set_blocking(connection.fileno(), False)
+        self._connection = connection
+        self._unsent: deque[memoryview] = deque()
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether something is left to be sent."""
+        return bool(self._unsent)
+
+    def send(self, message: object) -> None:
+        """Send a message behind those that wait; OSError if the other process is gone."""
+        self._unsent.append(_frame(message))
+        self.flush()
+
+    def flush(self) -> None:
+        """Write as much as the pipe takes; OSError if the other process is gone."""
+        with contextlib.suppress(BlockingIOError):
+            while self._unsent:
+                left = self._unsent[0]
+                left = left[os.write(self._connection.fileno(), left) :]
+                if left:
+                    self._unsent[0] = left
+                else:
+                    self._unsent.popleft()
+
+    def finish(self) -> None:
+        """Write all that is left, however long that takes; OSError if the other process is gone."""
+        os.set_blocking(self._connection.fileno(), True)
+        self.flush()
 
 
 class Frames:
@@ -45,9 +89,14 @@ class Frames:
     def read(self) -> list[Any]:
         """Give the messages that have come whole, in their order; if nothing is there, wait for some bytes.
 
+        At a pipe that does not let wait, there may be none.
+
         EOFError or OSError: the other process is gone, and all that it has sent whole was given.
         """
-        data = os.read(self._connection.fileno(), _READ_BYTES)
+        try:
+            data = os.read(self._connection.fileno(), _READ_BYTES)
+        except BlockingIOError:
+            return []
         if not data:
             raise EOFError
         self._unread += data

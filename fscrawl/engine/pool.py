@@ -23,7 +23,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing.connection import Connection
 from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
@@ -40,8 +39,9 @@ from fscrawl.engine.messages import (
     most_stalled,
     stalls_after_s,
 )
+from fscrawl.engine.slot import Slot, name_of
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.util.home_core import homes
@@ -52,6 +52,8 @@ _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers 
 _MOST_WAITING = 2  # times its capacity: so much may be at a worker whose hosts are due while others have room
 _UNEVEN_S = 0.5  # a worker is busy and another is not for so long: then it is no chance, and hosts move
 _DEATHS_ALONE = 2
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0  # until the system is asked again for a process
+_MAX_FAILED_STARTS = 20  # that is for some six minutes
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
 
@@ -59,59 +61,6 @@ class KilledWorker(NamedTuple):
     """The worker that did this task died, and again when it did the task alone: it hung, or died twice."""
 
     task: Task
-
-
-class _Slot:
-    def __init__(self, cores: list[int]) -> None:
-        self.cores = cores  # one of them is to be the home of its process
-        self.connection: Connection
-        self.frames: frames.Frames
-        self.executor: ProcessPoolExecutor
-        self.in_flight: dict[str, Task] = {}
-        self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
-        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load, either
-        self.stalled = 0  # tasks that wait for slow hosts: they are no load
-        self.unsent: list[Task] = []
-        self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
-        self.alone: Task | None = None  # the suspect that is being tried
-        self.deaths_alone = 0  # of processes while they tried it
-        self.was_hung = False  # the process was killed for it
-        self.last_answer_at = time.monotonic()
-        self.deaths_at_start = 0  # processes in a row that died without an answer
-        self._is_busy = False
-        self._since = time.monotonic()
-
-    @property
-    def load(self) -> int:
-        return len(self.in_flight) - self.stalled - len(self.parked)
-
-    def count_stalled(self, now: float, most: int) -> None:
-        stalled = sum(now > at for at in self.stalled_from.values())
-        self.stalled = min(stalled, most)
-
-    def note_busy(self, now: float, threads: int) -> None:
-        """Note since when all threads have a task, or some have none."""
-        busy = self.load >= threads
-        if busy != self._is_busy:
-            self._is_busy, self._since = busy, now
-
-    def busy_s(self, now: float) -> float:
-        return now - self._since if self._is_busy else 0.0
-
-    def spare_s(self, now: float) -> float:
-        return 0.0 if self._is_busy else now - self._since
-
-    @property
-    def open(self) -> bool:
-        """It takes tasks: no suspect waits or is being tried."""
-        return not self.suspects and self.alone is None
-
-
-def _name(task: Task) -> str:
-    """Name a task among those in flight: a host has at most one RobotsTask and one ProbeTask at a time."""
-    if isinstance(task, PageTask):
-        return task.key
-    return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
 
 
 class Pool:
@@ -137,9 +86,9 @@ class Pool:
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
-        self._slots = [_Slot(cores) for cores in homes(workers)]
+        self._slots = [Slot(cores) for cores in homes(workers)]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
-        self._slot_of: Lru[str, _Slot] = Lru(_HOSTS)  # by host
+        self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = most_stalled(setup.threads)
         self.replaced = 0
@@ -149,14 +98,23 @@ class Pool:
         for slot in self._slots:
             self._start_process(slot)
 
-    def _start_process(self, slot: _Slot) -> None:
+    def _start_process(self, slot: Slot) -> None:
+        """Start a process for a slot. If the system gives none, that is tried again later."""
         ours, theirs = self._context.Pipe()
-        slot.connection, slot.frames = ours, frames.Frames(ours)
         setup = theirs, self._setup, self._config
         slot.executor = ProcessPoolExecutor(1, mp_context=self._context, initializer=worker_entry.start, initargs=setup)
-        with interrupts.later():  # one that is half started could not be ended
-            slot.executor.submit(worker_entry.serve, slot.cores)
-        theirs.close()
+        try:
+            with interrupts.later():  # one that is half started could not be ended
+                slot.executor.submit(worker_entry.serve, slot.cores)
+        except (OSError, EOFError) as error:
+            ours.close()
+            slot.executor.shutdown(wait=False)
+            _put_off(slot, error)
+            return
+        finally:
+            theirs.close()
+        slot.connection, slot.incoming, slot.outgoing = ours, frames.Frames(ours), frames.Outgoing(ours)
+        slot.start_at, slot.failed_starts = None, 0
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)
 
@@ -189,13 +147,13 @@ class Pool:
             if slot is None or not slot.open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
                 self._slot_of.put(task.host, slot)
-        name = _name(task)
+        name = name_of(task)
         slot.in_flight[name] = task
         slot.stalled_from[name] = now + stalls_after_s(task)
         slot.unsent.append(task)
         slot.note_busy(now, self._setup.threads)
 
-    def _moves(self, host: str, slot: _Slot, idlest: _Slot, now: float) -> bool:
+    def _moves(self, host: str, slot: Slot, idlest: Slot, now: float) -> bool:
         """Tell whether a host whose worker is busy goes to another one, where it is met for the first time.
 
         For a task that is alone it is better to wait a moment, if threads are short here by chance.
@@ -207,7 +165,7 @@ class Pool:
         is_alone = all(task.host != host for task in slot.in_flight.values())
         return not is_alone or min(slot.busy_s(now), idlest.spare_s(now)) > _UNEVEN_S
 
-    def _idlest(self) -> _Slot | None:
+    def _idlest(self) -> Slot | None:
         """Give the slot with the least load; None if none takes tasks.
 
         While tasks go out, loads only grow: a slot that is first in the heap by an old load is put back.
@@ -224,16 +182,27 @@ class Pool:
             heapq.heapreplace(self._by_load, (*now, number))
         return None
 
-    def _send_tasks(self, slot: _Slot, now: float) -> None:
+    def _send_tasks(self, slot: Slot, now: float) -> None:
         if slot.suspects and not slot.in_flight and slot.suspects[0][0] <= now:
             slot.alone = slot.suspects.popleft()[1]
-            slot.in_flight[_name(slot.alone)] = slot.alone
+            slot.in_flight[name_of(slot.alone)] = slot.alone
             slot.unsent = [slot.alone]
         if slot.unsent:
             if len(slot.in_flight) == len(slot.unsent):
                 slot.last_answer_at = time.monotonic()  # it was idle until now
-            _send(slot, slot.unsent)
+            self._send(slot, slot.unsent)
             slot.unsent = []
+
+    def _send(self, slot: Slot, message: Message) -> None:
+        with contextlib.suppress(OSError):  # it has just died; `wait` will see that
+            slot.outgoing.send(message)
+            self._watch(slot)
+
+    def _watch(self, slot: Slot) -> None:
+        """Wait for what the process sends; and also until it takes more, if something is left for it."""
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if slot.outgoing.waits else 0)
+        if events != self._selector.get_key(slot.connection).events:
+            self._selector.modify(slot.connection, events, slot)
 
     # -- answers come back
 
@@ -248,27 +217,42 @@ class Pool:
         self._forgive_silence(now, tree_stalled=tree_stalled)
         self._by_load = None
         for slot in self._slots:
+            if slot.start_at is not None:
+                if slot.start_at <= now:
+                    self._start_process(slot)
+                continue
             slot.count_stalled(now, self._most_stalled)
             slot.note_busy(now, self._setup.threads)  # its tasks may have stalled, or wait to be read, since
             self._send_tasks(slot, now)
-        for chosen, _ in self._selector.select(timeout_s):
+        for chosen, events in self._selector.select(timeout_s):
             slot = chosen.data
             try:
-                messages: list[list[Sent]] = slot.frames.read()
+                messages = self._exchange(slot, events)
             except (EOFError, OSError):
                 yield from self._replace(slot)
                 continue
-            slot.last_answer_at = time.monotonic()
-            slot.deaths_at_start = 0
             for sent in itertools.chain.from_iterable(messages):
                 if self._is_answer(sent, slot):
                     yield sent
         self._by_load = None
         self._kill_hung()
 
-    def _is_answer(self, sent: Sent, slot: _Slot) -> TypeGuard[Answer]:
+    def _exchange(self, slot: Slot, events: int) -> list[list[Sent]]:
+        """Write what waits, and read what has come; EOFError or OSError if the process is gone and all was read."""
+        if events & selectors.EVENT_WRITE:
+            with contextlib.suppress(OSError):  # it may have answered before it died
+                slot.outgoing.flush()
+            self._watch(slot)
+        if not events & selectors.EVENT_READ:
+            return []
+        messages = slot.incoming.read()
+        slot.last_answer_at = time.monotonic()
+        slot.deaths_at_start = 0
+        return messages
+
+    def _is_answer(self, sent: Sent, slot: Slot) -> TypeGuard[Answer]:
         """Take in what a worker has sent; tell whether its task is over."""
-        name = _name(sent.task)
+        name = name_of(sent.task)
         if isinstance(sent, Parked):
             slot.stalled_from.pop(name, None)
             slot.parked.add(name)
@@ -293,7 +277,7 @@ class Pool:
 
     # -- workers that die or hang
 
-    def _replace(self, slot: _Slot) -> Iterator[KilledWorker]:
+    def _replace(self, slot: Slot) -> Iterator[KilledWorker]:
         """Put a new process into a dead one's slot, and make its tasks suspects."""
         self._selector.unregister(slot.connection)
         slot.connection.close()
@@ -313,16 +297,12 @@ class Pool:
             slot.deaths_alone = 0
         slot.was_hung = False
         now = time.monotonic()
-        undone = [_to_check(task) for task in slot.in_flight.values() if task is not guilty]
+        undone = [_to_check(task) for task in slot.empty() if task is not guilty]
         suspects = [(now + self._delay_s(task.host), task) for task in undone]
         if alone is None:
             slot.suspects.extend(suspects)
         else:  # it is tried again before the others, so that its deaths are counted in a row
             slot.suspects.extendleft(suspects)
-        slot.in_flight = {}
-        slot.stalled_from = {}
-        slot.parked = set()
-        slot.unsent = []
         self._start_process(slot)
         if guilty is not None:
             yield KilledWorker(guilty)
@@ -335,7 +315,7 @@ class Pool:
             elif now - slot.last_answer_at > self._hung_after_s:
                 slot.last_answer_at = now
                 slot.was_hung = True
-                _kill(slot)
+                slot.kill()
 
     # -- to all workers
 
@@ -361,20 +341,24 @@ class Pool:
 
     def _broadcast(self, message: Message) -> None:
         for slot in self._slots:
-            _send(slot, message)
+            if slot.start_at is None:  # another process learns the settings when it is started
+                self._send(slot, message)
 
     def close(self) -> None:
         """Let the workers end; they have nothing in flight."""
         self._broadcast(Stop())
         for slot in self._slots:
-            slot.executor.shutdown(wait=True)
-            slot.connection.close()
+            if slot.start_at is None:
+                with contextlib.suppress(OSError):
+                    slot.outgoing.finish()
+                slot.executor.shutdown(wait=True)
+                slot.connection.close()
         self._selector.close()
 
     def kill(self) -> None:
         """End the workers at once."""
         for slot in self._slots:
-            _kill(slot)
+            slot.kill()
 
 
 def _to_check(task: Task) -> Task:
@@ -382,12 +366,12 @@ def _to_check(task: Task) -> Task:
     return task._replace(check=True) if isinstance(task, PageTask) else task
 
 
-def _send(slot: _Slot, message: Message) -> None:
-    with contextlib.suppress(OSError):  # it has just died; `wait` will see that
-        frames.send(slot.connection, message)
-
-
-def _kill(slot: _Slot) -> None:
-    processes = getattr(slot.executor, "_processes", None) or {}
-    for process in list(processes.values()):
-        process.kill()
+def _put_off(slot: Slot, error: OSError | EOFError) -> None:
+    """Let a slot wait for its next process, longer after each time that the system gave none."""
+    slot.failed_starts += 1
+    if slot.failed_starts > _MAX_FAILED_STARTS:
+        why = (isinstance(error, OSError) and error.strerror) or "what forks them has ended"
+        raise FscrawlError(
+            f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
+        )
+    slot.start_at = time.monotonic() + min(_FIRST_PAUSE_S * 2**slot.failed_starts, _LONGEST_PAUSE_S)

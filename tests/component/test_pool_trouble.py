@@ -1,0 +1,144 @@
+"""Workers that cannot be started, and workers that read nothing: the machine goes on with the others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fscrawl.engine import pool as pools_module
+from fscrawl.engine.pool import Pool
+from fscrawl.errors import FscrawlError
+from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.handlers.outcome import Outcome
+from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
+from tests.support.web import Response, Web
+from tests.support.workers import TERM
+
+NO_PROCESS = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[Start]:
+    with pools(root) as start:
+        yield start
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with Web(lambda request: Response(200, {"Content-Type": "text/html"}, b"<p>"), HOSTS) as served:
+        yield served
+
+
+def fail(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> None:
+    """Let the next processes not be started, for these reasons."""
+
+    class Executor(ProcessPoolExecutor):
+        def submit(self, *args: Any, **options: Any) -> Any:
+            if errors:
+                raise errors.pop()
+            return super().submit(*args, **options)
+
+    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
+
+
+def pids(pool: Pool) -> list[list[int]]:
+    return [list(slot.executor._processes or {}) for slot in pool._slots]
+
+
+def crawl(pool: Pool, web: Web, paths: list[str], timeout_s: float = 20.0) -> int:
+    """Crawl these paths of one host each; give how many were answered in time."""
+    todo = [task(web.url(HOSTS[number % 3], path)) for number, path in enumerate(paths)]
+    answers, deadline = 0, time.monotonic() + timeout_s
+    while answers < len(paths) and time.monotonic() < deadline:
+        while todo and pool.has_room:
+            pool.submit(todo.pop())
+        answers += sum(isinstance(each, Outcome) for each in pool.wait(0.1))
+    return answers
+
+
+@pytest.mark.parametrize("error", [NO_PROCESS, EOFError()], ids=["no process", "fork server gone"])
+def test_a_process_is_replaced_later(start: Start, web: Web, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the system gives no process for one that died, the others work, and it is asked again; no task is lost."""
+    pool = start(workers=2)
+    (dead,), _ = pids(pool)
+    fail(monkeypatch, [error] * 3)
+    os.kill(dead, signal.SIGKILL)
+    assert crawl(pool, web, [f"/{number}" for number in range(60)]) == 60
+    pool.wait(0)
+    deadline = time.monotonic() + 20
+    while not all(slot.start_at is None for slot in pool._slots):
+        assert time.monotonic() < deadline
+        list(pool.wait(0.1))
+    assert crawl(pool, web, ["/x", "/y", "/z"]) == 3
+
+
+def test_the_only_process_is_replaced_later(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with one worker waits for a process, and the tasks of the dead one are done by it."""
+    pool = start(workers=1)
+    fail(monkeypatch, [NO_PROCESS] * 2)
+    for number in range(3):
+        pool.submit(task(web.url(HOSTS[number], "/1")))
+    os.kill(pids(pool)[0][0], signal.SIGKILL)
+    answers: list[object] = []
+    deadline = time.monotonic() + 20
+    while len(answers) < 3 and time.monotonic() < deadline:
+        answers += pool.wait(0.1)
+    assert all(isinstance(each, Outcome) for each in answers)
+    assert len(answers) == 3
+
+
+def test_new_settings_without_a_process(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that are edited while a worker waits for a process are those of the process."""
+    pool = start(workers=1)
+    fail(monkeypatch, [NO_PROCESS] * 2)
+    os.kill(pids(pool)[0][0], signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while pool._slots[0].start_at is None:
+        assert time.monotonic() < deadline
+        list(pool.wait(0.1))
+    changed = replace(SETTINGS, fetch=replace(SETTINGS.fetch, headers={"X-Now": "new"}))
+    pool.reconfigure(CrawlConfig(changed, frozenset(), TERM))
+    pool.drain()
+    assert crawl(pool, web, ["/1"]) == 1
+    assert [exchange.headers.get("x-now") for exchange in web.requests()] == ["new"]
+
+
+def test_no_process_at_all(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that never gives a process ends the crawl with the reason."""
+    monkeypatch.setattr(pools_module, "_FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr(pools_module, "_MAX_FAILED_STARTS", 5)
+    pool = start(workers=1)
+    fail(monkeypatch, [NO_PROCESS] * 9)
+    os.kill(pids(pool)[0][0], signal.SIGKILL)
+    with pytest.raises(FscrawlError, match="no worker process can be started: Resource temporarily unavailable"):
+        crawl(pool, web, ["/1"])
+
+
+def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
+    """Settings with many seeds are more than a pipe takes. A worker that stands still does not hold up the machine."""
+    pool = start(workers=2)
+    (stopped,), _ = pids(pool)
+    seeds = frozenset(f"http://{HOSTS[0]}/section/of/a/site/page-number-{number}.html" for number in range(40_000))
+    config = CrawlConfig(SETTINGS, seeds | {f"http://{host}/" for host in HOSTS}, TERM)
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        for _ in range(2):
+            pool.reconfigure(config)
+        assert time.monotonic() - began < 5.0
+        assert any(slot.outgoing.waits for slot in pool._slots)
+        answered = crawl(pool, web, ["/1", "/2", "/3"], 3.0)
+        assert answered, "the other worker works"
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert answered + crawl(pool, web, [f"/{number}" for number in range(30)]) >= 30
+    assert not pool._slots[0].outgoing.waits
