@@ -43,6 +43,8 @@ def health_of(failure: Failed) -> Health:
     """Tell whether a failure concerns the whole host, and not only one page."""
     if failure.class_ in _SILENT:
         return "silent"
+    if failure.class_ == "tls" and failure.retry:  # it hung up in the handshake: there was no answer
+        return "failing"
     return "failing" if failure.status in _PASSING_STATUSES or failure.class_ == "parse" else "answered"
 
 

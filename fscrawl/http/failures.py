@@ -32,7 +32,7 @@ def failure(error: BaseException) -> Failed:
     for kinds, class_, retry in _MEANING:
         for cause in causes:
             if isinstance(cause, kinds):
-                return Failed(class_, _one_line(cause), retry=retry)
+                return Failed(class_, _one_line(cause), retry=retry and not _lasts(cause))
     return Failed("connect", _one_line(error), retry=True)
 
 
@@ -54,12 +54,36 @@ _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (BlockedAddressError, "blocked-address", False),
     (ProxyFailedError, "proxy", True),
     (socket.gaierror, "dns", True),
-    (ssl.SSLError, "tls", False),
+    (ssl.SSLError, "tls", True),
     (TimeoutError, "timeout", True),
     (CodingError, "decode", False),
     (ConnectionError, "connect", True),
     ((HTTPException, ValueError), "protocol", True),
 )
+
+
+# OpenSSL's names for what is the same at each try: server and machine have no version or no cipher in common, or the
+# port speaks no TLS. All else may be a balancer without a server behind it, or one that does not resume a session.
+_LASTING = frozenset(
+    {
+        "DH_KEY_TOO_SMALL",
+        "NO_CIPHERS_AVAILABLE",
+        "NO_PROTOCOLS_AVAILABLE",
+        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+        "TLSV1_ALERT_INSUFFICIENT_SECURITY",
+        "TLSV1_ALERT_PROTOCOL_VERSION",
+        "UNSAFE_LEGACY_RENEGOTIATION_DISABLED",
+        "UNSUPPORTED_PROTOCOL",
+        "WRONG_VERSION_NUMBER",
+    }
+)
+
+
+def _lasts(error: BaseException) -> bool:
+    """Tell whether an error of TLS would be the same at another try."""
+    if not isinstance(error, ssl.SSLError):
+        return False
+    return isinstance(error, ssl.SSLCertVerificationError) or getattr(error, "reason", None) in _LASTING
 
 
 def _one_line(error: BaseException) -> str:

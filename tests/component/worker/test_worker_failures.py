@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from dataclasses import replace
 from email.utils import formatdate
@@ -14,6 +15,7 @@ from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Probed
 from tests.support.crawling import check_tree, errors, pages
+from tests.support.raw import Raw
 from tests.support.web import Response, Web
 from tests.support.workers import (
     HOST,
@@ -116,6 +118,21 @@ def test_health(work: Work, status: int, health: str) -> None:
 def test_health_of_a_dead_host(work: Work) -> None:
     """A host that does not answer is silent."""
     assert opened(work(), dead_url()).exchange.health == "silent"
+
+
+def test_health_of_a_host_that_hangs_up(work: Work, root: Path) -> None:
+    """A host that ends TLS handshakes fails for now: neither it nor its page is given up for one of them."""
+    unruled = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
+
+    def hang_up(connection: socket.socket) -> None:
+        connection.recv(65536)
+
+    with Raw(hang_up, host=HOST) as server:
+        url = server.url(scheme="https")
+        outcomes = [opened(work(), url), work(unruled).do(task(url))]
+    assert [(what(each), each.class_) for each in outcomes] == [(FailedForNow, "tls")] * 2
+    assert [each.exchange.health for each in outcomes] == ["failing"] * 2
+    assert errors(root) == {}
 
 
 def test_probe(work: Work, root: Path) -> None:
