@@ -106,11 +106,12 @@ class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistak
 
 
 # Errors that mean "not now" or "not reachable": a server restarts, the network is cut, a file handle must be looked up
-# again. sshfs and soft mounts answer EIO then; GlusterFS answers EBADFD for a file that was open. After all other
-# errors, somebody has to do something.
+# again. sshfs and soft mounts answer EIO then; GlusterFS answers EBADFD for a file that was open. Descriptors come free
+# when other threads close theirs. After all other errors, somebody has to do something.
 _PASSING = frozenset(
     {
         *(errno.EAGAIN, errno.EBADFD, errno.EBUSY, errno.EINTR, errno.EIO, errno.EREMOTEIO, errno.ESTALE),
+        *(errno.EMFILE, errno.ENFILE),
         *(errno.ECONNABORTED, errno.ECONNREFUSED, errno.ECONNRESET, errno.ENOLINK, errno.ENOTCONN, errno.EPIPE),
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ESHUTDOWN, errno.ETIMEDOUT),
     }
@@ -124,6 +125,8 @@ _ADVICE = {
     errno.ENOENT: "it is not there; is the share mounted, and is the path right?",
     errno.ENOTDIR: "a part of the path is a file, not a directory; check the path",
     errno.ENOTCONN: "the mount has lost the connection to its server; mount it again",
+    errno.EMFILE: "too many open files; raise the limit (ulimit -n), or use fewer --threads",
+    errno.ENFILE: "the system has too many open files; end other programs, or raise fs.file-max",
     errno.EIO: "the file system reports an input/output error; check its server or the disk",
     errno.ESTALE: "the server does not know the file any more (stale handle); mount it again if this goes on",
 }

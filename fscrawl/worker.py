@@ -25,7 +25,11 @@ from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Fetched
+from fscrawl.http.failures import NoDescriptorsError
 from fscrawl.store import Tree
+from fscrawl.util.terminal import say_error
+
+_SAID_S, _WAITS_S = 60.0, 0.5
 
 
 class Worker:
@@ -57,6 +61,7 @@ class Worker:
         self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps, config.refresh_before)
         self._robots = RobotsHandler(self._context)
         self._probes = ProbeHandler(self._context)
+        self._said_at = float("-inf")
 
     def do(self, task: Task) -> Outcome:
         """Do one task; TreeError if the tree cannot be used."""
@@ -65,10 +70,20 @@ class Worker:
             return self._handle(task, begun_at) if self._context.permitted() else Returned(task)
         except ReturnedError as error:
             return Returned(task, error.asked_at)
+        except NoDescriptorsError as error:  # the fault is here: the host is not blamed, and its turn comes again
+            self._complain(error)
+            return Returned(task, time.monotonic())
         except TreeBusyError:
             if self._context.permitted():
                 raise
             return Returned(task)  # heartbeats cannot be written either: the machine waits for the tree
+
+    def _complain(self, error: NoDescriptorsError) -> None:
+        """Say that no socket can be opened, once a minute, and wait a moment: other threads may close some."""
+        if time.monotonic() - self._said_at > _SAID_S:
+            self._said_at = time.monotonic()
+            say_error(f"{error}; pages wait for it")
+        time.sleep(_WAITS_S)
 
     def tidy(self) -> None:
         """Give up what is not needed any more, when there is nothing to do: connections that have waited for long."""

@@ -12,7 +12,7 @@ import contextlib
 import select
 import ssl
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -129,10 +129,13 @@ class Host:
     """The connections to one host. Those that wait are in `kept`, which all hosts share."""
 
     def __init__(
-        self, origin: str, kept: Kept[str, Any], make: Callable[[], Any], connect: Callable[[Any, float], None]
+        self, way: Hashable, kept: Kept[Any, Any], make: Callable[[], Any], connect: Callable[[Any, float], None]
     ) -> None:
-        """`make`: gives new connections; `connect`: connects one of them within some seconds."""
-        self._origin = origin
+        """`way`: what connections wait by: origin, and proxy if there are several.
+
+        `make`: gives new connections; `connect`: connects one of them within some seconds.
+        """
+        self._way = way
         self._kept = kept
         self._make = make
         self._connect = connect
@@ -145,7 +148,7 @@ class Host:
         def done(reply: Reply) -> None:
             if not reply.is_whole:
                 connection.close()
-            self._kept.put(self._origin, connection, exchange.idle_s if connection.may_wait else 0.0)
+            self._kept.put(self._way, connection, exchange.idle_s if connection.may_wait else 0.0)
 
         try:
             if is_new:
@@ -161,7 +164,7 @@ class Host:
         return reply
 
     def _take(self) -> Any:
-        connection = self._kept.take(self._origin)
+        connection = self._kept.take(self._way)
         if connection is None:
             return self._make()
         if connection.poll.poll(0):  # closed by the host, or with bytes that nobody wants
@@ -213,6 +216,10 @@ class Adapter:
     def tidy(self) -> None:
         """Close the connections that have waited for too long."""
         self._kept.expire()
+
+    def let_go(self) -> None:
+        """Close all connections that wait: their descriptors are needed."""
+        self._kept.clear()
 
     def close(self) -> None:
         """Close the connections that wait, and those in use when they are given back."""

@@ -8,14 +8,18 @@ Promise: `failure` finds a class for every error, and gives a message of one lin
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from http.client import HTTPException
 from typing import Any
 
+from fscrawl.errors import FscrawlError
 from fscrawl.http.answers import Failed
 from fscrawl.http.bodies import CodingError, TooLargeError
 from fscrawl.http.heads import BadHeadError
+
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}  # of this process, of the system
 
 
 class BlockedAddressError(OSError):
@@ -24,6 +28,18 @@ class BlockedAddressError(OSError):
 
 class ProxyFailedError(OSError):
     """The proxy could not be reached, or did not accept us."""
+
+
+class NoDescriptorsError(FscrawlError):
+    """No file or socket more can be opened, by this process or by the whole system. It says nothing of the host."""
+
+    def __init__(self) -> None:
+        super().__init__("too many open files; raise the limit (ulimit -n), or use fewer --threads")
+
+
+def lacks_descriptors(error: BaseException) -> bool:
+    """Tell whether an error came because no file or socket can be opened."""
+    return any(isinstance(cause, OSError) and cause.errno in _NO_DESCRIPTORS for cause in _causes(error))
 
 
 def failure(error: BaseException) -> Failed:

@@ -30,7 +30,8 @@ from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
 from fscrawl.http.connections import Adapter
 from fscrawl.http.cookies import Jar
-from fscrawl.http.failures import failure
+from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
+from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
 from fscrawl.http.sockets import HEAD_BYTES, exchange, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
@@ -104,7 +105,8 @@ class Fetcher:
             return [Adapter(self._permits, context, threads)]
         from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads requests
 
-        return [ProxiedAdapter(context, threads, proxy) for proxy in found]
+        kept: Kept[Any, Any] = Kept(threads)
+        return [ProxiedAdapter(context, kept, proxy) for proxy in found]
 
     def get(self, url: str, conditions: Mapping[str, str] | None = None, **how: Any) -> Fetched | Failed:
         """Fetch a normal form by a plain GET; `conditions`, `how`: as for `send`."""
@@ -195,14 +197,23 @@ class Fetcher:
         return failed
 
     def _try_once(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
-        exchange.allowance_bytes = HEAD_BYTES
         try:
             return self._exchange(adapter, sending)
         except (HTTPException, TooLargeError, OSError, ValueError) as error:
+            if not lacks_descriptors(error):
+                return failure(error)
+        for each in self._adapters:
+            each.let_go()
+        try:
+            return self._exchange(adapter, sending)
+        except (HTTPException, TooLargeError, OSError, ValueError) as error:
+            if lacks_descriptors(error):
+                raise NoDescriptorsError from error
             return failure(error)
 
     def _exchange(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched:
         request, url, jar, wants_body, max_prefix_bytes, bounds = sending
+        exchange.allowance_bytes = HEAD_BYTES
         began = time.monotonic()
         reply = adapter.ask(request, self._connect_s)
         status = reply.status

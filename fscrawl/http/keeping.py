@@ -91,8 +91,12 @@ class Kept(Generic[H, C]):
 
     def close(self) -> None:
         """Close all, and whatever is put here from now on."""
+        self._is_closed = True
+        self.clear()
+
+    def clear(self) -> None:
+        """Close all that wait."""
         with self._lock:
-            self._is_closed = True
             given_up = [connection for _, connection, _ in self._idle.values()]
             self._idle.clear()
             self._of_host.clear()

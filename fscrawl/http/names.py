@@ -11,6 +11,7 @@ asked about the address of each connection, wherever it comes from.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -25,6 +26,7 @@ KEPT_S = 300.0
 KEPT_WITHOUT_S = 5.0
 MOST_ADDRESSES = 16_000  # of all hosts together; each takes some 300 bytes
 
+_ANY = 0  # a descriptor that processes have
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
@@ -47,8 +49,8 @@ class Names:
     def look_up(self, host: str, port: int, wait_s: float) -> list[Entry]:
         """Give the addresses of a host, as getaddrinfo does for connections to a port of it.
 
-        Raises socket.gaierror if there are none, and TimeoutError if another thread's look-up takes more than `wait_s`.
-        One of its own takes as long as the resolver likes.
+        Raises socket.gaierror if there are none, another OSError if this process can open nothing, and TimeoutError if
+        another thread's look-up takes more than `wait_s`. One of its own takes as long as the resolver likes.
         """
         answer = self._answer(host, wait_s)
         if answer.error is not None:
@@ -86,6 +88,7 @@ def _look_up(host: str) -> _Answer:
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
+        os.close(os.dup(_ANY))  # without a descriptor, some resolvers say that there is no such name
         kept = isinstance(error, UnicodeError) or error.errno in _NO_SUCH_NAME
         arguments = error.args if isinstance(error, OSError) else (socket.EAI_NONAME, str(error))
         return _Answer((), arguments, time.monotonic() + KEPT_WITHOUT_S if kept else 0.0)

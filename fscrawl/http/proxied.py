@@ -112,13 +112,13 @@ class ProxiedAdapter(HTTPAdapter):
     It is used by `ask`, and not by `send`, which would make a response of requests around one of urllib3.
     """
 
-    def __init__(self, context: ssl.SSLContext, per_host: int, via: Proxy) -> None:
-        """`per_host`: connections kept for one host. SettingsError if the proxy needs what is not installed."""
+    def __init__(self, context: ssl.SSLContext, kept: Kept[Any, Any], via: Proxy) -> None:
+        """`kept`: connections that wait, of all proxies. SettingsError if the proxy needs what is not installed."""
         if via.scheme == "socks5h":
             import_socks()
         self._context = context
         self._via = via
-        self._kept: Kept[str, Any] = Kept(per_host)
+        self._kept = kept
         self._hosts: Recent[str, Host] = Recent(HOSTS)  # by origin
         weakref.finalize(self, self._kept.close)
         super().__init__(pool_connections=HOSTS, pool_maxsize=1)
@@ -175,7 +175,7 @@ class ProxiedAdapter(HTTPAdapter):
 
         # A proxy has one pool for all http hosts. But what a host sends behind its answer must not be taken for the
         # answer of the next host: so connections wait by origin, and not in the pool.
-        host = Host(origin, self._kept, pool._new_conn, begin)  # noqa: SLF001 - the same
+        host = Host((id(self), origin), self._kept, pool._new_conn, begin)  # noqa: SLF001 - the same
         self._hosts.put(origin, host)
         return host
 
@@ -186,6 +186,10 @@ class ProxiedAdapter(HTTPAdapter):
     def tidy(self) -> None:
         """Close the connections that have waited for too long."""
         self._kept.expire()
+
+    def let_go(self) -> None:
+        """Close all connections that wait: their descriptors are needed."""
+        self._kept.clear()
 
     def close(self) -> None:
         """Close the connections that wait, and those in use when they are given back."""

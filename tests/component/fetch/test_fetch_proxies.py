@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import SettingsError
+from fscrawl.http import keeping
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 PAGE = "http://page.example/a?b"
@@ -266,3 +267,14 @@ def test_silent_socks(make: Make) -> None:
     with Raw(lambda connection: connection.recv(9) and connection.recv(9)) as proxy:
         fetcher = make(proxies=(f"socks5h://{HOST}:{proxy.port}",), timeout=0.5)
         assert failed(fetcher.get(PAGE)).class_ == "proxy"
+
+
+def test_connections_of_all_proxies(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All proxies together keep as many connections as one worker may: more would use up its open files."""
+    monkeypatch.setattr(keeping, "most_kept", lambda: 5)
+    with Raw(noting([], ok(b"<p>"))) as proxy:
+        fetcher = make(proxies=tuple(f"http://user{number}:x@{HOST}:{proxy.port}" for number in range(4)))
+        for number in range(40):
+            assert fetched(fetcher.get(f"http://host{number}.example/")).body == b"<p>"
+        assert len({id(adapter._kept) for adapter in fetcher._adapters}) == 1
+        assert len(fetcher._adapters[0]._kept) == 5
