@@ -11,7 +11,6 @@ asked about the address of each connection, wherever it comes from.
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -26,7 +25,6 @@ KEPT_S = 300.0
 KEPT_WITHOUT_S = 5.0
 MOST_ADDRESSES = 16_000  # of all hosts together; each takes some 300 bytes
 
-_ANY = 0  # a descriptor that processes have
 _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
@@ -88,7 +86,7 @@ def _look_up(host: str) -> _Answer:
     try:
         entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        os.close(os.dup(_ANY))  # without a descriptor, some resolvers say that there is no such name
+        socket.socket().close()  # without a descriptor, some resolvers say that there is no such name
         kept = isinstance(error, UnicodeError) or error.errno in _NO_SUCH_NAME
         arguments = error.args if isinstance(error, OSError) else (socket.EAI_NONAME, str(error))
         return _Answer((), arguments, time.monotonic() + KEPT_WITHOUT_S if kept else 0.0)
