@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,8 @@ def computer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 def release() -> None:
     """Let this process run anywhere, as another one would that has just begun."""
     for thread in THREADS.iterdir():
-        os.sched_setaffinity(int(thread.name), CORES)
+        with contextlib.suppress(ProcessLookupError):  # the system may end a thread a moment after Python has joined it
+            os.sched_setaffinity(int(thread.name), CORES)
 
 
 def bound() -> set[tuple[int, ...]]:
