@@ -129,6 +129,16 @@ class Tree:
         if not self.files.exists(TREE_RECORD):
             raise NotATreeError(f"{self.root}: the crawl is gone (no {TREE_RECORD}); is the share mounted?")
 
+    def check_rooms(self) -> None:
+        """TreeError if a directory for pages is missing: what stands in it would be taken for not stored, or worse."""
+        for room in PAGE_ROOMS:
+            if room not in LATER_ROOMS and not self.files.exists(room):
+                path = self.files.absolute(room)
+                raise TreeError(
+                    f"{path}: it is not there; is the share mounted? "
+                    f"If somebody has removed it: mkdir {path}, then fscrawl audit --repair"
+                )
+
     # -- pages and failures
 
     def tree_path(self, room: str, host: str, key: str) -> str:

@@ -159,6 +159,7 @@ def _prepare(
 ) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
     """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
+    tree.check_rooms()
     chosen = replace(chosen, code=code)
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, chosen, given, progress)
