@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING
 
 import brotli
 
+from fscrawl.http.heads import listed
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -34,6 +36,7 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE = 65536
 _DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
+_TRANSFER_CODINGS: tuple[list[str], ...] = ([], ["chunked"], ["identity"], ["identity", "chunked"])
 _MAX_CODINGS = 5
 _MAX_PARTS = 1000  # each needs a new decoder; a body of empty parts would keep the processor busy
 _WINDOW_LOG = 23  # 8 MiB, which RFC 9659 allows; zstd itself would accept 128 MiB
@@ -69,8 +72,7 @@ def codings(headers: dict[str, str]) -> list[str]:
     >>> codings({"content-encoding": "gzip, identity, BR"})
     ['br', 'gzip']
     """
-    text = headers.get("content-encoding", "")
-    names = [name for part in text.lower().split(",") if (name := part.strip()) not in ("", "identity")]
+    names = [name for name in listed(headers.get("content-encoding", "")) if name != "identity"]
     unknown = [name for name in names if name not in _DECODERS]
     if unknown:
         raise CodingError(f"the content coding {unknown[0][:40]!a} is unknown")
@@ -105,9 +107,9 @@ def read_body(
     if status == 204 or status < 200:
         skip_body(reply, status, headers)
         return b""
-    transfer = headers.get("transfer-encoding", "").lower()
-    if transfer not in ("", "chunked", "identity"):
-        raise HTTPException(f"the transfer coding {transfer[:40]!a} is unknown")
+    transfer = listed(headers.get("transfer-encoding", ""))
+    if transfer not in _TRANSFER_CODINGS:
+        raise HTTPException(f"the transfer coding {', '.join(transfer)[:40]!a} is unknown")
     length = None if transfer else content_length(headers)
     if length is not None and length > max_bytes:
         raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes ({setting})")

@@ -20,7 +20,7 @@ _LINE_BYTES = 65536
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(r"[!-9;-~]*\Z")  # visible ASCII, without the colon
 _FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")  # RFC 9112, 5.2: a value that goes on in the next line has a blank there
-_BLANK = " \t\r\n"
+_SPACE = " \t"
 _PLAIN = re.compile(
     rb"HTTP/1\.1 ([2-5]\d\d)(?: ([^\r\n]*+))?\r\n((?:[!-9;-~]++:[^\r\n]*+\r\n){1,%d}+)\r\n" % _MOST_LINES
 )
@@ -89,9 +89,9 @@ class Head:
                 head.hidden = "".join(raw[number:])
                 break
             values = head._values.setdefault(name.lower(), []) if name else []  # ":x" is no header, and no end either
-            values.append(value.lstrip(" \t"))
+            values.append(value)
         for found in head._values.values():
-            found[:] = [_FOLD.sub(" ", value.rstrip("\r\n")) for value in found]
+            found[:] = [_FOLD.sub(" ", value.rstrip("\r\n")).strip(_SPACE) for value in found]
         return head
 
     @classmethod
@@ -108,7 +108,7 @@ class Head:
         head = cls()
         for line in lines.decode("latin-1").split("\r\n")[:-1]:
             name, _, value = line.partition(":")
-            head._values.setdefault(name.lower(), []).append(value.lstrip(" \t"))
+            head._values.setdefault(name.lower(), []).append(value.strip(_SPACE))
         return int(status), (reason or b"").decode("latin-1"), head
 
     def get(self, name: str, default: str | None = None) -> str | None:
@@ -117,8 +117,17 @@ class Head:
         return found[0] if found else default
 
     def get_all(self, name: str) -> list[str]:
-        """Return all values of a name in lower case, as they were sent."""
+        """Return all values of a name in lower case, without the white space around them (RFC 9110 5.5)."""
         return self._values.get(name, [])
+
+    def listed(self, name: str) -> list[str]:
+        """Return the elements of a list, of all lines of a name in lower case (see `listed`)."""
+        values = self._values.get(name)
+        return listed(",".join(values)) if values else []
+
+    def replace(self, name: str, value: str) -> None:
+        """Let a name in lower case have this value alone."""
+        self._values[name] = [value]
 
     def joined(self) -> dict[str, str]:
         """Return the headers with repeated values joined by ", " (RFC 9110 5.3), decoded as UTF-8."""
@@ -143,6 +152,15 @@ def _text(value: str) -> str:
     return value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
+def listed(value: str) -> list[str]:
+    """Return the elements of a list in lower case. Empty ones do not count (RFC 9110 5.6.1).
+
+    >>> listed("Keep-Alive , close,"), listed("")
+    (['keep-alive', 'close'], [])
+    """
+    return [element for part in value.lower().split(",") if (element := part.strip(_SPACE))]
+
+
 def check_framing(head: Head) -> None:
     """Raise BadHeadError if the headers do not say clearly how long the body is."""
     if _FRAMING.search(head.hidden):
@@ -154,11 +172,12 @@ def check_framing(head: Head) -> None:
         raise BadHeadError("the head of the answer has both Content-Length and Transfer-Encoding")
     if len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdecimal():
         return  # nearly always
-    different = {length.strip(_BLANK) for line in lengths for length in line.split(",")}
+    different = {length.strip(_SPACE) for line in lengths for length in line.split(",")}
     if len(different) > 1:
         raise BadHeadError("the head of the answer has different values of Content-Length")
     if any(map(_is_number_for_python_only, different)):
         raise BadHeadError("the head of the answer has a Content-Length that is no number")
+    head.replace("content-length", different.pop())  # one length, said several times (RFC 9110 8.6)
 
 
 def _is_number_for_python_only(length: str) -> bool:

@@ -154,15 +154,22 @@ class Reply(HTTPResponse):
 
     def _find_end(self) -> None:
         """Find out where the body ends, and whether the connection ends with it."""
-        codings = ",".join(self.head.get_all("transfer-encoding")).lower().split(",")
-        self.chunked = "chunked" in map(str.strip, codings)
+        self.chunked = self.head.listed("transfer-encoding")[-1:] == ["chunked"]
         self.chunk_left = None
-        self.will_close = self._check_close()  # type: ignore[attr-defined]
+        self.will_close = self._ends()
         self.length = None if self.chunked else _length(self.head)
         if self.status in _WITHOUT_BODY or 100 <= self.status < 200:
-            self.length = 0
+            self.length, self.chunked = 0, False
         if self.length is None and not self.chunked:
             self.will_close = True
+
+    def _ends(self) -> bool:
+        """Tell whether the server ends the connection with this answer (RFC 9112 9.3)."""
+        said = self.head.listed("connection")
+        if "close" in said or self.version == 11:
+            return "close" in said
+        is_kept = "keep-alive" in (*said, *self.head.listed("proxy-connection"))
+        return not (is_kept or self.head.get("keep-alive"))
 
     @property
     def is_whole(self) -> bool:

@@ -72,10 +72,37 @@ def test_length_that_only_python_reads(make: Make, length: str) -> None:
     assert "no number" in outcome.message
 
 
-def test_length_twice(make: Make) -> None:
-    """The same length twice is no contradiction."""
-    with Raw(answering(answer_of("Content-Length: 3", "Content-Length: 3"))) as server:
-        assert fetched(make().get(server.url())).body == b"<p>"
+@pytest.mark.parametrize(
+    "lines", [("Content-Length: 3", "Content-Length: 3"), ("Content-Length: 3, 3",), ("content-length: 3 ,3 ",)]
+)
+def test_length_twice(make: Make, lines: tuple[str, ...]) -> None:
+    """The same length twice is no contradiction, and says where the body ends (RFC 9110 8.6)."""
+    with Raw(answering(answer_of(*lines))) as server:
+        fetcher = make(timeout=2.0)
+        answers = [fetched(fetcher.get(server.url())) for _ in range(2)]
+        assert [(each.body, each.headers["content-length"]) for each in answers] == [(b"<p>", "3")] * 2
+        assert server.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "lines", "accepted"),
+    [
+        ("HTTP/1.1 200 OK", ("Connection: x",), 1),
+        ("HTTP/1.1 200 OK", ("Connection: x", "Connection: close"), 2),
+        ("HTTP/1.1 200 OK", ("Connection: x,\tClose ",), 2),
+        ("HTTP/1.0 200 OK", (), 2),
+        ("HTTP/1.0 200 OK", ("Connection: x", "Connection: Keep-Alive"), 1),
+        ("HTTP/1.0 200 OK", ("Proxy-Connection: keep-alive",), 1),
+        ("HTTP/1.0 200 OK", ("Keep-Alive: timeout=60",), 1),
+        ("HTTP/1.0 200 OK", ("Connection: keep-alive", "Connection: close"), 2),
+    ],
+)
+def test_whether_a_connection_ends(make: Make, status: str, lines: tuple[str, ...], accepted: int) -> None:
+    """All lines of Connection count; a connection of which one says that it ends is not used again."""
+    with Raw(answering(answer_of("Content-Length: 3", *lines, status=status))) as server:
+        fetcher = make()
+        assert [fetched(fetcher.get(server.url())).body for _ in range(2)] == [b"<p>"] * 2
+        assert server.accepted == accepted
 
 
 TYPES = ["text/html", "message/rfc822", "multipart/mixed", "multipart/mixed; boundary=z"]
@@ -160,11 +187,24 @@ def test_connections_of_one_host_are_kept_at_a_proxy(make: Make) -> None:
     assert connections == [{b"a.example"}, {b"b.example"}]
 
 
-@pytest.mark.parametrize("coding", ["chunked ", "identity, chunked", "Chunked", "identity,\r\n chunked"])
+@pytest.mark.parametrize(
+    "coding",
+    ["chunked ", "chunked\t", "chunked,", ", chunked", "identity, chunked", "Chunked", "identity,\r\n chunked"],
+)
 def test_lists_of_transfer_codings(make: Make, coding: str) -> None:
-    """The beginning of a body, as of robots.txt, comes without the lines of its chunks, and nothing waits for more."""
+    """A body, or its beginning as of robots.txt, comes without the lines of its chunks, and nothing waits for more."""
     with Raw(answering(answer_of(f"Transfer-Encoding: {coding}", body=CHUNKS))) as server:
-        assert fetched(make(timeout=2.0).get(server.url(), max_prefix_bytes=100)).body == b"<p>"
+        fetcher = make(timeout=2.0)
+        assert fetched(fetcher.get(server.url())).body == b"<p>"
+        assert fetched(fetcher.get(server.url(), max_prefix_bytes=100)).body == b"<p>"
+        assert server.accepted == 1
+
+
+@pytest.mark.parametrize("coding", ["gzip, chunked", "chunked, identity", "chunked, chunked", "x"])
+def test_other_lists_of_transfer_codings(make: Make, coding: str) -> None:
+    """A body whose end, or whose coding, is not clear is a failure."""
+    with Raw(answering(answer_of(f"Transfer-Encoding: {coding}", body=CHUNKS))) as server:
+        assert failed(make(timeout=2.0).get(server.url())).class_ == "protocol"
 
 
 def test_folded_values(make: Make) -> None:

@@ -129,7 +129,7 @@ def test_lie(make: Make, lines: str, sent: bytes, class_: str) -> None:
         assert failed(make().get(server.url())).class_ == class_
 
 
-@pytest.mark.parametrize("length", ["-5", "abc", "5, 5", ""])
+@pytest.mark.parametrize("length", ["-5", "abc", ""])
 def test_length_that_is_none(make: Make, length: str) -> None:
     """A Content-Length that is no number is passed over, and the body goes to the connection's end."""
     with Raw(answering(OK + f"Content-Length: {length}\r\n\r\n<p>..".encode(), times=1)) as server:
