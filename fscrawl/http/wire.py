@@ -1,7 +1,7 @@
 """What goes over a connection: the bytes of a request, and the answer that is read behind them.
 
-`http.client` reads bodies. Heads are written and read here: its own way, and those of urllib3 and requests around it,
-cost more than all the rest of an exchange.
+`http.client` reads bodies, but not chunks (see `chunks`). Heads are written and read here: its own way, and those of
+urllib3 and requests around it, cost more than all the rest of an exchange.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from http.client import HTTPException, HTTPResponse, UnknownProtocol
 from typing import Any, NamedTuple
 
+from fscrawl.http import chunks
 from fscrawl.http.heads import BadHeadError, Head, HeadLines, check_framing
 
 _MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
@@ -155,7 +156,6 @@ class Reply(HTTPResponse):
     def _find_end(self) -> None:
         """Find out where the body ends, and whether the connection ends with it."""
         self.chunked = self.head.listed("transfer-encoding")[-1:] == ["chunked"]
-        self.chunk_left = None
         self.will_close = self._ends()
         self.length = None if self.chunked else _length(self.head)
         if self.status in _WITHOUT_BODY or 100 <= self.status < 200:
@@ -181,6 +181,11 @@ class Reply(HTTPResponse):
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Read the body in pieces of at most `size` bytes. HTTPException if it ends early."""
+        if self.chunked:
+            if self.fp is not None:
+                yield from chunks.pieces(self.fp, size)
+                self._close_conn()  # type: ignore[attr-defined]
+            return
         while piece := self.read(size):
             yield piece
         if self.length:
