@@ -6,6 +6,7 @@ urllib3 and requests around it, cost more than all the rest of an exchange.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from http.client import HTTPException, HTTPResponse, UnknownProtocol
@@ -106,6 +107,27 @@ def _bytes(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("latin-1")
 
 
+class _Incoming(io.RawIOBase):
+    """What comes in over a socket. It ends with `end`: then nothing is read any more."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        """Give a file to read from, as a socket does."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        received: int = 0 if self._sock is None else self._sock.recv_into(buffer)
+        return received
+
+    def end(self) -> None:
+        self._sock = None
+
+
 class Reply(HTTPResponse):
     """An answer as it comes in. Its connection is given back when the body was read, or closed.
 
@@ -117,7 +139,8 @@ class Reply(HTTPResponse):
 
     def __init__(self, sock: Any, method: str, done: Callable[[Reply], None]) -> None:
         """`done`: called once, when the answer is not needed any more."""
-        super().__init__(sock, method=method)
+        self._incoming = _Incoming(sock)
+        super().__init__(self._incoming, method=method)  # type: ignore[arg-type]  # it needs a file, no socket
         self._done: Callable[[Reply], None] | None = done
 
     def begin(self) -> None:
@@ -184,12 +207,24 @@ class Reply(HTTPResponse):
         if self.chunked:
             if self.fp is not None:
                 yield from chunks.pieces(self.fp, size)
-                self._close_conn()  # type: ignore[attr-defined]
+                self._close_conn()
             return
         while piece := self.read(size):
             yield piece
         if self.length:
             raise HTTPException(f"the connection ended {self.length} bytes before the body did")
+
+    def _close_conn(self) -> None:
+        """End reading: `http.client` calls this when the body is over.
+
+        What has come behind it is nobody's answer, so the connection cannot be used again (RFC 9112 9.2).
+        """
+        file = self.fp
+        self.fp = None  # type: ignore[assignment]  # so `isclosed` knows
+        self._incoming.end()
+        if not self.will_close and file.peek():
+            self.will_close = True
+        file.close()
 
     def release(self) -> None:
         """Give the connection back, or close it if it cannot be used again."""

@@ -48,11 +48,28 @@ def test_kept_connection_that_was_closed(make: Make) -> None:
             assert server.accepted == n + 1
 
 
-def test_bytes_after_the_body_are_not_the_next_answer(make: Make) -> None:
-    """What a server sends beyond its Content-Length is never taken for the answer to the next request."""
-    with Raw(answering(ok(b"<p>") + ok(b"smuggled"))) as server:
+@pytest.mark.parametrize("behind", [b"x", ok(b"smuggled"), ok(b"smuggled")[:10]], ids=["byte", "answer", "beginning"])
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (ok(b"<p>"), b"<p>"),
+        (ok(b""), b""),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n<p>\r\n0\r\n\r\n", b"<p>"),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n", b""),
+        (b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n", None),
+        (ok(b"<p>", "Content-Type: image/png"), None),
+    ],
+    ids=["length", "empty", "chunked", "204", "304", "unwanted"],
+)
+def test_bytes_after_the_body_are_not_the_next_answer(
+    make: Make, answer: bytes, body: bytes | None, behind: bytes
+) -> None:
+    """What a server sends behind an answer is never taken for the next one, and its connection is not used again."""
+    with Raw(answering(answer + behind)) as server:
         fetcher = make()
-        assert [fetched(fetcher.get(server.url())).body for _ in range(3)] == [b"<p>"] * 3
+        answers = [fetched(fetcher.get(server.url(), wants_body=lambda _, h: "content-type" not in h)) for _ in "123"]
+        assert [each.body for each in answers] == [body] * 3
+        assert server.accepted == 3
 
 
 def test_small_unwanted_body_keeps_the_connection(make: Make) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any
 
@@ -16,24 +17,20 @@ _FRAMING = re.compile(rb"(content-length|transfer-encoding)[ \t]*:(.*)", re.IGNO
 
 
 class _Connection:
-    """What `http.client` needs of a socket."""
+    """What an answer needs of a socket."""
 
     def __init__(self, data: bytes) -> None:
-        self.file = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
-
-    def makefile(self, *_: Any) -> io.BufferedReader:
-        return self.file
+        self.recv_into: Callable[[Any], int] = io.BytesIO(data).readinto
 
 
 def _heads(data: bytes) -> None:
     """A head that is taken is clear to a strict reader, who knows only of lines that end with a line feed."""
-    connection = _Connection(data)
-    response = Reply(connection, "GET", lambda _: None)
+    response = Reply(_Connection(data), "GET", lambda _: None)
     try:
         response.begin()
     except (HTTPException, BadHeadError):
         return
-    head = data[: connection.file.tell()]
+    head = data[: len(data) - len(response.fp.read())]
     assert b"\r" not in head.replace(b"\r\n", b"\n").removesuffix(b"\r"), head
     unfolded = re.sub(rb"\r?\n[ \t]+", b" ", head)
     lines = re.split(rb"\n\r?\n", unfolded.strip(b"\r\n"))[-1].split(b"\n")
