@@ -6,7 +6,8 @@ tried beside it. What was learnt is remembered, so it costs that once.
 Vocabulary:
   entry     what getaddrinfo gives: family, kind, protocol, name, address
 
-Promise: one socket is returned, which is connected; all others are closed. No attempt outlives the call.
+Promise: one socket is returned, which is connected; all others are closed. No attempt outlives the call. Of a name,
+`MOST_TRIED` addresses are tried: its owner may name thousands of them, also those of others.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 from fscrawl.util.lru import Lru
 
 STAGGER_S = 0.25  # RFC 8305, section 5: the recommended delay
+MOST_TRIED = 8
 _HOSTS = 1000
 
 Entry = tuple[Any, ...]
@@ -36,7 +38,7 @@ class Learned:
         self._best: Lru[tuple[str, int], Any] = Lru(_HOSTS)
 
     def in_order(self, host: tuple[str, int], found: Sequence[Entry]) -> list[Entry]:
-        """Give the entries in the order in which they are tried: what answered last, then both families in turn.
+        """Give the entries that are tried, in their order: what answered last, then both families in turn.
 
         `host`: name and port of the host that they belong to.
         """
@@ -44,7 +46,7 @@ class Learned:
         first = [entry for entry in found if entry[0] == found[0][0]]
         others = [entry for entry in found if entry[0] != found[0][0]]
         in_turn = [entry for entry in chain(*zip_longest(first, others)) if entry is not None]
-        return sorted(in_turn, key=lambda entry: entry[4] != best)  # stable
+        return sorted(in_turn, key=lambda entry: entry[4] != best)[:MOST_TRIED]  # stable
 
     def note(self, host: tuple[str, int], address: Any) -> None:
         """Remember the address at which a host has answered."""

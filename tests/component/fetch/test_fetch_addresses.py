@@ -118,6 +118,24 @@ def test_families_take_turns() -> None:
     assert [entry[4] for entry in learned.in_order(("a.example", 443), found)] == ["a", "d", "b", "c"]
 
 
+def test_a_name_with_hundreds_of_addresses(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:
+    """Eight of them are tried, of both families; what answered last is one of them, wherever it stands."""
+    others = [f"127.0.2.{n}" for n in range(100, 250)]
+    resolve(monkeypatch, *others, *[f"::ffff:{each}" for each in others], HOST)
+    with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web:
+        fetcher = make()
+        url = f"http://many.example:{web.port}/"
+        assert failed(fetcher.get(url)).class_ == "connect"
+        assert len(begun) == racing.MOST_TRIED
+        assert {":" in each for each in begun} == {True, False}
+        resolve(monkeypatch, HOST, *others)
+        assert fetched(fetcher.get(url)).body == b"<p>"
+    learned = racing.Learned()
+    learned.note(("many.example", 80), "c")
+    found = [(socket.AF_INET, 1, 6, "", each) for each in (*others, "c")]
+    assert [entry[4] for entry in learned.in_order(("many.example", 80), found)] == ["c", *others[:7]]
+
+
 def test_a_family_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A socket that cannot be made is an address that cannot be reached."""
 
