@@ -27,6 +27,7 @@ MAX_SITE_BYTES = 8192  # what servers accept as the head of a request
 _SPACE = " \t"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}\Z")
+_PREFIX = re.compile(r"__(?:host|secure)-", re.IGNORECASE)
 _ADDRESS = re.compile(r"\[.*\]|[0-9]+(?:\.[0-9]+){3}")
 
 _Key = tuple[str, str, str]  # domain, path, name
@@ -100,8 +101,7 @@ class Jar:
     def _put(self, site: str, cookie: Cookie, now: float, *, trusted: bool) -> None:
         held = self._sites.get(site, {})
         key = (cookie.domain, cookie.path, cookie.name)
-        old = held.get(key)
-        if old is not None and old.secure and not trusted:
+        if not trusted and any(_lies_over(cookie, each, now) for each in held.values()):
             return  # an attacker on the network must not replace a cookie that came over TLS
         if cookie.expires is not None and cookie.expires <= now:
             held.pop(key, None)  # this is how a site deletes a cookie
@@ -117,27 +117,48 @@ class Jar:
 
 
 def _shrink(held: dict[_Key, Cookie], now: float) -> None:
-    """Keep a site within its limits: drop expired cookies first, then the oldest."""
+    """Keep a site within its limits: drop expired cookies first, then the oldest, those that plain http can set first.
+
+    So nobody on the network can drive out what came over TLS (RFC 6265bis 5.7).
+    """
     if len(held) <= MAX_PER_SITE and sum(cookie.size_bytes for cookie in held.values()) <= MAX_SITE_BYTES:
         return
-    for key in [key for key, cookie in held.items() if cookie.expires is not None and cookie.expires <= now]:
+    for key in [key for key, cookie in held.items() if _is_over(cookie, now)]:
         del held[key]
     size_bytes = sum(cookie.size_bytes for cookie in held.values())
+    ahead = iter(sorted(held, key=lambda key: held[key].secure))  # stable: the oldest comes first
     while len(held) > MAX_PER_SITE or size_bytes > MAX_SITE_BYTES:
-        size_bytes -= held.pop(next(iter(held))).size_bytes
+        size_bytes -= held.pop(next(ahead)).size_bytes
+
+
+def _lies_over(new: Cookie, old: Cookie, now: float) -> bool:
+    """Tell whether a cookie could be taken for another one, a Secure one (RFC 6265bis 5.7)."""
+    if not old.secure or old.name != new.name or _is_over(old, now) or not _leads_to(old.path, new.path):
+        return False
+    return _is_within(old.domain, new.domain) or _is_within(new.domain, old.domain)
 
 
 def _goes_to(cookie: Cookie, url: str, host: str, now: float) -> bool:
-    if cookie.expires is not None and cookie.expires <= now:
+    if _is_over(cookie, now):
         return False
     if cookie.secure and not url.startswith("https:"):
         return False
-    if host != cookie.domain and (cookie.host_only or not host.endswith("." + cookie.domain)):
+    if cookie.host_only and host != cookie.domain:
         return False
-    path = _path(url)
-    return path.startswith(cookie.path) and (
-        len(path) == len(cookie.path) or cookie.path.endswith("/") or path[len(cookie.path)] == "/"
-    )
+    return _is_within(host, cookie.domain) and _leads_to(cookie.path, _path(url))
+
+
+def _is_over(cookie: Cookie, now: float) -> bool:
+    return cookie.expires is not None and cookie.expires <= now
+
+
+def _is_within(host: str, domain: str) -> bool:
+    return host == domain or host.endswith("." + domain)
+
+
+def _leads_to(path: str, asked: str) -> bool:
+    """Tell whether a cookie with a path goes to what is asked for (RFC 6265 5.1.4)."""
+    return asked.startswith(path) and (len(asked) == len(path) or path.endswith("/") or asked[len(path)] == "/")
 
 
 def _path(url: str) -> str:
@@ -168,7 +189,8 @@ def read(line: str, url: str, now: float) -> Cookie | None:
     if domain is None or (secure and not url.startswith("https:")):
         return None
     host_only = not attributes.get("domain")
-    if not _keeps_prefix(name, host_only=host_only, secure=secure, path=path):
+    # Without a name, servers would take the beginning of the value for one.
+    if not _keeps_prefix(name, host_only=host_only, secure=secure, path=path) or (not name and _PREFIX.match(value)):
         return None
     expires = _expires(attributes, now)
     return Cookie(name, value, domain, own_path, host_only, secure, expires, "httponly" in attributes)

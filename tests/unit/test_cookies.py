@@ -163,11 +163,47 @@ def test_secure():
         ("__Host-a=1; Path=/", False),
         ("__Secure-a=1; Secure", True),
         ("__Secure-a=1", False),
+        ("=__Host-a=1; Secure; Path=/", False),  # without a name, it would go back as __Host-a=1
+        ("__SECURE-a; Secure", False),
+        ("=a__Host-a=1; Path=/", True),
     ],
 )
 def test_promises(line, taken):
     """A name that promises to be safe is kept only if it is."""
     assert (read(line, SAFE, NOW) is not None) == taken
+
+
+@pytest.mark.parametrize(
+    ("secure", "plain", "sent"),
+    [
+        ("s=good; Path=/", "s=evil; Path=/a", "s=good"),
+        ("s=good; Path=/a", "s=evil; Path=/a/b", "s=good"),
+        ("s=good; Path=/; Domain=shop.example", "s=evil; Path=/a", "s=good"),
+        ("s=good; Path=/", "s=evil; Path=/; Domain=shop.example", "s=good"),
+        ("s=good; Path=/", "s=; Path=/a; Max-Age=0", "s=good"),
+        ("s=good; Path=/a/b", "s=other; Path=/a", "s=good; s=other"),  # what comes first counts
+        ("s=good; Path=/ab", "s=other; Path=/a", "s=other"),
+        ("s=good; Path=/", "t=other; Path=/a", "t=other; s=good"),
+        ("s=good; Path=/; Domain=www.shop.example", "s=other; Path=/a", "s=good"),
+        ("s=old; Path=/; Max-Age=1", "s=new; Path=/a", "s=new"),
+    ],
+)
+def test_plain_http_lays_nothing_over_a_secure_cookie(secure, plain, sent):
+    """What plain http sets never comes before a Secure cookie of the same name, whatever its path and domain."""
+    made = jar(f"{secure}; Secure", url=SAFE)
+    made.learn(SHOP, [plain], NOW + 2)
+    assert made.header("https://www.shop.example/a/b", NOW + 2) == sent
+
+
+def test_plain_http_drives_out_no_secure_cookie():
+    """Of a site with too many cookies, Secure ones are dropped last."""
+    made = jar("s=good; Secure; Path=/", "old=1; Path=/", url=SAFE)
+    made.learn(SHOP, [f"c{n}=1; Path=/" for n in range(MAX_PER_SITE)], NOW)
+    names = [pair.partition("=")[0] for pair in made.header(SAFE, NOW).split("; ")]
+    assert names == ["s", *(f"c{n}" for n in range(1, MAX_PER_SITE))]
+    made = jar(*(f"s{n}=1; Secure; Path=/" for n in range(MAX_PER_SITE + 1)), url=SAFE)
+    made.learn(SHOP, ["c=1; Path=/"], NOW)
+    assert made.header(SAFE, NOW) == "; ".join(f"s{n}=1" for n in range(1, MAX_PER_SITE + 1))
 
 
 def test_limit_of_a_site():
