@@ -43,7 +43,11 @@ def new(fork=os.fork):
 
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(word) for word in file.read().split()]
+        return [int(word) for word in file.read().split() if is_alive(word)]
+
+def is_alive(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] != "Z"
 
 parse_process._PAUSES_S = (0.01, 0.01)
 """
