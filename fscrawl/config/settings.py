@@ -179,6 +179,7 @@ class FetchSettings:
         checks.names_of("media types that can be searched for links", WITH_LINKS),
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
+    retry_posts: bool = _setting(False, "try a POST or PATCH again, too, that the server may have done: for searches")
     allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")
     allow_addresses: tuple[str, ...] = _setting(
         (), 'private networks to fetch from, for example "10.0.0.0/8"', check_networks

@@ -112,7 +112,7 @@ class Context:
             return self.fetcher.send(asked, conditions, wants_body=self._wants_body)
         jar = self.sessions.jar(asked, self._opener_of(asked.url))
         if isinstance(jar, Failed):
-            return jar
+            return replace(jar, unsent=True)
         self.need_permit()  # it may have been opened just now
         return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
 

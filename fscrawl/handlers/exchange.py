@@ -10,8 +10,11 @@ from fscrawl.handlers.outcome import Health
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.dates import retry_after_s
 from fscrawl.politeness.redirects import REDIRECTS
+from fscrawl.request import read
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_ONCE = frozenset({"POST", "PATCH"})  # they may do something each time (RFC 9110 9.2.2)
+_REFUSALS = frozenset({408, 425, 429})  # by which a server says that it has not begun with a request
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
 
 
@@ -32,6 +35,25 @@ def bad_status(answer: Fetched) -> Failed:
     class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
     retry = answer.status in _PASSING_STATUSES
     return Failed(class_, f"the server answered {answer.status}", retry, answer.status, answer.headers)
+
+
+def is_once(url: str) -> bool:
+    """Tell whether a request may do something each time that a server gets it. `url`: its spelling.
+
+    >>> [is_once(f"http://a.example/{each}") for each in ("", "#method=PUT", "#method=POST")]
+    [False, False, True]
+    """
+    return "#" in url and read(url).method in _ONCE
+
+
+def may_be_done(failure: Failed) -> bool:
+    """Tell whether a server may have done what it was asked for, although there is no page to show for it.
+
+    A page that its site's rules do not expect is none to them: whoever writes such rules wants another one.
+    """
+    if failure.unsent or failure.class_ == "unexpected" or failure.status in _REFUSALS:
+        return False
+    return not (failure.status == 503 and "retry-after" in (failure.headers or {}))
 
 
 def is_silence(failure: Failed) -> bool:

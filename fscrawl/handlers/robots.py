@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from fscrawl import urls
 from fscrawl.frontier.task import PageTask, RobotsTask
@@ -26,7 +27,7 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
         return None
     rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
     if isinstance(rules, Failed) and context.permitted():
-        return rules
+        return replace(rules, unsent=True)  # the page was not asked for
     if was_asked or isinstance(rules, Failed):
         return Returned(task, time.monotonic())
     return forbidden(rules, url_of(task.url))

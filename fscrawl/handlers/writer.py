@@ -13,13 +13,13 @@ from hashlib import sha256
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
+from fscrawl.handlers.exchange import bad_status, health_of, is_once, is_redirect, may_be_done, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
-from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
 from fscrawl.parse.links import ParsedPage
@@ -28,6 +28,9 @@ from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
+
+_NOT_AGAIN = "; it may have been done, so it is not sent again without being told (fetch.retry_posts)"
+_MESSAGE_CHARS = MAX_MESSAGE_CHARS - len(_NOT_AGAIN)
 
 
 class Writer:
@@ -124,7 +127,8 @@ class Writer:
         if not why:
             return page, None
         source, jar = Source(body, type_, page.encoding), context.jar_of(task.url)
-        shown = rendering.run(task.url, answer, source, jar, why, is_last=self._is_last(task))
+        is_last = self._is_last(task) or self._is_once(task)
+        shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
             return page, self._without(task, shown, why, old)
         try:
@@ -239,13 +243,19 @@ class Writer:
         status = failure.status or 0
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message, status)
+        if failure.retry and not self._is_last(task):
+            failure = replace(failure, message=failure.message[:_MESSAGE_CHARS] + _NOT_AGAIN)
         record = error_record(task, failure, self._tree.machine)
         replaced = self._failure_before(task)
         self._tree.put_error(task.host, record)
         return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at, replaced)
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
-        return failure.retry and not self._is_last(task)
+        """Tell whether another attempt may help, and does not ask for twice what may be wanted once."""
+        return failure.retry and not self._is_last(task) and not (self._is_once(task) and may_be_done(failure))
+
+    def _is_once(self, task: PageTask) -> bool:
+        return not self._settings.fetch.retry_posts and is_once(task.url)
 
     def _is_last(self, task: PageTask) -> bool:
         return task.attempt > self._settings.fetch.retries

@@ -36,6 +36,7 @@ class Failed:
     """`retry`: another try may help. `status`, `headers`: of an answer, if there was one.
 
     `asked_at`: monotonic time when the host was last asked, if that was not for this answer but later.
+    `unsent`: no part of the request has left this machine for its host.
     """
 
     class_: str
@@ -44,6 +45,7 @@ class Failed:
     status: int | None = None
     headers: dict[str, str] | None = None
     asked_at: float | None = None
+    unsent: bool = False
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARS:

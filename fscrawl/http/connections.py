@@ -38,6 +38,7 @@ class Exchanges:
         exchange.address = self.address
         sock = self.sock
         sock.settimeout(remaining_s())
+        exchange.is_sent = True
         with contextlib.suppress(BrokenPipeError):  # the server may have answered before it had read all
             sock.sendall(request)
         reply = Reply(sock, method, done)

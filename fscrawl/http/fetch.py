@@ -10,7 +10,8 @@ Vocabulary:
 Promise: `Fetcher.send` returns within `fetch.timeout`, unless the system's resolver takes longer. It holds at most
 `fetch.max_bytes` of a body, however far its coding inflates, and never raises for anything that a server does. A host
 gets a request once: if a kept connection turns out to be closed, that is a failure, and whoever tries again counts it
-(RFC 9110 9.2.2). Errors of libraries and of the operating system are translated in one place, `_try_once`.
+(RFC 9110 9.2.2). A failure says whether any of the request was sent. Errors of libraries and of the operating system
+are translated in one place, `_try_once`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,6 +134,7 @@ class Fetcher:
         """
         url = asked.url
         exchange.address = ""
+        exchange.is_sent = False
         if (port := urls.bad_port(url)) is not None:
             return Failed(
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
@@ -178,7 +181,7 @@ class Fetcher:
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
             return Failed("blocked-address", f"{host} is not a public address", retry=False)
-        failed = Failed("proxy", _NO_PROXY, retry=True)
+        failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._adapters:
             index = self._rotation.take(urls.host(url))
             if index is None:
@@ -188,7 +191,7 @@ class Fetcher:
                 self._rotation.worked(index)
                 return answer
             if isinstance(answer, Fetched):
-                answer = Failed("proxy", "the proxy asks for another user and password", retry=True)
+                answer = Failed("proxy", "the proxy asks for another user and password", retry=True, unsent=True)
             if answer.class_ in ("proxy", "timeout"):
                 self._rotation.failed(index, by_itself=answer.class_ == "proxy")
             if answer.class_ != "proxy":
@@ -201,7 +204,7 @@ class Fetcher:
             return self._exchange(adapter, sending)
         except (HTTPException, TooLargeError, OSError, ValueError) as error:
             if not lacks_descriptors(error):
-                return failure(error)
+                return _failed(error)
         for each in self._adapters:
             each.let_go()
         try:
@@ -209,7 +212,7 @@ class Fetcher:
         except (HTTPException, TooLargeError, OSError, ValueError) as error:
             if lacks_descriptors(error):
                 raise NoDescriptorsError from error
-            return failure(error)
+            return _failed(error)
 
     def _exchange(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched:
         request, url, jar, wants_body, max_prefix_bytes, bounds = sending
@@ -255,6 +258,12 @@ class Fetcher:
     def close(self) -> None:
         for adapter in self._adapters:
             adapter.close()
+
+
+def _failed(error: BaseException) -> Failed:
+    """Give the failure that an error of the exchange of this thread means."""
+    failed = failure(error)
+    return failed if exchange.is_sent else replace(failed, unsent=True)
 
 
 class _Sending(NamedTuple):

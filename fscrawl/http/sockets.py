@@ -36,6 +36,7 @@ class _Exchange(threading.local):
     allowance_bytes = HEAD_BYTES
     idle_s = IDLE_S  # that the connection may wait for its next exchange
     address = ""  # of the host; "" before it is connected to, and if a proxy is asked
+    is_sent = False  # some of the request may have left
 
 
 exchange = _Exchange()

@@ -117,8 +117,32 @@ def test_a_closed_connection_does_not_send_it_twice(make: Make) -> None:
         answer = failed(fetcher.send(Request(server.url("/2"), "POST", FORM, b"pay=1")))
         assert server.over.wait(5)
         assert server.accepted == 1
-    assert (answer.class_, answer.retry) == ("connect", True)
+    assert (answer.class_, answer.retry, answer.unsent) == ("connect", True, False)
     assert [each.split(b" ")[:2] for each in heads] == [[b"POST", b"/2"]]
+
+
+def test_what_was_not_sent(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure says whether any of the request may have left: not before a connection stands, TLS included."""
+
+    def end(connection: socket.socket) -> None:
+        connection.recv(65536)
+
+    with Raw(end) as server, socket.create_server((HOST, 0)) as unused:
+        nobody = f"{HOST}:{unused.getsockname()[1]}"
+        unused.close()
+        fetcher = make(proxies=(f"http://{nobody}",))
+        failures = [
+            failed(make().send(Request(server.url(), "POST", FORM, b"pay=1"))),
+            failed(make().send(Request(server.url(scheme="https"), "POST", FORM, b"pay=1"))),
+            failed(make().send(Request(f"http://{nobody}/", "POST", FORM, b"pay=1"))),
+            failed(fetcher.send(Request("http://a.example/", "POST", FORM, b"pay=1"))),
+        ]
+    assert [(each.class_, each.unsent) for each in failures] == [
+        ("connect", False),
+        ("tls", True),
+        ("connect", True),
+        ("proxy", True),
+    ]
 
 
 def test_proxies(make: Make) -> None:

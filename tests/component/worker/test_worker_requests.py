@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fscrawl import store
+from fscrawl.config.settings import Settings
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Stored, Unchanged
 from fscrawl.request import FORM, JSON, Request, read, spelling
 from tests.support.crawling import check_tree, errors, pages
+from tests.support.raw import Raw, head, ok
 from tests.support.web import Request as Asked
 from tests.support.web import Response, Web
-from tests.support.workers import HOST, HTML, OTHER, SETTINGS, Work, page, stored_record, task, what
+from tests.support.workers import HOST, HTML, OTHER, SETTINGS, Work, dead_url, page, stored_record, task, what
 
 
 def search(asked: Asked) -> Response:
     """A site with a search form: what it finds depends on the body."""
     if asked.path == "/robots.txt":
         return Response(200, {}, b"User-agent: *\nDisallow: /private")
-    if asked.path == "/limit":
-        return Response(503, HTML)
+    if asked.path.startswith("/busy/"):
+        _, _, status, *after = asked.path.split("/")
+        return Response(int(status), {**HTML, "Retry-After": after[0]} if after else HTML)
     if asked.path.startswith("/to/"):
         _, _, status, host = asked.path.split("/")
         return Response(int(status), {"Location": f"http://{host}:{asked.headers['host'].split(':')[1]}/x"})
@@ -31,6 +35,9 @@ def search(asked: Asked) -> Response:
 
 def post(web: Web, path: str = "/search", body: bytes = b"q=1", host: str = HOST, **more: object) -> str:
     return spelling(Request(web.url(host, path), "POST", FORM, body)._replace(**more))
+
+
+UNRULED = replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False))
 
 
 def stored(outcome: Outcome) -> Stored:
@@ -108,15 +115,78 @@ def test_a_redirect_to_itself(work: Work) -> None:
         assert stored(worker.do(task(post(web, "/303")))).links == (web.url(HOST, "/303"),)
 
 
-def test_it_is_tried_again(work: Work, root: Path) -> None:
-    """A POST that fails for now is tried as often as a GET, and each attempt is counted."""
+REPEATED = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retry_posts=True))
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "settings"),
+    [
+        ("/busy/408", "POST", SETTINGS),
+        ("/busy/425", "POST", SETTINGS),
+        ("/busy/429", "PATCH", SETTINGS),
+        ("/busy/503/10", "POST", SETTINGS),
+        ("/busy/503", "PUT", SETTINGS),
+        ("/busy/500", "POST", REPEATED),
+    ],
+)
+def test_it_is_tried_again(work: Work, root: Path, path: str, method: str, settings: Settings) -> None:
+    """A POST that the server has surely not done is tried as often as a GET; so is a PUT, which may be done twice."""
     with Web(search, [HOST]) as web:
-        asked = post(web, "/limit")
-        worker = work()
+        asked = post(web, path, method=method)
+        worker = work(settings)
         outcomes = [what(worker.do(task(asked, attempt=attempt))) for attempt in (1, 2, 3)]
     assert outcomes == [FailedForNow, FailedForNow, FailedForGood]
-    assert (errors(root)[asked].class_, errors(root)[asked].attempts) == ("http-5xx", 3)
-    assert web.count(path="/limit") == 3
+    assert errors(root)[asked].attempts == 3
+    assert "retry_posts" not in errors(root)[asked].message
+    assert web.count(path=path) == 3
+
+
+@pytest.mark.parametrize("path", ["/busy/500", "/busy/502", "/busy/503", "/busy/504"])
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_it_may_have_been_done(work: Work, root: Path, path: str, method: str) -> None:
+    """A server that fails may have done what a POST asks for: its error record says why it is not sent again."""
+    with Web(search, [HOST]) as web:
+        asked = post(web, path, method=method)
+        outcome = work().do(task(asked))
+        assert (what(outcome), outcome.exchange.health) == (FailedForGood, "failing")
+        record = errors(root)[asked]
+        assert (record.class_, record.attempts, record.status) == ("http-5xx", 1, int(path[6:]))
+        assert record.message == (
+            f"the server answered {path[6:]}; it may have been done, so it is not sent again without being told "
+            "(fetch.retry_posts)"
+        )
+        again = task(asked)._replace(flags=parse_flags(f"again={record.failed_at}"))
+        assert what(work().do(again)) == FailedForGood  # by `fscrawl retry`, it is sent once more
+    assert web.count(path=path) == 2
+
+
+def test_a_post_without_an_answer(work: Work, root: Path) -> None:
+    """It is sent again if it never left, and not if the connection ends behind it, by a reset or kept as it was."""
+    asked = spelling(Request(dead_url(), "POST", FORM, b"q=1"))
+    assert what(work(UNRULED).do(task(asked))) == FailedForNow
+
+    def hang_up(connection: socket.socket) -> None:
+        head(connection)
+        connection.sendall(ok(b"<p>", "Content-Type: text/html"))
+        heads.append(head(connection))
+
+    heads: list[bytes] = []
+    with Raw(hang_up, host=HOST) as server:
+        worker = work(UNRULED)
+        asked = spelling(Request(server.url("/s"), "POST", FORM, b"q=1"))
+        assert what(worker.do(task(server.url("/")))) == "page"
+        assert what(worker.do(task(asked))) == FailedForGood
+        assert server.over.wait(5)
+    assert len(heads) == 1
+    assert errors(root)[asked].class_ == "connect"
+    assert "not sent again" in errors(root)[asked].message
+
+
+def test_a_post_that_waits_for_robots(work: Work) -> None:
+    """While the robots.txt of its host cannot be had, a POST waits as a GET does: it was not sent."""
+    with Web(lambda _: Response(500), [HOST]) as web:
+        assert what(work().do(task(post(web)))) == FailedForNow
+        assert web.count(path="/search") == 0
 
 
 def test_a_stored_request_is_known(work: Work, tree: store.Tree) -> None:
