@@ -193,7 +193,7 @@ def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, only_usual: bool
     nodes = select(page, _USUAL if follow is None else selector(_CHOSEN, follow))
     if only_usual and len(nodes) > _MOST_NODES:
         raise UnusualPageError
-    known: dict[int, bool] = {}
+    known: dict[int, str] = {}
     title = _title(page, known)
     if follow is not None:
         return title, _collect_chosen(_elements(nodes, known), follow)
@@ -209,7 +209,7 @@ def _has_many(references: list[str]) -> bool:
     return len({each.partition("#")[0] for each in references}) > _MOST_REFERENCES
 
 
-def _elements(nodes: list[LexborNode], known: dict[int, bool]) -> Iterator[_Element]:
+def _elements(nodes: list[LexborNode], known: dict[int, str]) -> Iterator[_Element]:
     """Give the elements one by one: the attributes of a million of them would take half a gigabyte."""
     for node in nodes:
         tag = node.tag or ""
@@ -217,7 +217,7 @@ def _elements(nodes: list[LexborNode], known: dict[int, bool]) -> Iterator[_Elem
             yield tag, node.attributes
 
 
-def _title(page: LexborHTMLParser, known: dict[int, bool]) -> str | None:
+def _title(page: LexborHTMLParser, known: dict[int, str]) -> str | None:
     """Return the text of the first HTML title. Titles of icons in SVG do not count."""
     first = select_first(page, "title")
     if first is None or is_html(first, known):
@@ -273,7 +273,7 @@ def _collect(elements: Iterable[_Element]) -> _Found:
     return found
 
 
-def _collect_nodes(nodes: list[LexborNode], known: dict[int, bool]) -> _Found:
+def _collect_nodes(nodes: list[LexborNode], known: dict[int, str]) -> _Found:
     """Do what `_collect` does, with what `_USUAL` selects."""
     found = _Found()
     follow = found.follow.append

@@ -75,6 +75,8 @@ def test_fragments_cost_no_join(monkeypatch):
         ("<base href='javascript:1'>", under("b")),
         ("<base href>", under("b")),
         ("<svg><base href=/other/></base></svg>", under("b")),
+        ("<math><desc><base href=/other/></desc></math>", under("b")),
+        ("<svg><mi><base href=/other/></mi></svg>", under("b")),
     ],
 )
 def test_base(read, bases, expected):
@@ -192,6 +194,22 @@ def test_title_of_a_drawing(read):
         ("<math><annotation-xml encoding='Text/HTML'>{}", True),
         ("<math><mtext>{}", True),
         ("<svg>{}", False),
+        ("<math><desc>{}", False),
+        ("<math><foreignObject>{}", False),
+        ("<svg><mi>{}", False),
+        ("<svg><annotation-xml encoding=text/html>{}", False),
+        ("<math><annotation-xml>{}", False),
+        ("<math><annotation-xml><desc>{}", False),
+        ("<math><annotation-xml><svg><desc>{}", True),
+        ("<math><svg><desc>{}", False),
+        ("<svg><math><mi>{}", False),
+        ("<math><mi><svg><desc>{}", True),
+        ("<math><mi><svg>{}", False),
+        ("<math><mi><mglyph>{}", False),
+        ("<math><mi><b><mglyph>{}", True),
+        ("<svg><desc><math><desc>{}", False),
+        ("<svg><desc><math><mo>{}", True),
+        ("<desc><mi><mglyph>{}", True),
     ],
 )
 def test_html_within_drawings_and_formulas(read, inside, is_html):
