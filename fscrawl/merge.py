@@ -93,7 +93,7 @@ def merge(
         most = _rows_allowed(options, before)
         if before is not None and most == 0:
             _tidy(job, before, line, over=over, indexed=indexed)
-            warn(f"the limit of {number_of(options.limit or 0, 'page')} has been reached; nothing was done")
+            warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
             if indexed:
                 with open_crew(job, processes, scheduler, line) as crew:
                     search_index.update(directory, before, crew)

@@ -59,7 +59,7 @@ def add(commands: Commands[Parser]) -> None:
     add("--include", action="append", metavar="RE", help="only URLs that match; repeatable")
     add("--exclude", action="append", metavar="RE", help="no URLs that match; repeatable")
     add("--index", action="store_true", help="make an index for fscrawl search")
-    add("--limit", type=positive, metavar="N", help="at most N pages in the dataset")
+    add("--limit", type=positive, metavar="N", help="at most N records in the dataset")
     add("--rebuild", action="store_true", help="remove the dataset's files first and start again")
     add("--processes", type=positive, metavar="N", help="number of processes (default: one per CPU)")
     add("--scheduler", metavar="ADDRESS", help="use a Dask cluster, e.g. tcp://host:8786")
