@@ -23,10 +23,10 @@ _SUMS = {
 _GAUGES = {
     "pending": ("pending", "URLs that wait to be fetched."),
     "in_flight": ("in_flight", "URLs that are being fetched."),
-    "hosts": ("hosts", "Hosts with URLs that wait."),
+    "hosts": ("hosts", "Hosts that the machine knows."),
     "shards": ("shards", "Shards that the machine holds."),
     "resting": ("resting_hosts", "Hosts that are left alone for a while."),
-    "memory": ("memory_bytes", "Memory of the machine's main process."),
+    "memory": ("memory_bytes", "Memory of all processes of the machine."),
 }
 
 
