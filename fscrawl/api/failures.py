@@ -22,7 +22,7 @@ class Failure:
     """The last failure of a URL that is not stored.
 
     url, key     as of a page
-    reason       its class: "timeout", "http-4xx", "robots", … (docs/reference/cli.md, `fscrawl show`)
+    reason       its class: "timeout", "http-4xx", "robots", … (docs/reference/terms.md)
     message      what happened, in a line
     status       the HTTP status, where there was an answer
     failed_at    when, in UTC
