@@ -12,6 +12,7 @@ from fscrawl.api.failures import Failure, failures
 from fscrawl.api.filters import Filters, Since, hosts_of, since_of
 from fscrawl.api.page import Page
 from fscrawl.api.pages import Pages
+from fscrawl.api.paths import path_of
 from fscrawl.api.shards import Shards, among_workers, chooser, parts
 from fscrawl.api.source import Fields, Source
 from fscrawl.api.status import Status, status
@@ -53,10 +54,8 @@ class Crawl:
 
     def __init__(self, root: str | os.PathLike[str], fields: str | os.PathLike[str] | None = None) -> None:
         """See `fscrawl.open`."""
-        try:
-            self._root, self._given = os.fspath(root), None if fields is None else os.fspath(fields)
-        except TypeError:
-            raise UsageError(f"root={root!r}: must be the path of a directory") from None
+        self._root = path_of("root", root, "directory")
+        self._given = None if fields is None else path_of("fields", fields, "file")
         self._tree = Tree(Path(self._root), "reader")
         self._fields = Fields(self._tree, _file(self._given))
 

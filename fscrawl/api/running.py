@@ -23,6 +23,7 @@ from typing import IO, Any, Self
 from fscrawl import errors
 from fscrawl.api.bar import Bar
 from fscrawl.api.messages import assignments, in_python
+from fscrawl.api.paths import path_of
 from fscrawl.api.result import CrawlResult
 from fscrawl.errors import FscrawlError, UsageError
 
@@ -61,12 +62,12 @@ def crawl(
     Ctrl-C after the pages in flight are stored, at the second one at once; the same call goes on later.
     """
     task = {
-        "root": _path("root", root),
+        "root": path_of("root", root, "directory"),
         **_seeds(seeds),
         "workers": _count("workers", workers),
         "threads": _count("threads", threads),
         "set": assignments(settings),
-        "site": None if site is None else _path("site", site),
+        "site": None if site is None else path_of("site", site, "file"),
         "refresh": refresh,
         "reseed": bool(reseed),
         "follow": False,
@@ -74,13 +75,6 @@ def crawl(
     }
     with Bar(sys.stderr, silent=not progress) as bar, _Process(task) as process:
         return _result(Path(task["root"]), process, bar)
-
-
-def _path(name: str, value: Any) -> str:
-    try:
-        return os.fsdecode(value)
-    except TypeError:
-        raise UsageError(f"{name}={value!r}: must be a path") from None
 
 
 def _count(name: str, value: Any) -> int:
@@ -91,7 +85,7 @@ def _count(name: str, value: Any) -> int:
 
 def _seeds(seeds: Seeds) -> dict[str, Any]:
     if isinstance(seeds, os.PathLike):
-        return {"seed": [], "seeds": _path("seeds", seeds)}
+        return {"seed": [], "seeds": path_of("seeds", seeds, "file")}
     given = [seeds] if isinstance(seeds, str) else list(seeds) if isinstance(seeds, Iterable) else [None]
     if not all(isinstance(each, str) for each in given):
         raise UsageError(f"seeds={seeds!r}: must be URLs, or a pathlib.Path of a file of URLs")

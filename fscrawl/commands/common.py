@@ -17,7 +17,18 @@ from fscrawl.request import METHODS
 if TYPE_CHECKING:
     from fscrawl.store import Tree
 
-__all__ = ["Commands", "Parser", "add_allow_env", "add_command", "add_root", "add_workers", "open_tree", "positive"]
+__all__ = [
+    "Commands",
+    "Parser",
+    "add_allow_env",
+    "add_command",
+    "add_root",
+    "add_workers",
+    "directory",
+    "file",
+    "open_tree",
+    "positive",
+]
 
 _HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 
@@ -55,7 +66,7 @@ def add_command(
 
 def add_root(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--root", required=True, type=Path, metavar="DIR", help="the shared directory that holds the crawl"
+        "--root", required=True, type=directory, metavar="DIR", help="the shared directory that holds the crawl"
     )
 
 
@@ -85,6 +96,22 @@ def _variable(text: str) -> str:
             f"{shlex.quote(text)}: must be the name of an environment variable, without $ and value"
         )
     return text
+
+
+def directory(text: str) -> Path:
+    """Read the path of a directory. An empty one is a mistake: `Path` takes it for the working directory."""
+    return _path(text, "directory")
+
+
+def file(text: str) -> Path:
+    """Read the path of a file."""
+    return _path(text, "file")
+
+
+def _path(text: str, what: str) -> Path:
+    if not text:  # as of --root "$ROOT", where ROOT is not set
+        raise argparse.ArgumentTypeError(f"is empty; name a {what}")
+    return Path(text)
 
 
 def positive(text: str) -> int:

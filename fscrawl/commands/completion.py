@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fscrawl.commands import modules
 from fscrawl.commands.common import Commands, add_command
@@ -56,7 +55,7 @@ def _parser() -> Program:
         all_.choices[action.dest].description = action.help
     for parser in all_.choices.values():
         for action in parser._actions:  # noqa: SLF001 - it has no public name
-            if action.type is Path:
+            if action.metavar in ("DIR", "FILE"):
                 action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
             action.choices = names.get(action.option_strings[0] if action.option_strings else "", action.choices)
     return whole

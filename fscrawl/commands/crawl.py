@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers, file
 from fscrawl.commands.site_option import add_site
 
 _EXAMPLES = """\
@@ -32,7 +32,7 @@ def add(commands: Commands[Parser]) -> None:
     add_root(crawl)
     add_workers(crawl)
     crawl.add_argument("--seed", action="append", default=[], metavar="URL", help="a URL to start from; repeatable")
-    crawl.add_argument("--seeds", type=Path, metavar="FILE", help="a file of seed URLs, or - for standard input")
+    crawl.add_argument("--seeds", type=_seeds, metavar="FILE", help="a file of seed URLs, or - for standard input")
     crawl.add_argument(
         "--set",
         action="append",
@@ -49,6 +49,12 @@ def add(commands: Commands[Parser]) -> None:
     output.add_argument("--quiet", action="store_true", help="print only what is wrong")
     output.add_argument("--log-json", action="store_true", help="progress and events as JSON lines on standard error")
     crawl.add_argument("-v", "--verbose", action="store_true", help="print a line for each URL")
+
+
+def _seeds(text: str) -> Path:
+    if "://" in text:  # a path would lose one of the slashes, and the message would show another URL
+        raise argparse.ArgumentTypeError(f"{text}: it is a URL, not a file; did you mean --seed {text}?")
+    return file(text)
 
 
 def run(options: argparse.Namespace) -> int:

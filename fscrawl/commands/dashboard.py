@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, directory, open_tree
 from fscrawl.errors import UsageError
 from fscrawl.util.installed import to_install
 
@@ -34,7 +33,10 @@ def add(commands: Commands[Parser]) -> None:
     )
     dashboard.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)")
     dashboard.add_argument(
-        "--dataset", type=Path, metavar="DIR", help="search by words in this dataset, made with fscrawl merge --index"
+        "--dataset",
+        type=directory,
+        metavar="DIR",
+        help="search by words in this dataset, made with fscrawl merge --index",
     )
     dashboard.add_argument(
         "--control",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, positive
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, directory, file, positive
 from fscrawl.commands.site_option import add_site, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, UsageError
 from fscrawl.util.children import end_server
@@ -38,7 +37,13 @@ def add(commands: Commands[Parser]) -> None:
     )
     add = merge.add_argument
     add_root(merge)
-    add("--out", required=True, type=Path, metavar="DIR", help="the dataset: a new directory, or an earlier dataset")
+    add(
+        "--out",
+        required=True,
+        type=directory,
+        metavar="DIR",
+        help="the dataset: a new directory, or an earlier dataset",
+    )
     add(
         "--format",
         action="append",
@@ -49,7 +54,7 @@ def add(commands: Commands[Parser]) -> None:
     add("--language", action="store_true", help="detect the language of each text, as columns of its own")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
-    add("--fields", type=Path, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
+    add("--fields", type=file, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
     add_site(merge)
     add("--dedupe", action="store_true", help="leave out duplicates and near-duplicates")
     add("--noindex", action="store_true", help="keep pages that ask not to be indexed")

@@ -18,6 +18,8 @@ from fscrawl.util.installed import command
 
 _SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+_NAME = r"(?:\S*/)?(\S+)"  # as argparse writes it: of "-v/--verbose" the last one
+_ARGUMENT = rf"argument {_NAME}"
 
 
 class Parser(argparse.ArgumentParser):
@@ -90,11 +92,11 @@ class Parser(argparse.ArgumentParser):
     def _in_our_words(self, message: str) -> str:
         """Say what argparse says in words of this program."""
         for pattern, words in (
-            (r"argument (?:.*/)?(\S+): expected .*", r"\1 needs a value"),
-            (r"argument (?:.*/)?(\S+): not allowed with argument (?:.*/)?(\S+)", r"\1 and \2 cannot be given together"),
-            (r"argument (?:.*/)?(\S+): ignored explicit argument .*", r"\1 takes no value"),
-            (r"argument (?:.*/)?(\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)", r"\1 \2: must be one of \3"),
-            (r"argument (?:.*/)?(\S+): (.*)", r"\1 \2"),
+            (rf"{_ARGUMENT}: expected .*", r"\1 needs a value"),
+            (rf"{_ARGUMENT}: not allowed with argument {_NAME}", r"\1 and \2 cannot be given together"),
+            (rf"{_ARGUMENT}: ignored explicit argument .*", r"\1 takes no value"),
+            (rf"{_ARGUMENT}: invalid choice: '?(.*?)'? \(choose from (.*)\)", r"\1 \2: must be one of \3"),
+            (rf"{_ARGUMENT}: (.*)", r"\1 \2"),
             (r"the following arguments are required: (.*)", r"missing: \1"),
         ):
             found = re.fullmatch(pattern, message, re.DOTALL)
@@ -105,7 +107,7 @@ class Parser(argparse.ArgumentParser):
 
     def _hint(self, message: str) -> str:
         """Give an example of what is missing."""
-        value = re.fullmatch(r"argument (?:.*/)?(\S+): expected .*", message)
+        value = re.fullmatch(rf"{_ARGUMENT}: expected .*", message)
         if value is not None and value[1] in self._option_string_actions:
             name = self._option_string_actions[value[1]].metavar
             example = re.search(rf"{value[1]} ([^\s']\S*|'[^']*')", self.examples)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, file, open_tree
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
@@ -25,7 +25,7 @@ def add(commands: Commands[Parser]) -> None:
     )
     add_root(report)
     report.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="the file to write; an existing file is replaced"
+        "--out", required=True, type=file, metavar="FILE", help="the file to write; an existing file is replaced"
     )
 
 

@@ -7,11 +7,10 @@ import io
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.common import Commands, Parser, add_command, positive
+from fscrawl.commands.common import Commands, Parser, add_command, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled
@@ -45,7 +44,7 @@ def add(commands: Commands[Parser]) -> None:
     search.dashed_words = True
     add = search.add_argument
     add("words", nargs="+", metavar="WORD", help="what pages must have")
-    add("--dataset", required=True, type=Path, metavar="DIR", help="the dataset, made with fscrawl merge --index")
+    add("--dataset", required=True, type=directory, metavar="DIR", help="the dataset, made with fscrawl merge --index")
     add("--limit", type=positive, default=10, metavar="N", help=f"at most N pages (default 10, at most {_MOST})")
     add("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
     add("--json", action="store_true", help="print one JSON object per line")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, file, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
@@ -56,7 +56,7 @@ def add(commands: Commands[Parser]) -> None:
     add_site(show)
     show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
     show.add_argument(
-        "--fields", type=Path, metavar="FILE", help="try a file of rules on the stored page (see merge --fields)"
+        "--fields", type=file, metavar="FILE", help="try a file of rules on the stored page (see merge --fields)"
     )
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 

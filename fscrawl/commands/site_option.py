@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fscrawl.commands.common import file
 from fscrawl.errors import UsageError, reason
 from fscrawl.util.time_limit import time_limit
 from fscrawl.util.user_text import decode
@@ -22,7 +23,7 @@ MOST_LOADING_S = 30.0
 def add_site(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--site",
-        type=Path,
+        type=file,
         metavar="FILE",
         help="a Python file of rules; the same on all machines",
     )

@@ -6,11 +6,10 @@ import argparse
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, asked_for, open_tree
+from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, asked_for, directory, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
 from fscrawl.config.seeds import read_seed, read_seeds
@@ -53,7 +52,7 @@ def add(commands: Commands[Parser]) -> None:
         notes=_EXIT_CODES,
     )
     command.add_argument("url", metavar="URL", nargs="+", help="the complete URL, or a request as in seeds.txt")
-    command.add_argument("--root", type=Path, metavar="DIR", help="the crawl whose crawl.toml and seeds count")
+    command.add_argument("--root", type=directory, metavar="DIR", help="the crawl whose crawl.toml and seeds count")
     add_site(command)
     command.add_argument("--stored", action="store_true", help="do not fetch it: read the page that the tree has")
     command.add_argument(

@@ -33,6 +33,10 @@ def test_what_is_no_tree(tmp_path):
             fscrawl.open(root)
     with pytest.raises(fscrawl.FscrawlError, match="root=3: must be the path of a directory"):
         fscrawl.open(3)
+    with pytest.raises(fscrawl.FscrawlError, match="root is empty; name a directory"):
+        fscrawl.open("")
+    with pytest.raises(fscrawl.FscrawlError, match="fields is empty; name a file"):
+        fscrawl.open(tmp_path, fields="")
 
 
 def test_a_newer_tree(grown):

@@ -68,6 +68,13 @@ def words(line: str) -> list[str]:
         ("crawl --root x --quiet=1", f"--quiet takes no value; {PAGE}"),
         ("crawl --root x --quiet --log-json", f"--log-json and --quiet cannot be given together; {PAGE}"),
         ("completion csh", "SHELL csh: must be one of bash, zsh, fish; see fscrawl completion --help"),
+        ("crawl --root ''", f"--root is empty; name a directory; {PAGE}"),
+        ("merge --root x --out=", "--out is empty; name a directory; see fscrawl merge --help"),
+        ("crawl --root x --seeds ''", f"--seeds is empty; name a file; {PAGE}"),
+        (
+            "crawl --root x --seeds http://me:pw@a/",
+            f"--seeds http://…@a/: it is a URL, not a file; did you mean --seed http://…@a/? {PAGE}",
+        ),
         ("crawl --root x http://me:pw@a/", f"unexpected argument http://…@a/; did you mean --seed http://…@a/? {PAGE}"),
         ("crawl --root x ./tree", f"unexpected argument ./tree; did you mean --root ./tree? {PAGE}"),
         ("crawl --root x more", f"unexpected argument more; {PAGE}"),
@@ -84,6 +91,16 @@ def test_mistakes(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> N
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith(f"fscrawl: {said}")
+
+
+@pytest.mark.parametrize("command", MODULES)
+def test_no_path_may_be_empty(command: str) -> None:
+    """Every option that takes a path refuses an empty one, as of "$ROOT" without a ROOT: it is no directory."""
+    whole = cli.parser([command])
+    for action in whole._commands[command]._actions:
+        if action.metavar in ("DIR", "FILE"):
+            with pytest.raises(UsageError, match=f"{action.option_strings[0]} is empty; name a (directory|file);"):
+                whole.parse_args([command, action.option_strings[0], ""])
 
 
 def test_an_unknown_command_that_is_like_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,25 @@
+"""Paths that the user gives. Pure."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fscrawl.errors import UsageError
+
+
+def path_of(name: str, value: Any, what: str) -> str:
+    """Read the argument `name`, the path of a `what`: a file or a directory. UsageError if it is none, or empty.
+
+    An empty path would be taken for the working directory.
+
+    >>> path_of("root", "/mnt/shared", "directory")
+    '/mnt/shared'
+    """
+    try:
+        found = os.fsdecode(value)
+    except TypeError:
+        raise UsageError(f"{name}={value!r}: must be the path of a {what}") from None
+    if not found:
+        raise UsageError(f"{name} is empty; name a {what}")
+    return found
