@@ -27,7 +27,10 @@ def pause(tree: Tree, given: dict[str, Any]) -> str:
 
 def resume(tree: Tree, given: dict[str, Any]) -> str:
     gone = signs.resume(tree, _words(given, "hosts"))
-    return f"removed: {', '.join(gone)}" if gone else "nothing was paused or stopped"
+    remaining = sorted(tree.controls.signs() - {*gone})
+    nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
+    said = f"removed: {', '.join(gone)}" if gone else nothing
+    return said + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
 def stop(tree: Tree, given: dict[str, Any]) -> str:  # noqa: ARG001 - as the others

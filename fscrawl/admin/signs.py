@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from fscrawl import hostnames
 from fscrawl.errors import TreeError
+from fscrawl.monitor.resuming import host_of
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import PAUSE, STOP, Tree
 
@@ -27,15 +28,19 @@ def pause(tree: Tree, hosts: list[str]) -> list[str]:
 
 
 def resume(tree: Tree, hosts: list[str]) -> list[str]:
-    """Remove the signs of these hosts, or all signs; return the names of those that were there.
+    """Remove the signs of these hosts, or those of the whole crawl; return the names of those that were there.
 
-    A host without a port means it with any port, as for `pause`.
+    A host without a port means it with any port, as for `pause`. Without hosts, those that are paused for themselves
+    stay so: somebody had a reason. A sign that means no host goes with those of the whole crawl.
     """
     there = tree.controls.signs()
+    if not hosts:
+        names = sorted({PAUSE, STOP} | {sign for sign in there if host_of(sign) is None})
+        return [name for name in names if tree.controls.drop_sign(name)]
     wanted = [hostnames.option(host) for host in hosts]
     names = [f"{PAUSE}.{host.directory}" for host in wanted]  # a listing may be old
     names += [sign for sign in sorted(there) if any(host.names(sign.removeprefix(f"{PAUSE}.")) for host in wanted)]
-    return [name for name in (dict.fromkeys(names) or sorted(there | {PAUSE, STOP})) if tree.controls.drop_sign(name)]
+    return [name for name in dict.fromkeys(names) if tree.controls.drop_sign(name)]
 
 
 def stop(tree: Tree) -> str:

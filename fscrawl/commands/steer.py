@@ -11,8 +11,8 @@ from fscrawl.admin import signs
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, SettingsError
+from fscrawl.monitor.resuming import to_go_on
 from fscrawl.store import Tree
-from fscrawl.util.installed import command
 from fscrawl.util.terminal import say
 
 _SUMMARIES = {
@@ -20,6 +20,7 @@ _SUMMARIES = {
     "resume": "undo pause and stop",
     "stop": "stop all machines; they first finish the fetches under way, and nothing is lost",
 }
+_MORE = {"resume": " Hosts that were paused by --host stay so until --host names them."}
 _EXAMPLES = {
     "pause": ("", " --host www.example.org --host localhost:8080"),
     "resume": ("", " --host www.example.org"),
@@ -34,35 +35,45 @@ def add(commands: Commands[Parser]) -> None:
             name,
             run,
             summary=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
+            description=f"{summary[0].upper()}{summary[1:]}.{_MORE.get(name, '')}",
             examples="".join(f"fscrawl {name} --root /mnt/shared{flags}\n" for flags in _EXAMPLES[name]),
         )
         command.set_defaults(verb=name)
         add_root(command)
         if name != "stop":
             command.add_argument(
-                "--host", action="append", default=[], metavar="HOST", help="only this host; may be repeated"
+                "--host",
+                action="append",
+                default=[],
+                metavar="HOST",
+                help="only this host; may be repeated (default: the whole crawl)",
             )
 
 
 def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root, writing=True)
     if options.verb == "resume":
-        with _whole(options.verb):
-            removed = signs.resume(tree, options.host)
-        say(f"removed: {_listed(removed)}" if removed else "nothing was paused or stopped")
-        for line in [] if removed else signs.unknown(tree, options.host):
-            say(line)
-        if remaining := tree.controls.signs() - {*removed}:  # an old listing may still show a removed sign
-            say(f"still there: {_listed(remaining)}")
+        _resume(tree, options.host)
         return EXIT_OK
     with _whole(options.verb):
         names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
     say(f"created: {_listed(names)}; machines obey within {_delay(tree)}")
-    say(f"to go on:  {command('resume', options.root)}")
+    say(*to_go_on(options.root, names))
     for line in signs.unknown(tree, options.host) if options.verb == "pause" and options.host else []:
         say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
+
+
+def _resume(tree: Tree, hosts: list[str]) -> None:
+    with _whole("resume"):
+        removed = signs.resume(tree, hosts)
+    remaining = tree.controls.signs() - {*removed}  # an old listing may still show a removed sign
+    nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
+    say(f"removed: {_listed(removed)}" if removed else nothing)
+    for line in [] if removed else signs.unknown(tree, hosts):
+        say(line)
+    if remaining:
+        say(f"still there: {_listed(remaining)}", *to_go_on(tree.root, remaining))
 
 
 @contextlib.contextmanager

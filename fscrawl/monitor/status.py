@@ -19,10 +19,10 @@ from rich.text import Text
 
 from fscrawl import urls
 from fscrawl.fleet.label_figures import LabelFigure
+from fscrawl.monitor.resuming import to_go_on
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
 from fscrawl.monitor.state import CrawlState, state_of
 from fscrawl.storage.records import timestamp
-from fscrawl.store import PAUSE, STOP
 from fscrawl.util.humanize import DAY_S, count, number_of, size, span
 from fscrawl.util.installed import command
 from fscrawl.util.terminal import plain
@@ -210,8 +210,7 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     dead = [machine for machine in snapshot.machines if machine.state == "dead"]
     if dead and snapshot.alive():
         lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
-    if STOP in snapshot.signs or any(sign.startswith(PAUSE) for sign in snapshot.signs):
-        lines.append(f"to go on:  {command('resume', root)}")
+    lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending():
         lines.append(f"{idle} idle: a host belongs to one machine at a time, and the others have those that are left")

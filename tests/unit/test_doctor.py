@@ -209,7 +209,9 @@ def test_signs_are_warnings(tree):
     assert list(crawl.signs(tree)) == []
     for name in ("STOP", "PAUSE", "PAUSE.a.example"):
         tree.controls.put_sign(name)
-    assert [each.what for each in crawl.signs(tree)] == [
+    warned = list(crawl.signs(tree))
+    assert ["--host a.example" in each.advice for each in warned] == [False, True, False]
+    assert [each.what for each in warned] == [
         "PAUSE is in the root: nothing is fetched",
         "PAUSE.a.example is in the root: nothing is fetched from a.example",
         "STOP is in the root: no machine may run",

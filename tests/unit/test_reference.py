@@ -55,8 +55,9 @@ def test_defaults_are_those_of_the_parser() -> None:
     ):
         assert row in made
     assert "(default" not in made
-    assert "| `--host HOST` | all | only this host; may be repeated (only `pause`, `resume`) |" in commands.options(
-        ("pause", "resume", "stop")
+    assert (
+        "| `--host HOST` | the whole crawl | only this host; may be repeated (only `pause`, `resume`) |"
+        in commands.options(("pause", "resume", "stop"))
     )
 
 

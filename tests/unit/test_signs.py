@@ -11,6 +11,7 @@ from fscrawl.admin import signs
 from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.monitor.resuming import to_go_on, to_resume
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
 from tests.support.beats import Logs
@@ -35,13 +36,24 @@ def test_signs_are_empty_files_in_the_root(tree: Tree) -> None:
     assert {(tree.root / sign).stat().st_size for sign in tree.controls.signs()} == {0}
 
 
-def test_resume_takes_all_signs_away(tree: Tree) -> None:
-    """Resume without a host removes every sign, and says which were there."""
-    signs.pause(tree, ["a.example"])
+def test_resume_leaves_single_hosts_paused(tree: Tree) -> None:
+    """Resume without a host undoes stop and pause of the whole crawl: a host that was paused for itself stays so."""
+    signs.pause(tree, ["a.example", "b.example:81", "[::1]"])
+    signs.pause(tree, [])
     signs.stop(tree)
-    assert signs.resume(tree, []) == ["PAUSE.a.example", "STOP"]
-    assert tree.controls.signs() == frozenset()
+    paused = tree.controls.signs() - {"PAUSE", "STOP"}
+    assert signs.resume(tree, []) == ["PAUSE", "STOP"]
+    assert tree.controls.signs() == paused
+    assert len(paused) == 3
     assert signs.resume(tree, []) == []
+
+
+def test_resume_takes_away_signs_that_mean_no_host(tree: Tree) -> None:
+    """A sign that was made by hand and means no host pauses nothing; resume without a host removes it, too."""
+    for name in ("PAUSE.A.example", "PAUSE.", "PAUSE.a b"):
+        (tree.root / name).touch()
+    assert signs.resume(tree, []) == ["PAUSE.", "PAUSE.A.example", "PAUSE.a b"]
+    assert tree.controls.signs() == frozenset()
 
 
 def test_resume_of_a_host_leaves_the_rest(tree: Tree) -> None:
@@ -83,20 +95,33 @@ def test_the_commands_say_what_they_did(tree: Tree, capsys: pytest.CaptureFixtur
     assert run(tree, "pause", "--host", "a.example", "--host", "b.example") == 0
     assert run(tree, "stop") == 0
     told = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("no host here is ")]
-    go_on = f"to go on:  {command()} resume --root {tree.root}"
+    resume = f"{command()} resume --root {tree.root}"
+    go_on, there = f"to go on:  {resume}", f"to go on there:  {resume} --host a.example"
     assert told == [
         *("created: PAUSE; machines obey within 20 s", go_on),
-        *("created: PAUSE.a.example, PAUSE.b.example; machines obey within 20 s", go_on),
+        *("created: PAUSE.a.example, PAUSE.b.example; machines obey within 20 s", f"{there} --host b.example"),
         *("created: STOP; machines obey within 20 s", go_on),
     ]
-    assert run(tree, "resume", "--host", "b.example") == 0
-    assert run(tree, "resume") == 0
-    assert run(tree, "resume") == 0
+    for host in ("--host", "b.example"), (), (), ("--host", "a.example"), ():
+        assert run(tree, "resume", *host) == 0
     assert capsys.readouterr().out.splitlines() == [
-        *("removed: PAUSE.b.example", "still there: PAUSE, PAUSE.a.example, STOP"),
-        "removed: PAUSE, PAUSE.a.example, STOP",
+        *("removed: PAUSE.b.example", "still there: PAUSE, PAUSE.a.example, STOP", go_on, there),
+        *("removed: PAUSE, STOP", "still there: PAUSE.a.example", there),
+        *("nothing was removed", "still there: PAUSE.a.example", there),
+        "removed: PAUSE.a.example",
         "nothing was paused or stopped",
     ]
+
+
+def test_many_paused_hosts_do_not_fill_the_screen() -> None:
+    """The command that resumes hosts names ten of them, and says how many there are more."""
+    [line] = to_go_on("R", [f"PAUSE.h{number:02}.example" for number in range(12)])
+    assert line.endswith(" --host h09.example  # and 2 more")
+
+
+def test_the_command_that_resumes_a_host_can_be_copied() -> None:
+    """A host with brackets is quoted, so that a shell does not take it for a pattern."""
+    assert to_resume("R", "[::1]:8080").endswith(" resume --root R --host '[::1]:8080'")
 
 
 def test_signs_can_be_put_up_while_the_settings_are_wrong(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:

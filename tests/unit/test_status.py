@@ -126,7 +126,7 @@ def test_what_the_table_says(logs: Logs) -> None:
         ["m-1-aa", "fetching", "2.0", "3", "40", "90", "MB", "12", since],
         ["m-2-bb", "no", "network", "0.0", "0", "0", "0", "B", "0"],
     ]
-    assert status.remarks(view, "/shared") == [f"to go on:  {command()} resume --root /shared"]
+    assert status.remarks(view, "/shared") == [f"to go on there:  {command()} resume --root /shared --host x.example"]
 
 
 def test_what_was_left_is_pending(logs: Logs) -> None:

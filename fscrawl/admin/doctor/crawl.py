@@ -23,6 +23,7 @@ from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
 from fscrawl.fleet.leases import Machinery
+from fscrawl.monitor.resuming import host_of, to_resume
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
 from fscrawl.storage.layout import PAGE_ROOMS
@@ -78,7 +79,9 @@ def signs(tree: Tree) -> Iterator[CheckResult]:
             if name in (STOP, PAUSE)
             else f"nothing is fetched from {urls.shown_host(name.removeprefix(f'{PAUSE}.'))}"
         )
-        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  {command('resume', tree.root)}")
+        host = host_of(name)
+        advice = to_resume(tree.root) if host is None else to_resume(tree.root, host)
+        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  {advice}")
 
 
 class Machines:

@@ -16,6 +16,7 @@ from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.said import rule_against, told_terms
+from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import url_of
@@ -163,12 +164,12 @@ class Why:
         host, root = self._it.host, self._tree.root
         signs = set(self._snapshot.signs)
         if STOP in signs:
-            yield Reason("stopped", f"{STOP} is in the root: no machine may run", f"{command('resume', root)}")
+            yield Reason("stopped", f"{STOP} is in the root: no machine may run", to_resume(root))
         if PAUSE in signs:
-            yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", f"{command('resume', root)}")
+            yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", to_resume(root))
         for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{urls.without_port(host)}"}):
             told = urls.shown_host(name.removeprefix(f"{PAUSE}."))
-            yield Reason("paused", f"{name} is in the root", f"{command('resume', root)} --host {told}")
+            yield Reason("paused", f"{name} is in the root", to_resume(root, told))
         for machine in self._snapshot.alive():
             yield from _troubles(machine, host)
 

@@ -208,8 +208,9 @@ def test_control(ask: Ask, grown: Grown) -> None:
     assert post(ask, "pause", {"hosts": ["p.example:8080"]}).json() == {"done": "created: PAUSE.p.example_8080"}
     assert post(ask, "stop", {}).json() == {"done": "created: STOP"}
     assert grown.tree.controls.signs() == {"PAUSE", "PAUSE.p.example_8080", "STOP"}
-    assert post(ask, "resume", {"hosts": ["p.example_8080"]}).status == 200
-    assert post(ask, "resume", b"").json() == {"done": "removed: PAUSE, STOP"}
+    assert post(ask, "resume", b"").json() == {"done": "removed: PAUSE, STOP; still there: PAUSE.p.example_8080"}
+    assert post(ask, "resume", b"").json() == {"done": "nothing was removed; still there: PAUSE.p.example_8080"}
+    assert post(ask, "resume", {"hosts": ["p.example_8080"]}).json() == {"done": "removed: PAUSE.p.example_8080"}
     assert post(ask, "resume", {}).json() == {"done": "nothing was paused or stopped"}
 
 
