@@ -227,21 +227,21 @@ class Page:
 
         FscrawlError if the selector is wrong.
         """
-        return _checked(self.answer.css, selector)  # type: ignore[no-any-return]
+        return self._found("css", selector)  # type: ignore[no-any-return]
 
     def xpath(self, expression: str) -> list[str]:
         """Give the texts that an XPath 1.0 expression finds (needs the extra `merge`).
 
         FscrawlError if the expression is wrong.
         """
-        return _checked(self.answer.xpath, expression)  # type: ignore[no-any-return]
+        return self._found("xpath", expression)  # type: ignore[no-any-return]
 
     def json(self, path: str | None = None) -> Any:
         """Give the body as JSON; with a `path` (RFC 9535, `$.items[*].name`), the list of values that it finds.
 
         FscrawlError if the body is no JSON, or the path is wrong.
         """
-        return _checked(self.answer.json, path)
+        return self._found("json", path)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -255,6 +255,13 @@ class Page:
         from fscrawl.request import url_of  # noqa: PLC0415
 
         return rules.extract(url_of(self.url), self.answer.parsed.html).values
+
+    def _found(self, method: str, asked: str | None) -> Any:
+        try:
+            return getattr(self.answer, method)(asked)
+        except ValueError as error:
+            shown = "" if asked is None else repr(asked)
+            raise UsageError(f"{self.url}: {method}({shown}): {error}") from None
 
     @property
     def answer(self) -> Answer:
@@ -327,10 +334,3 @@ class Page:
         if self._body is _UNREAD:
             self._body, self._values = self._source.body(self._host, self._values)
         return self._body  # type: ignore[no-any-return]
-
-
-def _checked(method: Any, argument: Any) -> Any:
-    try:
-        return method(argument)
-    except ValueError as error:
-        raise UsageError(str(error)) from None

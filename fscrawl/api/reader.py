@@ -183,34 +183,39 @@ class Crawl:
         self.rows(names, **arguments).close()  # type: ignore[attr-defined]  # its arguments are checked now
         return TorchRows(self, names, arguments)
 
-    def to_arrow(self, columns: Iterable[str] | None = None, **arguments: Any) -> pa.Table:
-        """Make a table of `rows`, with its arguments (needs the extra `merge`). All of it is held in memory.
-
-        `fields` is a column of JSON. For large trees, `fscrawl merge` makes Parquet files.
-        """
-        names = columns_of(columns)
-        pages = self._of_table(names, **arguments)
-        return arrow(pages, names)
-
-    def to_pandas(self, columns: Iterable[str] | None = None, **arguments: Any) -> pd.DataFrame:
-        """Make a DataFrame of `rows`, with its arguments (needs pandas, and the extra `merge`)."""
-        try:
-            import pandas  # noqa: F401, ICN001, PLC0415 - Arrow needs it for this
-        except ImportError:
-            raise UsageError("pandas is missing; pip install pandas, or use to_arrow()") from None
-        table = self.to_arrow(columns, **arguments).to_pandas()
-        return cast("pd.DataFrame", table)
-
-    def _of_table(
+    def to_arrow(
         self,
-        names: tuple[str, ...],
+        columns: Iterable[str] | None = None,
         *,
         host: Hosts | None = None,
         since: Since | None = None,
         where: Where | None = None,
         shard: Shards = _WHOLE,
-    ) -> Pages:
-        return self._pages(host, since, where, parts(shard), bodies=need_bodies(names))
+    ) -> pa.Table:
+        """Make a table of `rows`, with its arguments (needs the extra `merge`). All of it is held in memory.
+
+        `fields` is a column of JSON. For large trees, `fscrawl merge` makes Parquet files.
+        """
+        names = columns_of(columns)
+        pages = self._pages(host, since, where, parts(shard), bodies=need_bodies(names))
+        return arrow(pages, names)
+
+    def to_pandas(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        host: Hosts | None = None,
+        since: Since | None = None,
+        where: Where | None = None,
+        shard: Shards = _WHOLE,
+    ) -> pd.DataFrame:
+        """Make a DataFrame of `rows`, with its arguments (needs pandas, and the extra `merge`)."""
+        try:
+            import pandas  # noqa: F401, ICN001, PLC0415 - Arrow needs it for this
+        except ImportError:
+            raise UsageError("pandas is missing; pip install pandas, or use to_arrow()") from None
+        table = self.to_arrow(columns, host=host, since=since, where=where, shard=shard).to_pandas()
+        return cast("pd.DataFrame", table)
 
 
 def open(root: str | os.PathLike[str], *, fields: str | os.PathLike[str] | None = None) -> Crawl:  # noqa: A001

@@ -375,6 +375,8 @@ def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _
         raise RuleError(f"{key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}", key)
     try:
         return reader(text)
+    except selectors.MissingPackageError as error:
+        raise RuleError(f"{key}: {error}", key) from error
     except (ValueError, re.error, OverflowError, RecursionError) as error:
         raise RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
 

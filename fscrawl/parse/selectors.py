@@ -26,6 +26,10 @@ from fscrawl.parse.trees import tree
 from fscrawl.util.installed import to_install
 
 
+class MissingPackageError(ValueError):
+    """The expression may be right: what reads it is not installed. The text says what to install."""
+
+
 def fold(text: str) -> str:
     return " ".join(text.split())
 
@@ -332,6 +336,6 @@ def _try(xpath: XPath, page: Page) -> None:
     try:
         list(xpath.texts(page))
     except ImportError:
-        raise ValueError(f"XPath needs the package parsel: {to_install('merge')}") from None
+        raise MissingPackageError(f"XPath needs the package parsel: {to_install('merge')}") from None
     except Exception as error:  # the functions of parsel may raise anything
         raise ValueError(fold(str(error))) from error

@@ -192,6 +192,8 @@ def read(text: str) -> Matcher:
         raise ValueError(f'behind {kind.strip()}: there must be {known.name}, for example "{known.example}"')
     try:
         return known.read(rest if kind == "re" else rest.strip())
+    except selectors.MissingPackageError:
+        raise
     except ValueError as error:
         raise ValueError(f"must be {known.name}: {error}") from None
 

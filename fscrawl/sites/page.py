@@ -120,6 +120,8 @@ class Page:
             return json.loads(self.text)
         except RecursionError:
             raise ValueError("the body is nested too deeply for JSON") from None
+        except ValueError as error:
+            raise ValueError(f"the body is no JSON: {error}") from None
 
     @cached_property
     def links(self) -> tuple[str, ...]:

@@ -122,9 +122,16 @@ def test_documents(grown):
     assert found.html == found.text == body.decode()
     assert (pdf.body, pdf.html, pdf.text) == (body, None, None)
     assert found.file.startswith("files/a.example/")
-    for wrong in (lambda: pdf.css("p["), lambda: pdf.json("$["), lambda: pdf.xpath("//[")):
-        with pytest.raises(fscrawl.FscrawlError):
+    for wrong, said in (
+        (lambda: pdf.css("p["), "css('p['): its brackets or quotes do not match"),
+        (lambda: pdf.json("$["), "json('$['): "),
+        (lambda: pdf.xpath("//["), "xpath('//['): Invalid expression"),
+        (lambda: crawl.page(HOME).json(), "json(): the body is no JSON: Expecting value: line 1 column 1"),
+    ):
+        with pytest.raises(fscrawl.FscrawlError) as caught:
             wrong()
+        assert str(caught.value).startswith(HOME)
+        assert said in str(caught.value)
 
 
 def test_other_encodings(grown):

@@ -33,6 +33,10 @@ NAMES = {
     " allow_env: 'Iterable[str]' = (), progress: 'bool' = True, **settings: 'Mapping[str, Any]') -> 'CrawlResult'",
     "open": "(root: 'str | os.PathLike[str]', *, fields: 'str | os.PathLike[str] | None' = None) -> 'Crawl'",
 }
+OF_ROWS = (
+    f"self, columns: 'Iterable[str] | None' = None, *, {HOST_SINCE}, where: 'Where | None' = None,"
+    " shard: 'Shards' = (0, 1)"
+)
 OF_CRAWL = {
     "dataset": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'Any'",
     "errors": f"(self, {HOST_SINCE}) -> 'Iterator[Failure]'",
@@ -40,11 +44,10 @@ OF_CRAWL = {
     "page": "(self, url: 'str') -> 'Page | None'",
     "pages": f"(self, {HOST_SINCE}, where: 'Where | None' = None, *, shard: 'Shards' = (0, 1),"
     " bodies: 'bool' = False) -> 'Pages'",
-    "rows": f"(self, columns: 'Iterable[str] | None' = None, *, {HOST_SINCE}, where: 'Where | None' = None,"
-    " shard: 'Shards' = (0, 1)) -> 'Iterator[dict[str, Any]]'",
+    "rows": f"({OF_ROWS}) -> 'Iterator[dict[str, Any]]'",
     "status": "(self) -> 'Status'",
-    "to_arrow": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'pa.Table'",
-    "to_pandas": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'pd.DataFrame'",
+    "to_arrow": f"({OF_ROWS}) -> 'pa.Table'",
+    "to_pandas": f"({OF_ROWS}) -> 'pd.DataFrame'",
 }
 OF_PAGE = {
     *("url", "key", "host", "kind", "status", "headers", "title", "encoding", "mime", "links", "nofollow", "robots"),

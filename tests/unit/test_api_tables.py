@@ -44,6 +44,9 @@ def test_pandas(grown):
     frame = crawl.to_pandas(["url", "status"], host="a.example")
     assert sorted(frame["status"]) == [200, 200, 200, 301]
     assert list(crawl.to_pandas("url", host="c.example").columns) == ["url"]
+    for method in (crawl.to_pandas, crawl.to_arrow):
+        with pytest.raises(TypeError, match=rf"{method.__name__}\(\) got an unexpected keyword argument 'hosts'"):
+            method(hosts="a.example")
 
 
 def test_large_tables_are_made_in_pieces(grown, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 from fscrawl.errors import SettingsError
 from fscrawl.parse import fields, items
 from fscrawl.parse.fields import Column, Extracted, parse
+from fscrawl.sites import matchers
 from fscrawl.util.installed import to_install
 from tests.support.field_rules import value
 
@@ -175,11 +176,12 @@ def test_the_advice_for_a_prefix():
 
 
 def test_xpath_without_parsel(monkeypatch):
-    """Where parsel is not installed, the first expression says what to install."""
+    """Where parsel is not installed, the first expression says what to install, and not that it is wrong."""
     monkeypatch.setitem(sys.modules, "parsel", None)
-    assert f"XPath needs the package parsel: {to_install('merge')}" in refusal(
-        '[hosts.x]\na = { xpath = "//unheard-of" }'
-    )
+    needs = f"XPath needs the package parsel: {to_install('merge')}"
+    assert refusal('[hosts.x]\na = { xpath = "//unheard-of" }').endswith(f"] a: xpath: {needs}")
+    with pytest.raises(ValueError, match=rf"\A{re.escape(needs)}\Z"):
+        matchers.read("xpath://unheard-of")
 
 
 @pytest.mark.parametrize("name", ["url.canonical", "Heading", "_x", "1x", "", "é", "a-b"])
