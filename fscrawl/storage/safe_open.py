@@ -44,7 +44,7 @@ _WHAT = {
     errno.ENXIO: "it is a FIFO, a socket or a device, not a file; remove it",
     errno.ENODEV: "it is a device, not a file; remove it",
     errno.EISDIR: "it is a directory, not a file; remove it",
-    errno.EACCES: "permission denied; fscrawl must be able to read and write there",
+    errno.EACCES: "permission denied; fscrawl must be able to read there, and to write if it changes something",
 }
 _LOOK_CLOSER = {*_WHAT, errno.ENOTDIR}  # a look at each step of the path says what stands where
 

@@ -39,7 +39,7 @@ def test_failing_last_step(tmp_path, fault, action, function, code):
 
 
 @pytest.mark.parametrize(
-    ("code", "advice"), [(errno.EACCES, "must be able to read and write"), (errno.EROFS, "mount it read-write")]
+    ("code", "advice"), [(errno.EACCES, "must be able to read there, and"), (errno.EROFS, "mount it read-write")]
 )
 def test_forbidden(tmp_path, fault, code, advice):
     """A directory that may not be written is a TreeError that stops the machine, with advice."""

@@ -116,7 +116,7 @@ def test_a_name_that_may_not_be_made(tree, monkeypatch, code):
         raise OSError(code, "no")
 
     monkeypatch.setattr(os, "open", refusing)
-    with pytest.raises(TreeError, match="must be able to read and write"):
+    with pytest.raises(TreeError, match="must be able to read there, and to write"):
         tree.files.take_name("name")
 
 
