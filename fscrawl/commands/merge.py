@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
@@ -10,7 +11,6 @@ from fscrawl.commands.common import Commands, Parser, add_command, add_root, dir
 from fscrawl.commands.site_option import add_site, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, UsageError
 from fscrawl.util.children import end_server
-from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
@@ -84,7 +84,7 @@ def _run(options: argparse.Namespace) -> int:
         from fscrawl.dataset import card, search_shards  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise UsageError(f"merge needs {error.name}: {to_install('merge')}") from error
+        raise UsageError(_needs(options, error.name)) from error
     site = None if options.site is None else read_file(options.site)
     with ProgressLine() as line:
         manifest = merge(
@@ -102,6 +102,18 @@ def _run(options: argparse.Namespace) -> int:
     first, *more = card.report(manifest)
     say(first + line.in_time(), *more, *search_shards.report(options.out))
     return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
+
+
+def _needs(options: argparse.Namespace, package: str | None) -> str:
+    """Say what a merge needs that is not installed: `package`, and what its options need besides."""
+    from fscrawl.dataset import needs  # noqa: PLC0415 - as above
+
+    lacks = [(f"merge needs {package}", "merge")]
+    if options.scheduler is None:
+        lacks += needs.lacking(options.text, language=options.language)
+    elif importlib.util.find_spec("distributed") is None:
+        lacks.append(("--scheduler needs Dask", "dask"))
+    return needs.said(lacks)
 
 
 def _chosen(options: argparse.Namespace) -> dict[str, object]:

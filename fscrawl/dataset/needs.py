@@ -1,6 +1,12 @@
-"""The optional packages that the options of a merge need. What is missing is said before anything is read."""
+"""The optional packages that the options of a merge need. What is missing is said before anything is read, all at once.
+
+Vocabulary:
+  lack     (what needs which package, the extra that has it)
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
@@ -11,20 +17,41 @@ _LANGUAGE = "language"
 
 
 def missing(text: str | None, *, language: bool) -> str:
-    """Say which package this computer lacks for `--text` and `--language`, and how to get it; "" if it has all.
+    """Say which packages this computer lacks for `--text` and `--language`, and how to get them; "" if it has all.
 
     Each one is tried: it may be there, and not work.
     """
+    if lacks := [*lacking(text, language=language)]:
+        return said(lacks)
+    try:
+        if language:
+            _try_language()
+    except Exception as error:  # noqa: BLE001 - what the library raises of its own, where another one is in its way
+        return f"--language cannot be used: {' '.join(str(error).split())}"
+    return ""
+
+
+def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
+    """Yield what is lacking for `--text` and `--language`."""
     try:
         if text in _EXTRAS:
             page_text.read(b"", text)
     except ImportError as error:
-        return f"--text {text} needs {error.name}: {to_install(_EXTRAS[text or ''])}"
+        yield f"--text {text} needs {error.name}", _EXTRAS[text or ""]
     try:
         if language:
-            languages.language("word " * languages.MIN_BYTES)
+            _try_language()
     except ImportError as error:
-        return f"--language needs {error.name}: {to_install(_LANGUAGE)}"
-    except Exception as error:  # noqa: BLE001 - what the library raises of its own, where another one is in its way
-        return f"--language cannot be used: {' '.join(str(error).split())}"
-    return ""
+        yield f"--language needs {error.name}", _LANGUAGE
+    except Exception:  # noqa: BLE001, S110 - it is there
+        pass
+
+
+def said(lacks: Iterable[tuple[str, str]]) -> str:
+    """Say in one line what is lacking, and how to get it."""
+    needs, extras = zip(*lacks, strict=True)
+    return f"{', '.join(needs)}: {to_install(*extras)}"
+
+
+def _try_language() -> None:
+    languages.language("word " * languages.MIN_BYTES)

@@ -38,9 +38,9 @@ def command(verb: str = "", root: str | Path = "") -> str:
     return here().command() + (f" {verb} --root {shlex.quote(str(root))}" if verb else "")
 
 
-def to_install(extra: str) -> str:
-    """Give what to do to get an extra, such as "merge": a command, or why this copy cannot have it."""
-    return here().to_install(extra)
+def to_install(*extras: str) -> str:
+    """Give what to do to get extras, such as "merge": a command, or why this copy cannot have them."""
+    return here().to_install(*extras)
 
 
 @dataclass(frozen=True)
@@ -77,25 +77,26 @@ class Copy:
         where = "" if self.package.parent == _directory() else f"PYTHONPATH={_shown(self.package.parent)} "
         return f"{where}{_called(self.python)} -m {_NAME}"
 
-    def to_install(self, extra: str) -> str:
+    def to_install(self, *extras: str) -> str:
+        named = ",".join(extras)
         if self.pyz is not None:
             wheel = f"{_NAME}-{__version__}-py3-none-any.whl"
-            return f"use a checkout, or the wheel: pip install '{wheel}[{extra}]'; {self.pyz.name} cannot have it"
+            return f"use a checkout, or the wheel: pip install '{wheel}[{named}]'; {self.pyz.name} cannot have it"
         if self.checkout is not None and (self.script is None or self.checkout / ".venv" in self.script.parents):
             where = "" if self.checkout == _directory() else f"-C {_shown(self.checkout)} "
-            return f"make {where}setup EXTRAS={extra}"
+            return f"make {where}setup EXTRAS={named}"
         found = (_OF_EXTRA.fullmatch(each) for each in self.requires)
-        packages = [each["what"] for each in found if each and each["extra"] == extra]
+        packages = [each["what"] for each in found if each and each["extra"] in extras]
         if self.environment is not None:
-            words = tool_environments.to_add(self.environment, _NAME, extra, packages)
+            words = tool_environments.to_add(self.environment, _NAME, extras, packages)
             if words is not None:
                 return words
         pip = f"{_called(self.python)} -m pip install"
         if self.checkout is not None:
-            return f"{pip} -e {shlex.quote(f'{self.checkout}[{extra}]')}"
+            return f"{pip} -e {shlex.quote(f'{self.checkout}[{named}]')}"
         if self.wheel is not None:
-            return f"{pip} {shlex.quote(f'{self.wheel}[{extra}]')}"
-        return f"{pip} {shlex.join(packages or [f'{_NAME}[{extra}]'])}"
+            return f"{pip} {shlex.quote(f'{self.wheel}[{named}]')}"
+        return f"{pip} {shlex.join(packages or [f'{_NAME}[{named}]'])}"
 
 
 def here(package: Path = _PACKAGE) -> Copy:

@@ -18,10 +18,10 @@ _PIPX, _UV = "pipx_metadata.json", "uv-receipt.toml"
 _NAMED = {"name", "extras", "specifier"}  # what uv writes of a package of an index
 
 
-def to_add(environment: Path, name: str, extra: str, packages: Sequence[str]) -> str | None:
-    """Give the command that adds an extra of the package `name`; None if neither program has made the environment.
+def to_add(environment: Path, name: str, extras: Sequence[str], packages: Sequence[str]) -> str | None:
+    """Give the command that adds extras of the package `name`; None if neither program has made the environment.
 
-    `packages`: those of the extra, such as "numpy>=1.26".
+    `packages`: those of the extras, such as "numpy>=1.26".
     """
     if (environment / _PIPX).is_file():
         return shlex.join(["pipx", "inject", environment.name, *packages])
@@ -29,19 +29,19 @@ def to_add(environment: Path, name: str, extra: str, packages: Sequence[str]) ->
     if not receipt.is_file():
         return None
     try:
-        return shlex.join(_asked_again(tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"], name, extra))
+        return shlex.join(_asked_again(tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"], name, extras))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # another form, or the wheel is gone
         return shlex.join(["uv", "pip", "install", "--python", str(environment / "bin/python"), *packages])
 
 
-def _asked_again(tool: dict[str, Any], name: str, extra: str) -> list[str]:
-    """Give the words that install the tool as the receipt says, and with one more extra. ValueError if they cannot."""
+def _asked_again(tool: dict[str, Any], name: str, extras: Sequence[str]) -> list[str]:
+    """Give the words that install the tool as the receipt says, and with more extras. ValueError if they cannot."""
     words = ["uv", "tool", "install", "--force"]
     if "python" in tool:
         words += ["--python", tool["python"]]
     for asked in tool["requirements"]:
         if asked["name"] == name:
-            words += _with_extra(asked, extra)
+            words += _with_extras(asked, extras)
         elif asked.keys() <= _NAMED:
             words += ["--with", _named(asked)]
         else:
@@ -49,8 +49,8 @@ def _asked_again(tool: dict[str, Any], name: str, extra: str) -> list[str]:
     return words
 
 
-def _with_extra(asked: dict[str, Any], extra: str) -> list[str]:
-    asked = {**asked, "extras": sorted({*asked.get("extras", ()), extra})}
+def _with_extras(asked: dict[str, Any], extras: Sequence[str]) -> list[str]:
+    asked = {**asked, "extras": sorted({*asked.get("extras", ()), *extras})}
     if asked.keys() <= _NAMED:
         return [_named(asked)]
     [place] = asked.keys() - _NAMED

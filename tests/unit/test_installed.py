@@ -135,6 +135,7 @@ def test_modules_that_nobody_knows(place):
     (place / "somewhere/fscrawl").mkdir(parents=True)
     copy = here(place / "somewhere/fscrawl")
     assert copy.to_install("merge") == "env/bin/python3 -m pip install 'fscrawl[merge]'"
+    assert copy.to_install("merge", "pdf") == "env/bin/python3 -m pip install 'fscrawl[merge,pdf]'"
 
 
 def test_one_file(place, monkeypatch):
@@ -193,6 +194,7 @@ def test_uv(place, receipt, words):
     pip_installs(place, "")
     (place / "env/uv-receipt.toml").write_text(f"[tool]\n{receipt}\n")
     assert here(place / "lib/fscrawl").to_install("merge") == f"uv tool install --force {words}"
+    assert "[dask,merge" in here(place / "lib/fscrawl").to_install("merge", "dask")
 
 
 def test_uv_with_a_checkout(place):
