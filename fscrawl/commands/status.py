@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Observer, Snapshot
 
 _EVERY_S = 2.0
+_ENDLESS = 1_000_000  # columns
 
 _EXAMPLES = """\
 fscrawl status --root /mnt/shared
@@ -77,7 +79,9 @@ def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
 
     from fscrawl.monitor.status import as_table  # noqa: PLC0415
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = None if on_terminal else _ENDLESS  # elsewhere a line stays one, and a command in it can be copied
+    console = Console(markup=False, highlight=False, emoji=False, width=width)
     if watch and console.is_terminal:
         interrupts.before_leaving(show_cursor)  # which rich hides
         with Live(console=console, auto_refresh=False) as live:

@@ -37,6 +37,19 @@ def test_no_tree_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_lines_are_not_broken_in_a_pipe(logs: Logs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Away from a terminal no line is broken: commands can be copied, and programs find words."""
+    trouble = "unheard_of_" * 20
+    (logs.root / "crawl.toml").write_text(f"[crawl]\n{trouble} = 1\n")
+    (logs.root / "PAUSE.a.example").touch()
+    assert run(logs) == 0
+    out = capsys.readouterr().out
+    [wrong] = [line for line in out.splitlines() if trouble in line]
+    assert wrong.rstrip().endswith("; machines keep the last valid settings")
+    assert f"resume --root {logs.root} --host a.example" in out
+    assert max(map(len, out.splitlines())) < 2 * len(wrong)
+
+
 class Passing:
     """Time that passes when the command sleeps; what happens then is the test's."""
 
