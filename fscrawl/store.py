@@ -31,7 +31,7 @@ from pathlib import Path
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
 from fscrawl.parse.shadow_roots import opened
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
-from fscrawl.storage.creation import create, state_of, strangers, wait_for_deletion
+from fscrawl.storage.creation import create, instead_of_tree, state_of, strangers, wait_for_deletion
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.later_rooms import make_room
 from fscrawl.storage.layout import (
@@ -71,6 +71,7 @@ __all__ = [
     "Tree",
     "TreeFiles",
     "create",
+    "instead_of_tree",
     "is_stopped",
     "kept_seeds",
     "kept_settings",
@@ -115,7 +116,7 @@ class Tree:
         path = self.files.absolute(TREE_RECORD)
         data = self.files.read(TREE_RECORD)
         if data is None:
-            raise NotATreeError(f"{self.root}: there is no crawl here (no {TREE_RECORD}); is the share mounted?")
+            raise NotATreeError(f"{self.root}: {instead_of_tree(self.root)}")
         try:
             record = TreeRecord.from_json(data)
         except RecordError as error:

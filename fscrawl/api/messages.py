@@ -19,9 +19,7 @@ from fscrawl.util.toml_text import to_toml
 _OF_PYTHON = (
     (re.compile(r"\A--set:? "), ""),
     (re.compile(r"\A--(seeds?|refresh|site)\b"), r"\1"),
-    (re.compile(r"give --seed URL or --seeds FILE"), "give seeds"),
-    (re.compile(r"give --seed URL, or --site FILE"), "give seeds, or site=FILE"),
-    (re.compile(r"give --seed URL"), "give seeds"),
+    (re.compile(r"give --seed URL, --seeds FILE or --site FILE"), "give seeds, or site=FILE"),
     (re.compile(r"; for example --set politeness\.delay=0\.5"), '; for example politeness={"delay": 0.5}'),
 )
 _VALUES = (str, bool, int, float)

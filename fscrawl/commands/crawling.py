@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from fscrawl.sites.site_file import SiteFile
 
 
+_GIVE_SEEDS = "give --seed URL, --seeds FILE or --site FILE"
+
+
 def crawl(options: argparse.Namespace) -> int:
     """Do the command; return its exit code."""
     mode = "json" if options.log_json else "quiet" if options.quiet else "line"
@@ -240,9 +243,11 @@ def _open_or_create(
         if store.is_stopped(root):
             raise UsageError(f"{root}/{store.STOP}: no machine may run; to go on:  {command('resume', root)}")
     elif state == "nothing" and not has_seeds:
-        raise UsageError(f"{root} does not exist; to make a new tree, give --seed URL or --seeds FILE")
+        raise UsageError(f"{root} does not exist; to make a new tree, {_GIVE_SEEDS}")
+    elif state == "dataset":
+        raise UsageError(f"{root}: {store.instead_of_tree(root)}")
     elif state == "directory" and not has_seeds and not _has_templates(root):
-        raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, give --seed URL")
+        raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, {_GIVE_SEEDS}")
     else:
         if others := store.strangers(root):
             what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
@@ -301,7 +306,5 @@ def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: dict[str, str]
         with interrupts.later():
             tree.controls.add_seeds([line_of_seed(*each) for each in new.items()])
     if not known and not new and not chosen.code and not any(site.seeds for site in chosen.sites):
-        raise UsageError(
-            f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or give --seed URL, or --site FILE"
-        )
+        raise UsageError(f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or {_GIVE_SEEDS}")
     return {**known, **new}

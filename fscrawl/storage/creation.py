@@ -43,6 +43,7 @@ from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, open_directory
+from fscrawl.util.installed import command
 from fscrawl.util.user_text import decode
 
 TEXT_OF_README = """\
@@ -64,13 +65,14 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
 """
 
 _OF_FILE_SYSTEMS = "lost+found"
+_OF_DATASETS = (frozenset({".merge"}), frozenset({"manifest.json", "croissant.json"}))  # one of the two is enough
 _OTHERS_TAKE_S = 2.0  # to make a tree
 _DELETION_TAKES_S = 30.0  # of many files on a slow share
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 
 
 def state_of(root: Path) -> str:
-    """Give what is at `root`: "tree", "seeds" (a directory with seeds.txt), "directory" or "nothing"."""
+    """Give what is at `root`: "tree", "seeds" (a directory with seeds.txt), "dataset", "directory" or "nothing"."""
 
     def look() -> str:
         if not root.exists():
@@ -80,9 +82,30 @@ def state_of(root: Path) -> str:
         names = os.listdir(root)
         if MACHINERY in names and (root / TREE_RECORD).exists():
             return "tree"
-        return "seeds" if SEEDS in names else "directory"
+        return "seeds" if SEEDS in names else "dataset" if _is_of_dataset(names) else "directory"
 
     return BRIEF(root, look)
+
+
+def instead_of_tree(root: Path) -> str:
+    """Say what is at a root that has no `tree.json`, and what to do."""
+    names = BRIEF.find(root, lambda: os.listdir(root), [])
+    if _is_of_dataset(names):
+        return "this is a dataset, which fscrawl merge has made; name the directory of a crawl"
+    if any(_is_used(root / room) for room in PAGE_ROOMS if room in names):
+        return f"pages are here, but {TREE_RECORD} is missing; to make it again:  {command('crawl', root)}"
+    return f"there is no crawl here (no {TREE_RECORD}); is the share mounted?"
+
+
+def _is_of_dataset(names: list[str]) -> bool:
+    """Tell whether a directory with these names is what a merge has made, and has nothing of a crawl."""
+    return any(mark.issubset(names) for mark in _OF_DATASETS) and {SEEDS, SETTINGS}.isdisjoint(names)
+
+
+def _is_used(room: Path) -> bool:
+    with contextlib.suppress(TreeError):  # it is no directory, or may not be read
+        return any(not name.startswith(".") for name in BRIEF.find(room, lambda: os.listdir(room), []))
+    return False
 
 
 def strangers(root: Path) -> list[str]:

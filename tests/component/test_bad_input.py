@@ -85,7 +85,7 @@ def tree(root: Path, finished: Path) -> Path:
 
 def test_nothing_given(root: Path) -> None:
     """A root that is missing, without seeds, is a mistake."""
-    refused(root, [], 2, str(root), "--seed")
+    refused(root, [], 2, str(root), "give --seed URL, --seeds FILE or --site FILE")
 
 
 def test_unmounted(root: Path) -> None:
@@ -109,6 +109,15 @@ def test_a_directory_with_other_files(root: Path) -> None:
     assert "not empty" not in again.err
     assert (root / "thesis.tex").read_text() == "x"
     check_tree(root)
+
+
+@pytest.mark.parametrize("seeds", [(), SEED])
+def test_root_is_a_dataset(root: Path, seeds: tuple[str, ...], here: Program) -> None:
+    """A dataset is no root, though it has a directory `links`; nothing is made in it."""
+    (root / ".merge").mkdir(parents=True)
+    (root / "links").mkdir()
+    (root / "links" / "part-0001-00000.parquet").touch()
+    refused(root, seeds, 2, str(root), "this is a dataset, which fscrawl merge has made", by=here)
 
 
 def test_root_is_a_file(root: Path) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
-from fscrawl.errors import SettingsError, TreeError
+from fscrawl.dataset import dataset_dir
+from fscrawl.errors import NotATreeError, SettingsError, TreeError
 from fscrawl.storage import atomic, creation, layout
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
@@ -324,6 +325,41 @@ def test_elections_that_are_made_up(root, number):
     (root / f".creation.{number}").touch()
     create(root, RECORD, "", "")
     assert Tree(root, "m").record == RECORD
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        ((), "there is no crawl here (no .fscrawl/tree.json); is the share mounted?"),
+        (("links", "htmls/.x"), "there is no crawl here (no .fscrawl/tree.json); is the share mounted?"),
+        (("links/a.example",), "pages are here, but .fscrawl/tree.json is missing; to make it again:  "),
+        (("links/x", ".merge"), "this is a dataset, which fscrawl merge has made; name the directory of a crawl"),
+        (("links/x", "manifest.json", "croissant.json"), "this is a dataset, which fscrawl merge has made"),
+        (("links/x", "manifest.json", "README.md"), "pages are here, but .fscrawl/tree.json is missing"),
+        (("links/x", ".merge", "seeds.txt"), "pages are here, but .fscrawl/tree.json is missing"),
+    ],
+)
+def test_what_is_there_instead_of_a_tree(root, paths, said):
+    """Who finds no tree says what is there: pages without the machines' files, a dataset, or nothing of a crawl."""
+    for path in paths:
+        (root / path).mkdir(parents=True)
+    with pytest.raises(NotATreeError) as caught:
+        Tree(root, "m")
+    assert str(caught.value).startswith(f"{root}: {said}")
+    assert store.state_of(root) == (
+        "dataset" if "dataset" in said else "seeds" if "seeds.txt" in paths else "directory"
+    )
+
+
+def test_a_file_in_place_of_a_room_holds_no_pages(root):
+    """What is said of a root that has no tree does not fail for what somebody has put there."""
+    (root / "links").touch()
+    assert "there is no crawl here" in store.instead_of_tree(root)
+
+
+def test_a_dataset_is_known_by_what_a_merge_makes():
+    """The names by which a dataset is known are those that a merge gives."""
+    assert ({dataset_dir.STATE}, {dataset_dir.MANIFEST, dataset_dir.CROISSANT}) == creation._OF_DATASETS
 
 
 def test_what_else_is_in_a_directory(tmp_path):

@@ -78,6 +78,12 @@ def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dataset_is_a_problem(tmp_path):
+    """A dataset is no place for a tree."""
+    (tmp_path / ".merge").mkdir()
+    assert says(examine(tmp_path)[0], PROBLEM, f"{tmp_path}: this is a dataset, which fscrawl merge has made")
+
+
 def test_a_missing_directory_is_a_problem(tmp_path):
     """A path of which not even the directory above exists is a problem, and nothing more is looked at."""
     said, _ = examine(tmp_path / "no" / "tree")

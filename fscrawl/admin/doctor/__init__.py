@@ -119,7 +119,9 @@ def _directory(
     step.total = _STEPS if tree is None else _STEPS_OF_TREE
     yield from step("trying out the file system", directory.try_out(tree, holder))
     waiting.cancel()
-    if tree is None:
+    if state == "dataset":
+        yield CheckResult(PROBLEM, f"{root}: {store.instead_of_tree(root)}")
+    elif tree is None:
         yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
     elif store.kept_settings(root) is None:
         yield missing_settings(tree, repair=repair)
