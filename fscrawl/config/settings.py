@@ -9,7 +9,6 @@ and what would be right. `parse` reads what `render` writes.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -359,11 +358,6 @@ def render(settings: Settings, *, secrets: bool = True) -> str:
     for site in settings.sites:
         lines += ["", *render_site(site.table, secrets=secrets)]
     return "\n".join([*lines, "", END]) + "\n"
-
-
-def digest_of(text: str) -> str:
-    """Return a short hash of a `crawl.toml`. Machines report it, so that one can see which text each of them uses."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 def fixed_by(record: TreeRecord) -> Settings:

@@ -8,6 +8,7 @@ missing for a moment, because an editor replaces it, is no edit.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -86,6 +87,11 @@ def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
 def is_whole(text: str) -> bool:
     """Return whether the text of the settings has its last line."""
     return text.rstrip().endswith(settings.END)
+
+
+def digest_of(text: str) -> str:
+    """Return a short hash of a `crawl.toml`. Machines report it, so that one can see which text each of them uses."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
 class EditWatcher:
@@ -187,7 +193,7 @@ class EditWatcher:
     @property
     def settings_digest(self) -> str:
         """Short hash of the text of the settings in force, so that machines can be compared."""
-        return settings.digest_of(self._used)
+        return digest_of(self._used)
 
     def look_for_signs(self) -> None:
         """Look for the signs in the root: STOP, PAUSE, and PAUSE.<host>."""

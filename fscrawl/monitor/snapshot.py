@@ -21,8 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from fscrawl.config.settings import Settings, digest_of
-from fscrawl.config.watcher import settings_of
+from fscrawl.config.settings import Settings
+from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
