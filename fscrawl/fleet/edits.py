@@ -64,7 +64,9 @@ class Edits:
         intake: Intake,
         snapshots: Snapshots,
         seeds: Seeds,
+        caches_s: float,
     ) -> None:
+        """`caches_s`: how long the share may show old states."""
         self._watch = watch
         self._rulebook = rulebook
         self._frontier = frontier
@@ -73,9 +75,13 @@ class Edits:
         self._intake = intake
         self._snapshots = snapshots
         self._seeds = seeds
+        self._caches_s = caches_s
+        self._waited_for_s = fleet.dead_after_s  # for so long, others certainly wait for this machine
+        self._longer_from = float("inf")
 
     def look(self, now: float, heart: Heartbeat, handover: Handover) -> bool:
         """Look for edits, cut logs and new generations; retake what they touch. Return whether there were any."""
+        self._lengthen_permit(now, heart)
         cut = self._ledger.believed_cut(now, self._snapshots.cuts)
         if cut is not None:
             self._rulebook.mend(cut.machine, cut.expected)
@@ -85,7 +91,7 @@ class Edits:
             return False
         self._fleet.forget_finished_peers()
         if change.edited:
-            self._use_fleet_settings(heart)
+            self._use_fleet_settings(now, heart)
             self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
         self._ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
         if change.edited or change.retake:
@@ -99,9 +105,20 @@ class Edits:
             self._seeds.by_template.want(self._frontier.shards)
         return True
 
-    def _use_fleet_settings(self, heart: Heartbeat) -> None:
-        settings = self._watch.settings.fleet
-        heart.beat_s = settings.beat
-        heart.lease_s = min(self._fleet.dead_after_s, settings.dead_after) / 2
-        # A shorter time is used in the next run: other machines may not have read it yet, and still beat slowly.
-        self._fleet.dead_after_s = max(self._fleet.dead_after_s, settings.dead_after)
+    def _use_fleet_settings(self, now: float, heart: Heartbeat) -> None:
+        """Go by an edited `dead_after`: a shorter one for the own permit, a longer one for others, at once.
+
+        A shorter one is used for others in the next run: they may not have read it yet, and still beat slowly.
+        """
+        wanted_s = self._watch.settings.fleet.dead_after
+        if wanted_s > self._fleet.dead_after_s:
+            self._fleet.dead_after_s = wanted_s  # the next heartbeat says it
+            self._longer_from = now + self._waited_for_s + self._caches_s
+        heart.lease_s = min(self._waited_for_s, wanted_s) / 2
+
+    def _lengthen_permit(self, now: float, heart: Heartbeat) -> None:
+        """Let a longer `dead_after` count for the own permit, when all others have read that they must wait for it."""
+        if now >= self._longer_from:
+            self._longer_from = float("inf")
+            self._waited_for_s = self._fleet.dead_after_s
+            heart.lease_s = min(self._waited_for_s, self._watch.settings.fleet.dead_after) / 2

@@ -54,6 +54,7 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.store import Tree
 
+_MOST_OF_LEASE = 2 / 3  # the time between two beats: a permit holds for that of the last one, and some more
 _STARVED_ROUND_S = 1.0
 _SOON_S = 0.1
 
@@ -126,9 +127,8 @@ class Membership:
         self._intake = Intake(
             self._frontier, *parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock
         )
-        edited = (self.fleet, self.ledger, self._intake, self._snapshots, seeds)
-        self._edits = Edits(watch, self._rulebook, self._frontier, *edited)
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
+        self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
         self._housekeeping = Housekeeping(*kept, warn_of_file, caches_s=caches_s, clock=clock, aside=self._aside)
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
@@ -358,7 +358,7 @@ class Membership:
         changed = self._edits.look(now, self._heart, self._handover)
         self._hearing.hear(now, starved=starved)
         fleet = self._watch.settings.fleet
-        self._heart.beat_s = self._hearing.beat_s(fleet)
+        self._heart.beat_s = min(self._hearing.beat_s(fleet), _MOST_OF_LEASE * self._heart.lease_s)
         self._handover.release(now)
         self._take(changes.adopted)
         if not (self._fence.is_due or self._ending.was_said(self._state_now())):

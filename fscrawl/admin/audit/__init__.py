@@ -55,12 +55,15 @@ def audit(
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `line`: shows
     how far it is.
     """
+    tree.check_rooms()
     if repair:
         check_format(tree)
     dead_after_s, shards = settings.fleet.dead_after, tree.record.shards
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, line=line, sleep=sleep) as scanner:
         scanner.run()
+        tree.check_rooms()  # the share may have been unmounted meanwhile: then all seems to be gone
         if repair:
             Repair(tree, scanner, liveness, warn, line).run()
+            tree.check_rooms()  # or what was wrong may only have seemed to be right
         return scanner.report

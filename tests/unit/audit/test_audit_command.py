@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pkgutil
 import re
 from pathlib import Path
 
@@ -105,6 +106,41 @@ def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
     monkeypatch.setattr(os, "scandir", failing)
     assert run(made) == 75
     assert "input/output error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("room", ["htmls", "links", "errs"])
+@pytest.mark.parametrize("words", [[], ["--repair"]], ids=["audit", "repair"])
+def test_missing_room(made, capsys, room, words):
+    """A room that is missing means that the share is gone, and not that all of its files are."""
+    (made.root / room).rename(made.root.with_name("away"))
+    before = {path: path.read_bytes() for path in made.root.rglob("*") if path.is_file()}
+    assert run(made, *words) == 75
+    assert f"{made.root}/{room}: it is not there; is the share mounted?" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in made.root.rglob("*") if path.is_file()} == before
+    made.root.with_name("away").rename(made.root / room)
+    assert run(made) == 0
+
+
+@pytest.mark.parametrize("room", ["htmls", "links"])
+@pytest.mark.parametrize("step", ["scan", "repair"])
+def test_room_that_goes_away_meanwhile(made, capsys, monkeypatch, room, step):
+    """The same while the audit runs: nothing is removed for want of its other half."""
+    where = {"scan": "fscrawl.admin.audit.scanner.Scanner.run", "repair": "fscrawl.admin.audit.repair.Repair._mend"}
+    owner, _, name = where[step].rpartition(".")
+    real = getattr(pkgutil.resolve_name(owner), name)
+
+    def unmounting(*arguments):
+        if (made.root / room).exists():
+            (made.root / room).rename(made.root.with_name("away"))
+        return real(*arguments)
+
+    flipped_body(made)
+    monkeypatch.setattr(where[step], unmounting)
+    other = made.root / {"htmls": "links", "links": "htmls"}[room]
+    before = sorted(other.rglob("*"))
+    assert run(made, "--repair") == 75
+    assert "is the share mounted?" in capsys.readouterr().err
+    assert sorted(other.rglob("*")) == before
 
 
 def test_documented(capsys):

@@ -1,5 +1,7 @@
 """Seeds and settings that are edited while machines run."""
 
+import pytest
+
 from tests.support.members import HERS, MINE, shard, slow_down, url
 
 
@@ -48,6 +50,25 @@ def test_narrower_scope(world):
     beats = (a.heart.beat_s, a.heart.lease_s, a.membership.fleet.dead_after_s)
     assert beats == (1, 10, 60), "a shorter dead_after counts in the next run"
     assert not a.tick()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_longer_beat(world, at_once):
+    """With a longer beat and dead_after, a machine beats within its old permit until others have read of the longer."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    edits = ["fleet.beat=40", "fleet.dead_after=300"] if at_once else ["fleet.dead_after=300"]
+    world.edit(*edits)
+    assert a.tick()
+    assert a.heart.lease_s == 30, "others may still wait for 60 s only"
+    assert a.heart.beat_s <= 20
+    assert a.membership.fleet.dead_after_s == 300, "the next heartbeat says it"
+    world.edit("fleet.beat=40", "fleet.dead_after=300", "politeness.delay=3")
+    assert a.tick()
+    assert (a.heart.lease_s, a.heart.beat_s) == (30, 20)
+    world.pass_time(60 + world.caches_s + 10, a)
+    a.tick()
+    assert (a.heart.lease_s, a.heart.beat_s) == (150, 40)
 
 
 def test_max_depth(world):
