@@ -16,6 +16,8 @@ import re
 
 import webencodings
 
+from fscrawl.parse import decoders
+
 FALLBACK = "windows-1252"  # what browsers use for a page without a declaration that is not UTF-8
 
 _PRESCAN_BYTES = 1024
@@ -68,6 +70,8 @@ def decode(body: bytes, encoding: str) -> str:
     for mark, name in _BOMS:
         if name == encoding and body.startswith(mark):
             body = body[len(mark) :]
+    if encoding != "utf-8" and (text := decoders.decode(body, encoding)) is not None:
+        return text
     found = webencodings.lookup(encoding)
     return found.codec_info.decode(body, "replace")[0] if found else body.decode("utf-8", "replace")
 
