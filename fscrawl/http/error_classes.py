@@ -25,7 +25,7 @@ _RETRY = "{fscrawl} retry --root {root} --class "
 HELP = {
     "dns": "check the host name, and the resolver of this machine; then:  " + _RETRY + "dns",
     "connect": "the host may be back later:  " + _RETRY + "connect",
-    "tls": "a private authority goes into fetch.ca_file; then:  " + _RETRY + "tls",
+    "tls": "a private authority goes into fetch.ca_file; who hung up may be back later:  " + _RETRY + "tls",
     "timeout": "the host may be faster later:  " + _RETRY + "timeout",
     "protocol": "the server must be mended; if it was:  " + _RETRY + "protocol",
     "too-large": "raise fetch.max_bytes, or fetch.max_bytes_by_type; then:  " + _RETRY + "too-large",
