@@ -147,7 +147,7 @@ def test_limit(
     check(made)
     before = contents(out), stamps(out)
     code, printed, err = fscrawl("--limit", "7")
-    assert (code, err) == (0, "the limit of 7 pages has been reached; nothing was done\n")
+    assert (code, err) == (0, "the limit of 7 records has been reached; nothing was done\n")
     assert printed.startswith("records: 5 pages, 1 redirect, 1 of other types;")
     assert (contents(out), stamps(out)) == before
 
