@@ -177,6 +177,11 @@ class Ledger:
         return self._terms.covers(term)
 
     @property
+    def sitemaps_were_off(self) -> bool:
+        """Tell whether some links were told by rules under which no sitemaps are read."""
+        return self._terms.sitemaps_were_off
+
+    @property
     def place(self) -> Place:
         """The flushed end of the own log."""
         return self._writer.place

@@ -2,8 +2,8 @@
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
 it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it, with one exception:
-sitemaps are read, and the tree has no robots.txt of a host that has pages. Then one of these pages goes to a worker,
-which tells it, and its host is asked for robots.txt first.
+sitemaps were turned on since, and the tree has no robots.txt of a host that has pages. Then one of these pages goes to
+a worker, which tells it, and its host is asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
 its links; but not of pages that a refresh is to fetch again, which are pending then.
@@ -102,13 +102,13 @@ class Survey:
         return wanted
 
     def _sitemaps_of(self, host: str) -> tuple[str, ...] | None:
-        """Give the sitemaps that a host's robots.txt names; None if they are wanted, and no robots.txt is stored."""
+        """Give the sitemaps that a host's robots.txt names; None if its robots.txt must be asked for."""
         rules = self._ledger.rules
         if not rules.sitemaps:
             return ()
         record = self._tree.robots(host)
         if record is None:
-            return None
+            return None if self._ledger.sitemaps_were_off else ()
         base = urls.normalise(record.url)
         if base is None or urls.host(base) != host or not 200 <= record.status < 300:
             return ()

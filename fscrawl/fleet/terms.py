@@ -220,12 +220,14 @@ class Files(ReadFiles, Protocol):
 class Terms:
     """The present term of this machine, and which others cover it.
 
-    current    the present term
+    current             the present term
+    sitemaps_were_off   one of the others, whose files were read so far, has none
     """
 
     def __init__(self, files: Files, current: Term, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = files
         self._clock = clock
+        self.sitemaps_were_off = False
         self._answers: dict[str, bool] = {}
         self._ask_again_at: dict[str, float] = {}
         self.use(current)
@@ -258,6 +260,7 @@ class Terms:
                 self._ask_again_at.clear()
             self._ask_again_at[digest] = self._clock() + _AGAIN_S
             return False
+        self.sitemaps_were_off = self.sitemaps_were_off or not term.sitemaps
         self._answers[digest] = term.covers(self.current)
         return self._answers[digest]
 

@@ -183,16 +183,13 @@ def edit(root: Path, before: str, after: str) -> None:
     settings.write_text(text.replace(before, after))
 
 
-@pytest.mark.parametrize("without_memory", [False, True], ids=["edited", "fscrawl-deleted"])
 @pytest.mark.parametrize("setting", ["crawl.sitemaps", "politeness.robots"])
-def test_turned_on_when_all_is_stored(root: Path, site: Site, setting: str, without_memory: bool) -> None:
+def test_turned_on_when_all_is_stored(root: Path, site: Site, setting: str) -> None:
     """Sitemaps are found if they are turned on when every page that is known is stored, and that only once."""
     name = setting.partition(".")[2]
     with Web(site, [A, B, C]) as web:
         assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, **SOON, setting: "false"}).code == 0
         edit(root, f"\n{name} = false", f"\n{name} = true")
-        if without_memory:
-            shutil.rmtree(root / ".fscrawl")
         assert crawl(root).code == 0
         assert paths(root, web) == FOUND | MAPS | {"/deeper"}
         before = web.counts()
@@ -200,6 +197,17 @@ def test_turned_on_when_all_is_stored(root: Path, site: Site, setting: str, with
         assert web.counts() == before
         assert web.duplicates() == {}
     check_tree(root)
+
+
+def test_no_host_is_asked_for_a_survey(root: Path, site: Site) -> None:
+    """Where `.fscrawl` was deleted, and robots.txt with it, hosts of which all is stored are not asked for it again."""
+    with Web(site, [A, B, C]) as web:
+        assert crawl(root, seeds=[web.url(A)], settings={**SETTINGS, **SOON}).code == 0
+        before = web.counts()
+        shutil.rmtree(root / ".fscrawl")
+        assert crawl(root).code == 0
+        assert web.counts() == before
+        assert paths(root, web) == FOUND | MAPS | {"/deeper"}
 
 
 @pytest.mark.parametrize("setting", ["crawl.sitemaps", "politeness.robots"])
