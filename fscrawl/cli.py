@@ -1,7 +1,8 @@
 """The command line, called by `__main__`. `crawl.py` at the top of a checkout is `fscrawl crawl`.
 
 An error of the user is one line on standard error, and the exit code that `errors` gives it.
-A reader that closes the pipe early (`| head`) is not an error: the command ends silently.
+A reader that closes the pipe early (`| head`) is not an error: the command ends silently. If standard output cannot be
+written for another reason, such as a full disk, that is an error of the user, too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING
 from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
-from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
+from fscrawl.errors import EXIT_OK, FscrawlError, OutputError, UsageError
 from fscrawl.util.safe_path import protect_children
-from fscrawl.util.terminal import say_error
+from fscrawl.util.terminal import discard_output, flush_output, say_error
 
 if TYPE_CHECKING:
     from fscrawl.commands.parser import Program
@@ -29,14 +30,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # the command of an installation before `__main__` was the entry calls this
         interrupts.catch()
     try:
+        return _printed(arguments)
+    except BrokenPipeError:
+        return EXIT_OK
+    finally:
+        discard_output()
+
+
+def _printed(arguments: Sequence[str] | None) -> int:
+    try:
         try:
             return _run(arguments)
         finally:  # also after --help, which ends by SystemExit
-            if sys.stdout is not None:  # it is None if the command was started without one
-                sys.stdout.flush()
-    except BrokenPipeError:
-        _discard_output()
-        return EXIT_OK
+            flush_output()
+    except OutputError as error:  # only now it is seen: standard output has a buffer
+        return _failed(error)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -49,21 +57,12 @@ def _run(arguments: Sequence[str] | None) -> int:
             options = parser(words).parse_args(words)
         return int(options.run(options))
     except FscrawlError as error:
-        say_error(f"fscrawl: {error}")
-        return error.exit_code
+        return _failed(error)
 
 
-def _discard_output() -> None:
-    """Send to /dev/null what is still in the buffers of closed pipes: Python flushes them again when it exits."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is None:
-            continue
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, stream.fileno())
-            os.close(null)
+def _failed(error: FscrawlError) -> int:
+    say_error(f"fscrawl: {error}")
+    return error.exit_code
 
 
 def parser(words: Sequence[str] = ()) -> Program:

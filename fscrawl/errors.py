@@ -8,7 +8,8 @@
     │   ├── TreeBusyError     a fault of the file system that may pass               exit 75
     │   └── PlantedError      a link, a FIFO, a directory … in place of one file     exit 75; also a RecordError
     ├── MemoryGone            `.fscrawl` was deleted or replaced under a machine     exit 75
-    └── RecordError           a file of the tree cannot be parsed                    exit 1
+    ├── RecordError           a file of the tree cannot be parsed                    exit 1
+    └── OutputError           the result of a command cannot be printed              exit 75
 
 `retry`: the same call may succeed later. `stop`: the machine must not go on.
 What a web server does (404, timeout, robots refusal, an unwanted type) is never an exception: it becomes a record.
@@ -67,6 +68,12 @@ class TreeBusyError(TreeError):
 
 class RecordError(FscrawlError):
     """A file of the tree cannot be parsed. The text says what is wrong in it."""
+
+
+class OutputError(FscrawlError):
+    """Standard output cannot be written, for example because a disk is full. The text says why."""
+
+    exit_code = EXIT_TREE
 
 
 class PlantedError(TreeError, RecordError):

@@ -8,6 +8,7 @@ from fscrawl.commands import modules
 from fscrawl.commands.common import Commands, add_command
 from fscrawl.commands.parser import Parser, Program
 from fscrawl.errors import EXIT_OK
+from fscrawl.util.terminal import write
 
 SHELLS = ("bash", "zsh", "fish")
 _EXAMPLES = """\
@@ -32,7 +33,7 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415 - nothing else needs it
 
-    print(shtab.complete(_parser(), options.shell))
+    write(f"{shtab.complete(_parser(), options.shell)}\n")
     return EXIT_OK
 
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from fscrawl.engine.progress import Progress
 from fscrawl.engine.rejoin import run_until_over
 from fscrawl.engine.run import Options, Result
 from fscrawl.engine.usable import check_fits, check_usable
-from fscrawl.errors import NotATreeError, TreeError, UsageError, reason
+from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
 from fscrawl.fleet.anchor import cause_of
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
@@ -35,7 +36,7 @@ from fscrawl.util.ages import parse_age
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.memory import look_for_cycles_rarely
-from fscrawl.util.terminal import say
+from fscrawl.util.terminal import say, say_error
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
@@ -55,17 +56,24 @@ def crawl(options: argparse.Namespace) -> int:
 
     if not options.quiet or result.exit_code:
         has_documents = _has_any(options.root / FILES)
-        say(
-            *summary(
-                options.root,
-                result,
-                machines.look(),
-                machines.seeds,
-                site=options.site,
-                has_documents=has_documents,
-            )
+        lines = summary(
+            options.root,
+            result,
+            machines.look(),
+            machines.seeds,
+            site=options.site,
+            has_documents=has_documents,
         )
+        _print_summary(lines)
     return result.exit_code
+
+
+def _print_summary(lines: Iterable[str]) -> None:
+    """Print the summary. If that fails, the exit code says how the crawl went all the same."""
+    try:
+        say(*lines, flush=True)
+    except OutputError as error:
+        say_error(f"fscrawl: {error}")
 
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:

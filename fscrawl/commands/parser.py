@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from fscrawl import urls
 from fscrawl.errors import EXIT_USAGE, UsageError
 from fscrawl.util.installed import command
+from fscrawl.util.terminal import write
 
 _SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
@@ -49,6 +50,11 @@ class Parser(argparse.ArgumentParser):
         said = _SECRET_VALUE.sub(r"\1…", urls.without_login(self._in_our_words(message)))
         said += hint or self._hint(message)
         raise UsageError(f"{said}{'' if said.endswith('?') else ';'} see {self._page()} --help")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print what --help and --version say."""
+        if message:
+            write(message, file)
 
     def _page(self) -> str:
         """Name the program and the command as they are called on this machine."""

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
@@ -88,6 +89,7 @@ def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
             for view in looks:
                 live.update(as_table(view, root), refresh=True)
         return
+    console.file = StringIO()  # rich flushes its file even when it captures, and only `say_styled` may find it full
     for number, view in enumerate(looks):
         with console.capture() as table:  # rich itself would end the process with exit code 1 when the pipe is closed
             if number:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from fscrawl.util.humanize import lasting
-from fscrawl.util.terminal import plain, say
+from fscrawl.util.terminal import plain, say, write
 
 LINE_EVERY_S = 30.0
 _REDRAW_EVERY_S = 0.25
@@ -177,8 +177,7 @@ class ProgressLine:
             self._drawn = ""
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        write(text, self._stream, flush=True)
 
     # -- the thread
 

@@ -25,7 +25,7 @@ FILES = {
     "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
     "fscrawl.admin.probe": "/proc/self/mountinfo",
-    "fscrawl.cli": "/dev/null in place of a closed pipe",
+    "fscrawl.cli": "/proc: whether it is mounted",
     "fscrawl.commands.crawling": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
     "fscrawl.commands.site_option": "the file of --site",
@@ -45,7 +45,7 @@ FILES = {
     "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.tool_environments": "the file by which pipx or uv say that they made the environment",
-    "fscrawl.util.terminal": "standard output, in the middle of anything that may be printed",
+    "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",
 }
 SOCKETS = {
     "fscrawl.http": "the requests of the crawl",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import errno
 import io
+import sys
 from pathlib import Path
 
 import pytest
 
 from fscrawl.cli import main
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.errors import OutputError
 from fscrawl.util import terminal
 
 SOURCE = Path(__file__).parents[2] / "fscrawl"
@@ -62,6 +65,65 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
         said = capsys.readouterr().err.removesuffix("\n")
         assert said.startswith("fscrawl: ")
         assert said.isprintable()
+
+
+class Full(io.StringIO):
+    """A stream whose disk is full."""
+
+    error: OSError = OSError(errno.ENOSPC, "No space left on device")
+    descriptor = -1
+
+    def write(self, _text: str) -> int:
+        raise self.error
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+
+@pytest.mark.parametrize("mode", ["line", "json", "quiet"])
+def test_messages_that_cannot_be_written(mode: str) -> None:
+    """A message is lost without a word if its stream cannot be written."""
+    progress = Progress(mode, verbose=True, stream=Full())
+    progress.event("http://a.example/", "failed")
+    progress.warn("text")
+    progress.close(Counts())
+
+
+def test_a_result_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A result that cannot be printed is an error of one line, also if only the flush at the end finds it out."""
+    full = Full()
+    file = (tmp_path / "out").open("w")
+    full.descriptor = file.fileno()
+    monkeypatch.setattr(sys, "stdout", full)
+    for say in (terminal.say, terminal.say_json, terminal.say_styled):
+        with pytest.raises(OutputError, match=r"^standard output: no space left on device$"):
+            say("text")
+    monkeypatch.setattr(full, "flush", lambda: full.write(""))
+    with file, pytest.raises(OutputError):
+        terminal.flush_output()
+
+
+def test_closed_pipes_are_another_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That nobody reads any more is passed on, for results and messages."""
+    full = Full()
+    full.error = BrokenPipeError()
+    monkeypatch.setattr(full, "flush", lambda: full.write(""))
+    with pytest.raises(BrokenPipeError):
+        terminal.say("text", stream=full)
+    monkeypatch.setattr(sys, "stdout", full)
+    for act in (terminal.flush_output, lambda: terminal.say("text")):
+        with pytest.raises(BrokenPipeError):
+            act()
+
+
+def test_nothing_is_printed_without_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command may be started without standard output and standard error."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    terminal.say("text")
+    terminal.say_error("text")
+    terminal.flush_output()
+    terminal.discard_output()
 
 
 def test_nobody_else_prints() -> None:
