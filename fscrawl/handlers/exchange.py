@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fscrawl import urls
 from fscrawl.handlers.outcome import Health
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.dates import retry_after_s
+from fscrawl.http.dates import parse_date, retry_after_s
 from fscrawl.politeness.redirects import REDIRECTS
 from fscrawl.request import read
 
@@ -71,6 +71,12 @@ def health_of(failure: Failed) -> Health:
 
 
 def rest_s(headers: Mapping[str, str] | None) -> float:
-    """Give the seconds that Retry-After asks for, 0 without it."""
-    value = (headers or {}).get("retry-after")
-    return 0.0 if value is None else retry_after_s(value, time.time())
+    """Give the seconds that Retry-After asks for, 0 without it.
+
+    A date in it is one of the server's clock, which its Date tells (RFC 9110 10.2.3): the clock here may be wrong.
+    """
+    headers = headers or {}
+    if "retry-after" not in headers:
+        return 0.0
+    now = parse_date(headers.get("date", ""))
+    return retry_after_s(headers["retry-after"], time.time() if now is None else now)

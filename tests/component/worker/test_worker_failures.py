@@ -103,6 +103,22 @@ def test_retry_after_as_a_date(work: Work, ahead_s: int) -> None:
     assert 30 < delay_s <= 40 if ahead_s > 0 else delay_s == 0
 
 
+@pytest.mark.parametrize("ahead_s", [-3600, 3600])
+def test_retry_after_by_the_clock_of_the_server(work: Work, ahead_s: int) -> None:
+    """A date counts from the Date of its answer, so a clock that is wrong, here or there, makes no difference."""
+    now = time.time() + ahead_s
+    headers = {"Date": formatdate(now, usegmt=True), "Retry-After": formatdate(now + 40, usegmt=True)}
+    with Web(site({"/": Response(503, headers)}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).exchange.rest_s == 40
+
+
+def test_retry_after_without_the_clock_of_the_server(work: Work) -> None:
+    """If the Date cannot be read, the clock here must do."""
+    headers = {"Date": "today", "Retry-After": formatdate(time.time() + 40, usegmt=True)}
+    with Web(site({"/": Response(503, headers)}), [HOST]) as web:
+        assert 30 < work().do(task(web.url(HOST))).exchange.rest_s <= 40
+
+
 # -- how the host does
 
 
