@@ -16,6 +16,7 @@ from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, Rules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
+from fscrawl.handlers.redirect_chains import RedirectChains
 from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Asking, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
@@ -67,6 +68,7 @@ class Context:
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
         self.scope = scope
+        self.redirect_chains = RedirectChains()
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)

@@ -70,6 +70,10 @@ class SitemapHandler:
         answer, target, _ = self._follow(task)
         self._context.on_answer()
         self._context.need_permit(asked_at(answer))
+        if target is not None and isinstance(answer, Fetched):
+            failure = self._context.redirect_chains.add(task, answer, target)
+            if failure is not None:
+                return Asked(failure, at=answer.began)
         return Asked(answer, target, asked_at(answer))
 
     def stored(self, task: PageTask, asked: Asked) -> Stored:

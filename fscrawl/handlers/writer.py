@@ -183,6 +183,8 @@ class Writer:
         if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
             target = spelling(read(target)._replace(fragment=route))
         outlinks = (target,) if target and target != task.url else ()
+        if outlinks and (failure := self._context.redirect_chains.add(task, answer, outlinks[0])):
+            return failure
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         return self.put(task, answer, record, None, old=old)

@@ -12,12 +12,13 @@ from fscrawl.frontier.flags import SITEMAP, Flags
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, Stored, Unchanged
 from fscrawl.handlers.records import MAX_HEADER_CHARS, MAX_HEADERS_CHARS
+from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
 from fscrawl.parse import sitemaps
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.urls import MAX_URL_CHARS
 from tests.support.crawling import check_tree, errors, pages
-from tests.support.web import Response, Web
+from tests.support.web import Request, Response, Web
 from tests.support.workers import (
     HOST,
     HTML,
@@ -30,6 +31,7 @@ from tests.support.workers import (
     site,
     stored_record,
     task,
+    what,
 )
 
 LONG = "x" * (MAX_URL_CHARS + 1)
@@ -74,6 +76,25 @@ def test_page_that_now_redirects_to_a_long_url(tree: store.Tree) -> None:
         outcome = ObeyedWorker(tree, config, 1).do(task(url))
     assert isinstance(outcome, Unchanged)
     assert (outcome.class_, tree.body(urls.host(url), urls.key(url))) == ("too-large", b"old")
+
+
+def test_chain_of_redirects(work: Work, root: Path) -> None:
+    """Twenty redirects in a row are stored. The next one is a failure, whose target nobody learns of."""
+
+    def serve(request: Request) -> Response:
+        number = int(request.path.removeprefix("/r?")) if request.path.startswith("/r?") else 0
+        return Response(404 if request.path == "/robots.txt" else 302, {"Location": f"/r?{number + 1}"})
+
+    with Web(serve, [HOST]) as web:
+        worker, url = work(), web.url(HOST, "/r?0")
+        for _ in range(MOST_IN_A_ROW):
+            outcome = worker.do(task(url))
+            assert (what(outcome), len(outcome.links)) == ("redirect", 1)
+            (url,) = outcome.links
+        outcome = worker.do(task(url))
+    assert (what(outcome), outcome.class_) == (FailedForGood, "redirects")
+    assert (len(pages(root)), list(errors(root))) == (MOST_IN_A_ROW, [url])
+    check_tree(root)
 
 
 @pytest.mark.parametrize("status", [200, 404])

@@ -14,6 +14,7 @@ from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import SITEMAP_PART, Flags
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned
+from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
 from fscrawl.storage.records import SITEMAP
 from fscrawl.worker import Worker
 from tests.support.crawling import check_tree, errors, pages
@@ -121,6 +122,26 @@ def test_sitemap_that_moved_to_another_host(work: Work, root: Path, kind: str) -
         assert (what(known), known.sitemaps, known.moved) == (Known, outcome.sitemaps, True)
     record = pages(root)[web.url(HOST, "/s.xml")]
     assert (record.redirect, record.skipped, record.sitemaps) == (web.url(OTHER, "/t.xml"), SITEMAP, outcome.sitemaps)
+    check_tree(root)
+
+
+def test_sitemap_that_moves_without_end(work: Work, root: Path) -> None:
+    """A sitemap that two hosts send to each other, each time under a new name, ends as a chain of pages does."""
+
+    def serve(request: Request) -> Response:
+        number = int(request.path.removeprefix("/s.xml?")) if "?" in request.path else 0
+        to = OTHER if number % 2 == 0 else HOST
+        status = 404 if request.path == "/robots.txt" else 301
+        return Response(status, {"Location": f"http://{to}:{web.port}/s.xml?{number + 1}"})
+
+    with Web(serve, [HOST, OTHER]) as web:
+        worker, url = work(ANY), web.url(HOST, "/s.xml")
+        for _ in range(MOST_IN_A_ROW):
+            outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP)))
+            (url,) = outcome.sitemaps
+        outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP)))
+    assert (what(outcome), outcome.class_) == (FailedForGood, "redirects")
+    assert list(errors(root)) == [url]
     check_tree(root)
 
 
