@@ -44,6 +44,7 @@ from fscrawl.storage.layout import (
     PAGE_ROOMS,
     PAUSE,
     PICTURE,
+    ROOMS,
     SEEDS,
     STOP,
     TREE_RECORD,
@@ -139,6 +140,16 @@ class Tree:
                     f"{path}: it is not there; is the share mounted? "
                     f"If somebody has removed it: mkdir {path}, then fscrawl audit --repair"
                 )
+
+    def missing_rooms(self) -> list[str]:
+        """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone.
+
+        A tree of format 1 gets some of them with its upgrade.
+        """
+        rooms = ROOMS if self.record.format >= FORMAT else PAGE_ROOMS
+        missing = [room for room in rooms if room not in LATER_ROOMS and not self.files.exists(room)]
+        self.check_there()
+        return missing
 
     # -- pages and failures
 

@@ -92,7 +92,10 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
     with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
-        return run_until_over(machines.first, machines.next, progress), machines
+        try:
+            return run_until_over(machines.first, machines.next, progress), machines
+        except TreeError as error:
+            raise machines.cause_of(error) from error
 
 
 def _has_any(directory: Path) -> bool:
@@ -137,6 +140,16 @@ class Machines:
             return Observer(self._tree).look()
         except TreeError:
             return None
+
+    def cause_of(self, error: TreeError) -> TreeError:
+        """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
+        from fscrawl.admin.doctor import rooms  # noqa: PLC0415 - only then it is needed
+
+        if not error.retry:
+            with contextlib.suppress(TreeError):
+                for found in rooms.of_machinery(self._tree, self._tree.missing_rooms()):
+                    return TreeError(f"{found.what}; {found.advice}")
+        return error
 
     def first(self) -> Machine:
         self._machine = None

@@ -2,18 +2,19 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor
-from fscrawl.admin.doctor import crawl, directory
+from fscrawl.admin.doctor import crawl, directory, rooms
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
 from fscrawl.errors import TreeError
 from fscrawl.fleet import heartbeat
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from tests.support.beats import facts_of
 from tests.support.checks import levels, says
 
@@ -66,6 +67,46 @@ def test_a_good_tree_has_no_problem(tree):
     assert {each.level for each in said if "tmpfs" not in each.what} == {OK}, said
     assert told == []
     assert sorted(tree.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("room", ["htmls", "links", "errs"])
+def test_a_missing_directory_of_pages_is_a_problem(tree, room):
+    """The share may not be mounted; if it is, the directory is made by hand, and the audit does the rest."""
+    (tree.root / room).rmdir()
+    (found,) = rooms.missing(tree)
+    assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{room} is missing")
+    assert found.advice.startswith("is the share mounted? ")
+    assert f"mkdir {tree.root}/{room} && " in found.advice
+    assert found in examine(tree.root)[0]
+
+
+def test_missing_parts_of_the_machinery_are_a_problem(tree):
+    """They are named in one line, and all of `.fscrawl` is to be deleted: what else is in it tells of them."""
+    new = replace(RECORD, format=FORMAT, machinery=new_machinery())
+    (tree.root / ".fscrawl/tree.json").write_bytes(new.to_json())
+    tree = store.Tree(tree.root, tree.machine)
+    for room in (".fscrawl/terms", ".fscrawl/leases"):
+        (tree.root / room).rmdir()
+    (found,) = rooms.missing(tree)
+    assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/terms are missing"
+    assert found.advice.startswith(f"when no machine runs on this tree:  rm -r {tree.root}/.fscrawl && ")
+    assert found in examine(tree.root)[0]
+
+
+def test_a_tree_that_is_gone_has_no_missing_directories(tree):
+    """If the share is unmounted meanwhile, nobody is told to delete a part of the tree."""
+    tree.root.rename(tree.root.with_name("away"))
+    tree.root.mkdir()
+    with pytest.raises(TreeError, match="is the share mounted"):
+        list(rooms.missing(tree))
+
+
+def test_directories_that_may_be_missing(tree):
+    """Older trees have no directory for documents, and those of format 1 get parts of `.fscrawl` with their upgrade."""
+    (tree.root / "files").rmdir()
+    assert levels(rooms.missing(tree)) == [OK]
+    (tree.root / ".fscrawl/again").rmdir()
+    assert (tree.record.format, levels(rooms.missing(tree))) == (1, [OK])
 
 
 def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, permissions, quotas, room, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, permissions, quotas, room, rooms, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.mounts import Mount
 from fscrawl.admin.doctor.repair import missing_settings
@@ -132,7 +132,8 @@ def _directory(
     yield from step("trying the browser", browser.browser(chosen, warn))
     yield from step("resolving host names", _seeds(root, chosen, lookup))
     if tree is not None:
-        yield from step("the directories", chain(permissions.compare(tree), crawl.user_agent(chosen)))
+        directories = chain(rooms.missing(tree), permissions.compare(tree), crawl.user_agent(chosen))
+        yield from step("the directories", directories)
         yield from _fleet(tree, chosen, warn, step)
 
 
