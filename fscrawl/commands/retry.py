@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 
 from fscrawl import hostnames, interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
@@ -19,10 +20,7 @@ _EXAMPLES = """\
 fscrawl retry --root /mnt/shared --class timeout,http-5xx
 fscrawl retry --root /mnt/shared --host '*.example.org'
 """
-_CLASSES = f"""\
-classes: {", ".join(list(CLASSES)[:8])},
-  {", ".join(list(CLASSES)[8:])}
-"""
+_CLASSES = textwrap.fill(f"classes: {', '.join(CLASSES)}", 79, subsequent_indent="  ", break_on_hyphens=False) + "\n"
 
 
 def add(commands: Commands[Parser]) -> None:
