@@ -25,7 +25,7 @@ Every OSError leaves here as a TreeError with the path and the advice (see `erro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
@@ -133,23 +133,24 @@ class Tree:
 
     def check_rooms(self) -> None:
         """TreeError if a directory for pages is missing: what stands in it would be taken for not stored, or worse."""
-        for room in PAGE_ROOMS:
-            if room not in LATER_ROOMS and not self.files.exists(room):
-                path = self.files.absolute(room)
-                raise TreeError(
-                    f"{path}: it is not there; is the share mounted? "
-                    f"If somebody has removed it: mkdir {path}, then fscrawl audit --repair"
-                )
+        for room in self._missing_of(PAGE_ROOMS):
+            path = self.files.absolute(room)
+            raise TreeError(
+                f"{path}: it is not there; is the share mounted? "
+                f"If somebody has removed it: mkdir {path}, then fscrawl audit --repair"
+            )
 
     def missing_rooms(self) -> list[str]:
         """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone.
 
         A tree of format 1 gets some of them with its upgrade.
         """
-        rooms = ROOMS if self.record.format >= FORMAT else PAGE_ROOMS
-        missing = [room for room in rooms if room not in LATER_ROOMS and not self.files.exists(room)]
+        missing = list(self._missing_of(ROOMS if self.record.format >= FORMAT else PAGE_ROOMS))
         self.check_there()
         return missing
+
+    def _missing_of(self, rooms: Iterable[str]) -> Iterator[str]:
+        return (room for room in rooms if room not in LATER_ROOMS and not self.files.exists(room))
 
     # -- pages and failures
 

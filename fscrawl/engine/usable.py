@@ -11,7 +11,7 @@ from fscrawl.engine.browsers import executable, no_browser
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of, size
-from fscrawl.util.memory import most_bytes
+from fscrawl.util.memory import limit_bytes
 
 _WORKER_BYTES = 20 << 20  # of one that has nothing to do, and of the process beside it; measured
 _THREAD_BYTES = 16 << 10  # the same
@@ -22,7 +22,7 @@ def check_fits(workers: int, threads: int) -> None:
 
     `threads`: of each worker.
     """
-    most = most_bytes()
+    most = limit_bytes()
     fit = most // (_WORKER_BYTES + threads * _THREAD_BYTES)
     if workers > fit:
         advice = f"at most {number_of(fit, 'worker')}" if fit else "fewer threads"

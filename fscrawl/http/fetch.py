@@ -11,11 +11,12 @@ Promise: `Fetcher.send` returns within `fetch.timeout`, unless the system's reso
 `fetch.max_bytes` of a body, however far its coding inflates, and never raises for anything that a server does. A host
 gets a request once: if a kept connection turns out to be closed, that is a failure, and whoever tries again counts it
 (RFC 9110 9.2.2). A failure says whether any of the request was sent. Errors of libraries and of the operating system
-are translated in one place, `_try_once`.
+are translated in one place, `_translated`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -200,13 +201,13 @@ class Fetcher:
         return failed
 
     def _try_once(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
-        try:
-            return self._exchange(adapter, sending)
-        except (HTTPException, TooLargeError, OSError, ValueError) as error:
-            if not lacks_descriptors(error):
-                return _failed(error)
-        for each in self._adapters:
+        with contextlib.suppress(NoDescriptorsError):
+            return self._translated(adapter, sending)
+        for each in self._adapters:  # not above: the next error would count this one among its causes
             each.let_go()
+        return self._translated(adapter, sending)
+
+    def _translated(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
         try:
             return self._exchange(adapter, sending)
         except (HTTPException, TooLargeError, OSError, ValueError) as error:

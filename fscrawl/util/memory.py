@@ -46,7 +46,7 @@ def let_arrow_use_malloc() -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def most_bytes(cgroup: Path = _CGROUP) -> int:
+def limit_bytes(cgroup: Path = _CGROUP) -> int:
     """Return how much memory this process may have at most: of the computer, or of the container (cgroup 2)."""
     computer = os.sysconf("SC_PHYS_PAGES") * _PAGE_BYTES
     try:

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl import merge, store, urls
+from fscrawl.config import settings
 from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
 from fscrawl.dataset.search_shards import read_list
@@ -295,3 +296,11 @@ def check(made: Made) -> None:
     runs = len(made.manifest["runs"])
     state = {"lock", "options.json", *(f"seen-{run:04}.parquet" for run in range(1, runs + 1))}
     assert {path.name for path in (made.out / ".merge").iterdir()} == state
+
+
+def one_page(root: Path, url: str) -> Grown:
+    """Give a tree of one page, with no work left and no machine."""
+    grown = Grown(root)
+    (root / settings.FILE).write_text(settings.render(settings.Settings()))
+    grown.page(url, b"<title>A</title>")
+    return grown

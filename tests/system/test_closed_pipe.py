@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config import settings
 from tests.support.crawling import CHECKOUT
-from tests.support.trees import Grown
+from tests.support.trees import Grown, one_page
 
 TIMEOUT_S = 60
 URL = "http://a.example/"
@@ -41,11 +40,7 @@ COMMANDS = (
 
 @pytest.fixture
 def grown(root: Path) -> Grown:
-    """A tree of one page, with no work left and no machine."""
-    grown = Grown(root)
-    (root / settings.FILE).write_text(settings.render(settings.Settings()))
-    grown.page(URL, b"<title>A</title>")
-    return grown
+    return one_page(root, URL)
 
 
 def run(words: str, grown: Grown, *, unbuffered: bool, stderr: int = subprocess.PIPE) -> subprocess.CompletedProcess:

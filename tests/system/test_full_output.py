@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from fscrawl.commands.common import open_tree
-from fscrawl.config import settings
 from fscrawl.monitor.snapshot import Observer
 from tests.support.crawling import CHECKOUT, DEADLINE_S, Running, command, pages
-from tests.support.trees import Grown
+from tests.support.trees import Grown, one_page
 from tests.support.web import Web, linked_site
 
 TIMEOUT_S = 60
@@ -25,11 +24,7 @@ SAID = "fscrawl: standard output: no space left on device\n"
 
 @pytest.fixture
 def grown(root: Path) -> Grown:
-    """A tree of one page, with no work left and no machine."""
-    grown = Grown(root)
-    (root / settings.FILE).write_text(settings.render(settings.Settings()))
-    grown.page(URL, b"<title>A</title>")
-    return grown
+    return one_page(root, URL)
 
 
 def run(words: str, grown: Grown, *, unbuffered: bool = False, both: bool = False) -> subprocess.CompletedProcess:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.util.memory import anonymous_bytes, keep_freed_memory, look_for_cycles_rarely, most_bytes
+from fscrawl.util.memory import anonymous_bytes, keep_freed_memory, limit_bytes, look_for_cycles_rarely
 
 
 def test_memory_that_is_taken_is_seen():
@@ -21,9 +21,9 @@ def test_memory_that_is_taken_is_seen():
 def test_memory_of_a_container(tmp_path: Path, limit: str, is_less: bool):
     """A container has at most its limit, and at most what its computer has."""
     (tmp_path / "memory.max").write_text(limit)
-    computer = most_bytes(tmp_path / "none")
+    computer = limit_bytes(tmp_path / "none")
     assert computer > 100_000_000
-    assert most_bytes(tmp_path) == (50_000_000 if is_less else computer)
+    assert limit_bytes(tmp_path) == (50_000_000 if is_less else computer)
 
 
 def test_another_libc(monkeypatch: pytest.MonkeyPatch):
