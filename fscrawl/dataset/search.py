@@ -154,11 +154,11 @@ def _search(
         for score, row in answer.hits
     )
     best = heapq.nlargest(skip + most, hits, lambda hit: hit.score)[skip:]
-    snippets = Snippets(query)
     results: dict[int, Result] = {}
-    for number in sorted({hit.shard for hit in best}):
-        with _Opened(root, shards[number], deadline) as opened:
-            results |= {at: opened.result(hit, snippets) for at, hit in enumerate(best) if hit.shard == number}
+    with Snippets(query) as snippets:
+        for number in sorted({hit.shard for hit in best}):
+            with _Opened(root, shards[number], deadline) as opened:
+                results |= {at: opened.result(hit, snippets) for at, hit in enumerate(best) if hit.shard == number}
     return Found(sum(answer.total for answer in answers), tuple(results[at] for at in sorted(results)), missing)
 
 

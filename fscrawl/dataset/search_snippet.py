@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fscrawl.dataset.search_words import HIT_BEGINS, HIT_ENDS, SEPARATOR, TOKENIZER, Query, separated
 
@@ -25,12 +25,18 @@ class Piece(NamedTuple):
 
 
 class Snippets:
-    """Makes the snippets of the results of one query."""
+    """Makes the snippets of the results of one query. A context manager."""
 
     def __init__(self, query: Query) -> None:
         self._match = " OR ".join(query.terms)
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute(f'CREATE VIRTUAL TABLE texts USING fts5(text, tokenize="{TOKENIZER}", detail=full)')
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
 
     def of(self, text: str) -> tuple[Piece, ...]:
         """Return the best piece of a text on one line; its beginning, if what was found stands in the title alone."""

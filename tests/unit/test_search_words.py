@@ -94,7 +94,8 @@ def test_nothing_is_an_operator(words: sqlite3.Connection, asked: str) -> None:
 
 
 def shown(asked: str, text: str) -> str:
-    return "".join(f"[{piece.text}]" if piece.hit else piece.text for piece in Snippets(parse(asked)).of(text))
+    with Snippets(parse(asked)) as snippets:
+        return "".join(f"[{piece.text}]" if piece.hit else piece.text for piece in snippets.of(text))
 
 
 def test_snippets_mark_what_was_found() -> None:
