@@ -16,13 +16,14 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
+from fscrawl import urls
 from fscrawl.http import tls
 from fscrawl.http.keeping import Kept, idle_s
 from fscrawl.http.sockets import Dialler, exchange, remaining_s
 from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
 from fscrawl.util.recent import Recent
 
-HOSTS = 256  # that an adapter knows
+_MOST_HOSTS = 256  # that an adapter knows
 
 
 class Exchanges:
@@ -126,7 +127,7 @@ class TlsConnection(Resumes, Connection):
         self.is_kept = not tls.is_heavy(self.sock)
 
 
-class Host:
+class HostConnections:
     """The connections to one host. Those that wait are in `kept`, which all hosts share."""
 
     def __init__(
@@ -173,46 +174,36 @@ class Host:
         return connection
 
 
-def _connect(connection: Connection, connect_s: float) -> None:
-    connection.connect(connect_s)
-
-
 class Adapter:
-    """Asks hosts directly, from several threads."""
+    """Asks hosts, from several threads. A subclass says how they are connected to."""
 
-    def __init__(self, permits: Callable[[str], bool], context: ssl.SSLContext, per_host: int) -> None:
-        """`permits`: the guard; `per_host`: connections kept for one host."""
-        self._context = context
-        self._sessions = tls.Sessions()
-        self._dialler = Dialler(permits)
-        self._kept: Kept[str, Any] = Kept(per_host)
-        self._hosts: Recent[str, Host] = Recent(HOSTS)  # by origin
-        weakref.finalize(self, self._kept.close)
+    def __init__(self, kept: Kept[Any, Any]) -> None:
+        """`kept`: connections that wait; several adapters may share it."""
+        self._kept = kept
+        self._hosts: Recent[str, HostConnections] = Recent(_MOST_HOSTS)  # by origin
+        weakref.finalize(self, kept.close)
 
     def ask(self, request: Outgoing, connect_s: float) -> Reply:
         """Send a request to a normal form, and read the head of the answer. Raises what connections raise."""
         url, headers, method, body, lines = request
-        end = url.find("/", 8)
-        origin = url[:end]
-        host = self._hosts.get(origin) or self._host_of(origin)
-        to = origin.partition("//")[2]
-        return host.ask(method, request_bytes(method, url[end:], to, lines or written(headers), body), connect_s)
+        origin = urls.origin(url)
+        host = self._hosts.get(origin) or self._add_host(origin)
+        target, to = self._target(url, origin), origin.partition("//")[2]
+        return host.ask(method, request_bytes(method, target, to, lines or written(headers), body), connect_s)
 
-    def _host_of(self, origin: str) -> Host:
+    def _target(self, url: str, origin: str) -> str:
+        """Give what a request names in its first line: path and query, or a whole URL."""
+        return url[len(origin) :]
+
+    def _add_host(self, origin: str) -> HostConnections:
         scheme, _, authority = origin.partition("://")
-        name, port = host_and_port(authority, scheme)
-        way = self._dialler, name.strip("[]"), port
-        # A reference to this object would be a cycle: connections would stay when the adapter goes.
-        make: Callable[[], Connection] = partial(Connection, *way)
-        if scheme == "https":
-            make = partial(TlsConnection, *way, self._context, self._sessions)
-        host = Host(origin, self._kept, make, _connect)
+        host = self._connections(origin, scheme, *host_and_port(authority, scheme))
         self._hosts.put(origin, host)
         return host
 
-    def forwards(self, url: str) -> bool:  # noqa: ARG002 - a proxy does
-        """Return whether a proxy itself answers, not the host."""
-        return False
+    def _connections(self, origin: str, scheme: str, name: str, port: int) -> HostConnections:
+        """Give the connections to a host. `name`: as in URLs, so an IPv6 address has brackets."""
+        raise NotImplementedError
 
     def tidy(self) -> None:
         """Close the connections that have waited for too long."""
@@ -225,3 +216,26 @@ class Adapter:
     def close(self) -> None:
         """Close the connections that wait, and those in use when they are given back."""
         self._kept.close()
+
+
+class DirectAdapter(Adapter):
+    """Connects to the hosts themselves."""
+
+    def __init__(self, permits: Callable[[str], bool], context: ssl.SSLContext, per_host: int) -> None:
+        """`permits`: the guard; `per_host`: connections kept for one host."""
+        super().__init__(Kept(per_host))
+        self._context = context
+        self._sessions = tls.Sessions()
+        self._dialler = Dialler(permits)
+
+    def _connections(self, origin: str, scheme: str, name: str, port: int) -> HostConnections:
+        way = self._dialler, name.strip("[]"), port
+        # A reference to this object would be a cycle: connections would stay when the adapter goes.
+        make: Callable[[], Connection] = partial(Connection, *way)
+        if scheme == "https":
+            make = partial(TlsConnection, *way, self._context, self._sessions)
+        return HostConnections(origin, self._kept, make, _connect)
+
+
+def _connect(connection: Connection, connect_s: float) -> None:
+    connection.connect(connect_s)

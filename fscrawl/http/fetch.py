@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import ssl
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ from fscrawl.config.proxies import Rotation
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
-from fscrawl.http.connections import Adapter
+from fscrawl.http.connections import Adapter, DirectAdapter
 from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
@@ -93,23 +94,11 @@ class Fetcher:
         self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
-        self._adapters = self._make_adapters(found, threads)
+        context = tls_context(fetch.ca_file)
+        self._proxied = _proxied_adapters(found, context, threads)
+        self._adapters: Sequence[Adapter] = self._proxied or [DirectAdapter(self._permits, context, threads)]
         self._headers = _usual_headers(politeness.user_agent, fetch.accept, headers)
         self._lines = written(self._headers)
-
-    def _make_adapters(self, found: list[proxies.Proxy], threads: int) -> Sequence[Adapter | ProxiedAdapter]:
-        """Make an adapter for each proxy, or one that connects directly.
-
-        The adapters are used without a Session of requests: that would spend 0.15 ms a page on cookies, redirects and
-        proxies of the environment, none of which a crawler needs from it.
-        """
-        context = tls_context(self._fetch.ca_file)
-        if not found:
-            return [Adapter(self._permits, context, threads)]
-        from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads requests
-
-        kept: Kept[Any, Any] = Kept(threads)
-        return [ProxiedAdapter(context, kept, proxy) for proxy in found]
 
     def get(self, url: str, conditions: Mapping[str, str] | None = None, **how: Any) -> Fetched | Failed:
         """Fetch a normal form by a plain GET; `conditions`, `how`: as for `send`."""
@@ -144,7 +133,7 @@ class Fetcher:
         jar = self._jar if jar is _OWN_JAR else jar
         prepared = self._prepared(asked, conditions, jar, logs_in=logs_in)
         sending = _Sending(prepared, url, jar, wants_body, max_prefix_bytes, bounds)
-        return self._by_proxies(sending) if self._fetch.proxies else self._try_once(self._adapters[0], sending)
+        return self._by_proxies(sending) if self._proxied else self._try_once(self._adapters[0], sending)
 
     @property
     def jar(self) -> Jar | None:
@@ -183,12 +172,13 @@ class Fetcher:
         if addresses.leads_inside(host, self._permits):
             return Failed("blocked-address", f"{host} is not a public address", retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
-        for _ in self._adapters:
+        for _ in self._proxied:
             index = self._rotation.take(urls.host(url))
             if index is None:
                 break
-            answer = self._try_once(self._adapters[index], sending)
-            if isinstance(answer, Fetched) and not (answer.status == 407 and self._adapters[index].forwards(url)):
+            adapter = self._proxied[index]
+            answer = self._try_once(adapter, sending)
+            if isinstance(answer, Fetched) and not (answer.status == 407 and adapter.forwards(url)):
                 self._rotation.worked(index)
                 return answer
             if isinstance(answer, Fetched):
@@ -200,14 +190,14 @@ class Fetcher:
             failed = answer
         return failed
 
-    def _try_once(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
+    def _try_once(self, adapter: Adapter, sending: _Sending) -> Fetched | Failed:
         with contextlib.suppress(NoDescriptorsError):
             return self._translated(adapter, sending)
         for each in self._adapters:  # not above: the next error would count this one among its causes
             each.let_go()
         return self._translated(adapter, sending)
 
-    def _translated(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched | Failed:
+    def _translated(self, adapter: Adapter, sending: _Sending) -> Fetched | Failed:
         try:
             return self._exchange(adapter, sending)
         except (HTTPException, TooLargeError, OSError, ValueError) as error:
@@ -215,7 +205,7 @@ class Fetcher:
                 raise NoDescriptorsError from error
             return _failed(error)
 
-    def _exchange(self, adapter: Adapter | ProxiedAdapter, sending: _Sending) -> Fetched:
+    def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
         request, url, jar, wants_body, max_prefix_bytes, bounds = sending
         exchange.allowance_bytes = HEAD_BYTES
         began = time.monotonic()
@@ -259,6 +249,16 @@ class Fetcher:
     def close(self) -> None:
         for adapter in self._adapters:
             adapter.close()
+
+
+def _proxied_adapters(found: Sequence[proxies.Proxy], context: ssl.SSLContext, threads: int) -> list[ProxiedAdapter]:
+    """Make an adapter for each proxy; they share the connections that wait."""
+    if not found:
+        return []
+    from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads urllib3
+
+    kept: Kept[Any, Any] = Kept(threads)
+    return [ProxiedAdapter(context, kept, proxy) for proxy in found]
 
 
 def _failed(error: BaseException) -> Failed:

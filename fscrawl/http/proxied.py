@@ -1,4 +1,4 @@
-"""Connections through a proxy: the adapter of requests, with the connections of urllib3. Loaded if there are proxies.
+"""Connections through a proxy, as urllib3 makes them. Loaded if there are proxies.
 
 Promise: that of `connections`. The proxy resolves the names of hosts, so the guard is not asked about their addresses.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-import weakref
 from typing import Any
 
 import urllib3
-from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util.proxy import connection_requires_http_tunnel
@@ -21,13 +19,14 @@ from fscrawl.config import credentials
 from fscrawl.config.proxies import Proxy
 from fscrawl.errors import SettingsError
 from fscrawl.http import tls
-from fscrawl.http.connections import HOSTS, Exchanges, Host, Resumes
+from fscrawl.http.connections import Adapter, Exchanges, HostConnections, Resumes
 from fscrawl.http.failures import ProxyFailedError
 from fscrawl.http.keeping import Kept
 from fscrawl.http.sockets import Dialler, LimitedReads, connect, remaining_s
-from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
+from fscrawl.http.wire import Outgoing, Reply
 from fscrawl.util.installed import to_install
-from fscrawl.util.recent import Recent
+
+_POOLS = 256  # of urllib3; they hold no connections (see `_connections`)
 
 
 class _Connection(Exchanges, HTTPConnection):
@@ -106,37 +105,26 @@ def import_socks() -> Any:
     return socks
 
 
-class ProxiedAdapter(HTTPAdapter):
-    """Asks hosts through one proxy, from several threads.
-
-    It is used by `ask`, and not by `send`, which would make a response of requests around one of urllib3.
-    """
+class ProxiedAdapter(Adapter):
+    """Asks hosts through one proxy."""
 
     def __init__(self, context: ssl.SSLContext, kept: Kept[Any, Any], via: Proxy) -> None:
         """`kept`: connections that wait, of all proxies. SettingsError if the proxy needs what is not installed."""
         if via.scheme == "socks5h":
             import_socks()
-        self._context = context
+        super().__init__(kept)
         self._via = via
-        self._kept = kept
-        self._hosts: Recent[str, Host] = Recent(HOSTS)  # by origin
-        weakref.finalize(self, self._kept.close)
-        super().__init__(pool_connections=HOSTS, pool_maxsize=1)
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
-        self.poolmanager: Any = self._manager(
-            num_pools=connections, maxsize=maxsize, block=block, ssl_context=self._context
-        )
-        connection = _HttpProxyConnection if self._via.scheme == "http" else _SocksProxyConnection
+        self._pools = self._manager(num_pools=_POOLS, maxsize=1, ssl_context=context)
+        connection = _HttpProxyConnection if via.scheme == "http" else _SocksProxyConnection
         dialler = Dialler(lambda _: True)
-        attributes: dict[str, Any] = {"via": self._via, "dialler": dialler, "sessions": tls.Sessions()}
+        attributes: dict[str, Any] = {"via": via, "dialler": dialler, "sessions": tls.Sessions()}
         plain, secure = type("Plain", (connection,), attributes), type("Tls", (_TlsConnection, connection), attributes)
-        self.poolmanager.pool_classes_by_scheme = {
+        self._pools.pool_classes_by_scheme = {
             "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
             "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
         }
 
-    def _manager(self, **options: Any) -> urllib3.PoolManager:
+    def _manager(self, **options: Any) -> Any:
         via = self._via
         if via.scheme != "http":
             return urllib3.PoolManager(**options)
@@ -147,24 +135,24 @@ class ProxiedAdapter(HTTPAdapter):
         return {} if via.user is None else {"Proxy-Authorization": credentials.basic(f"{via.user}:{via.password}")}
 
     def ask(self, request: Outgoing, connect_s: float) -> Reply:
-        """Send a request to a normal form, and read the head of the answer. Raises what connections raise."""
-        url, headers, method, body, lines = request
-        end = url.find("/", 8)
-        origin, target = url[:end], url[end:]
-        host = self._hosts.get(origin) or self._host_of(origin)
-        if self.forwards(url):
-            target, headers, lines = url, headers.copy(), None
+        if self.forwards(request.url):
+            headers = request.headers.copy()
             headers.update(self._login())
-        lines = lines or written(headers)
+            request = request._replace(headers=headers, lines=None)
         try:
-            return host.ask(method, request_bytes(method, target, origin.partition("//")[2], lines, body), connect_s)
+            return super().ask(request, connect_s)
         except urllib3.exceptions.HTTPError as error:
             raise ConnectionError(str(error)) from error
 
-    def _host_of(self, origin: str) -> Host:
-        scheme, _, authority = origin.partition("://")
-        name, port = host_and_port(authority, scheme)
-        pool = self.poolmanager.connection_from_host(name, port, scheme)
+    def forwards(self, url: str) -> bool:
+        """Tell whether the proxy itself answers, not the host through a tunnel."""
+        return self._via.scheme == "http" and url.startswith("http:")
+
+    def _target(self, url: str, origin: str) -> str:
+        return url if self.forwards(url) else super()._target(url, origin)
+
+    def _connections(self, origin: str, scheme: str, name: str, port: int) -> HostConnections:
+        pool = self._pools.connection_from_host(name, port, scheme)
 
         def begin(connection: Any, connect_s: float) -> None:
             connection.timeout = connect_s
@@ -175,23 +163,4 @@ class ProxiedAdapter(HTTPAdapter):
 
         # A proxy has one pool for all http hosts. But what a host sends behind its answer must not be taken for the
         # answer of the next host: so connections wait by origin, and not in the pool.
-        host = Host((id(self), origin), self._kept, pool._new_conn, begin)  # noqa: SLF001 - the same
-        self._hosts.put(origin, host)
-        return host
-
-    def forwards(self, url: str) -> bool:
-        """Return whether the proxy itself answers, not the host through a tunnel."""
-        return self._via.scheme == "http" and url.startswith("http:")
-
-    def tidy(self) -> None:
-        """Close the connections that have waited for too long."""
-        self._kept.expire()
-
-    def let_go(self) -> None:
-        """Close all connections that wait: their descriptors are needed."""
-        self._kept.clear()
-
-    def close(self) -> None:
-        """Close the connections that wait, and those in use when they are given back."""
-        super().close()
-        self._kept.close()
+        return HostConnections((id(self), origin), self._kept, pool._new_conn, begin)  # noqa: SLF001 - the same
