@@ -1,8 +1,6 @@
-"""One HTTP exchange within limits.
+"""One HTTP exchange within limits. `answers` has what comes of it. Bodies are decoded; redirects are not followed.
 
 Vocabulary:
-  Fetched     an answer, whatever its status. Its body is decoded; redirects are returned, not followed
-  Failed      no usable answer: its class (see `answers`), one line of text, and whether another try may help
   wants body  decides by status and headers whether the body is read
   bounds      limits of one exchange below those of the settings
   jar         where the cookies of an exchange come from and go to: that of all requests without a session, or another
@@ -45,8 +43,6 @@ from fscrawl.sites.rules import Site
 
 if TYPE_CHECKING:
     from fscrawl.http.proxied import ProxiedAdapter
-
-__all__ = ["Bounds", "Failed", "Fetched", "Fetcher", "WantsBody"]
 
 WantsBody = Callable[[int, dict[str, str]], bool]  # of status and headers, names in lower case
 
@@ -132,7 +128,7 @@ class Fetcher:
         exchange.deadline = time.monotonic() + min(self._fetch.timeout, bounds.seconds if bounds else math.inf)
         jar = self._jar if jar is _OWN_JAR else jar
         prepared = self._prepared(asked, conditions, jar, logs_in=logs_in)
-        sending = _Sending(prepared, url, jar, wants_body, max_prefix_bytes, bounds)
+        sending = _Sending(prepared, jar, wants_body, max_prefix_bytes, bounds)
         return self._by_proxies(sending) if self._proxied else self._try_once(self._adapters[0], sending)
 
     @property
@@ -163,11 +159,11 @@ class Fetcher:
         headers = self._headers.copy()
         headers.update(more)
         headers.update({name: _sendable(text) for name, text in (conditions or {}).items()})
-        return _with_body(asked, headers)
+        return _outgoing(asked, headers)
 
     def _by_proxies(self, sending: _Sending) -> Fetched | Failed:
         """Try the proxies in turn until one of them answers. The proxy resolves the name."""
-        url = sending.url
+        url = sending.request.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
             return Failed("blocked-address", f"{host} is not a public address", retry=False)
@@ -206,7 +202,7 @@ class Fetcher:
             return _failed(error)
 
     def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
-        request, url, jar, wants_body, max_prefix_bytes, bounds = sending
+        request, jar, wants_body, max_prefix_bytes, bounds = sending
         exchange.allowance_bytes = HEAD_BYTES
         began = time.monotonic()
         reply = adapter.ask(request, self._connect_s)
@@ -215,7 +211,7 @@ class Fetcher:
             headers = reply.head.joined()
             head_at = time.monotonic()
             if jar is not None and "set-cookie" in headers:
-                jar.learn(url, reply.head.get_all("set-cookie"), time.time())
+                jar.learn(request.url, reply.head.get_all("set-cookie"), time.time())
             limit, setting = self._limit(headers) if self._limits else (self._fetch.max_bytes, "fetch.max_bytes")
             if bounds is not None and bounds.max_bytes < limit:
                 limit, setting = bounds.max_bytes, "render.max_bytes"
@@ -271,15 +267,14 @@ class _Sending(NamedTuple):
     """A request that is sent, and what `Fetcher.send` was told of it."""
 
     request: Outgoing
-    url: str
     jar: Jar | None
     wants_body: WantsBody
     max_prefix_bytes: int | None
     bounds: Bounds | None
 
 
-def _with_body(asked: Request, headers: Headers) -> Outgoing:
-    """Give a request with its method, its body, and `headers` beside its own ones.
+def _outgoing(asked: Request, headers: Headers) -> Outgoing:
+    """Give a request as it is sent. Its own headers take the place of those in `headers`.
 
     Servers expect a Content-Length of 0 from a POST without a body (RFC 9110 8.6).
     """
