@@ -15,7 +15,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.handlers.outcome import Outcome, Returned, ReturnedError
+from fscrawl.handlers.outcome import Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
@@ -66,8 +66,14 @@ class Worker:
     def do(self, task: Task) -> Outcome:
         """Do one task; TreeError if the tree cannot be used."""
         begun_at = time.monotonic()
+        outcome = self._attempt(task)
+        if isinstance(outcome, Known | Returned) or outcome.exchange is None:
+            return outcome
+        return outcome._replace(exchange=outcome.exchange._replace(begun_at=begun_at))
+
+    def _attempt(self, task: Task) -> Outcome:
         try:
-            return self._handle(task, begun_at) if self._context.permitted() else Returned(task)
+            return self._handle(task) if self._context.permitted() else Returned(task)
         except ReturnedError as error:
             return Returned(task, error.asked_at)
         except NoDescriptorsError as error:  # the fault is here: the host is not blamed, and its turn comes again
@@ -91,25 +97,24 @@ class Worker:
 
     def store(self, task: PageTask, answer: Fetched) -> Outcome:
         """Store an answer that was fetched before, as if the host had just sent it."""
-        now = time.monotonic()
-        return self._writer.answered(task, answer, now, now)
+        return self._writer.answered(task, answer, time.monotonic())
 
-    def _handle(self, task: Task, begun_at: float) -> Outcome:
+    def _handle(self, task: Task) -> Outcome:
         if isinstance(task, PageTask):
-            return self._page(task, begun_at)
+            return self._page(task)
         if isinstance(task, RobotsTask):
-            return self._robots.fetch(task, begun_at)
-        return self._probes.fetch(task, begun_at)
+            return self._robots.fetch(task)
+        return self._probes.fetch(task)
 
-    def _page(self, task: PageTask, begun_at: float) -> Outcome:
+    def _page(self, task: PageTask) -> Outcome:
         if class_ := task.flags.given_up:
-            return self._pages.give_up(task, class_, begun_at)
-        is_there = task.check or task.flags.refresh
-        if is_there and self._refreshes.is_due(task):
-            return self._refreshes.fetch(task, begun_at)
-        known = self._pages.look_up(task) if is_there else None
+            return self._pages.give_up(task, class_)
+        may_be_there = task.check or task.flags.refresh
+        if may_be_there and self._refreshes.is_due(task):
+            return self._refreshes.fetch(task)
+        known = self._pages.look_up(task) if may_be_there else None
         if known is not None:
             return known
         is_sitemap = task.flags.sitemap and "#" not in task.url  # nothing names a sitemap that is no plain GET
         handler = self._sitemaps if is_sitemap else self._pages
-        return handler.fetch(task, begun_at)
+        return handler.fetch(task)

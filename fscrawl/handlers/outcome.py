@@ -31,7 +31,7 @@ class Exchange(NamedTuple):
     health      "answered", "failing" (the host says "not now"), "silent" (no answer) or "unknown" (defect of fscrawl)
     latency_s   time until the answer was complete
     rest_s      seconds that Retry-After asks for, 0 without it
-    begun_at    of a failure: monotonic time when a thread began the task, so before the host was asked
+    begun_at    monotonic time when a thread began the task, so before the host was asked; `Worker.do` sets it
     address     the host's IP address, "" if it is not known
     """
 

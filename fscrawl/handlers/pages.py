@@ -25,16 +25,16 @@ class PageHandler:
         self._tree = context.tree
         self._writer = writer
 
-    def fetch(self, task: PageTask, begun_at: float) -> Outcome:
+    def fetch(self, task: PageTask) -> Outcome:
         """Fetch a page and store it."""
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
         if refusal is not None:
             asked_at = time.monotonic() if refusal.retry else None
-            return self._writer.failed(task, refusal, asked_at, begun_at)
+            return self._writer.failed(task, refusal, asked_at)
         answer, asked_at = self._context.ask(task.url)
-        return self._writer.answered(task, answer, asked_at, begun_at)
+        return self._writer.answered(task, answer, asked_at)
 
     def look_up(self, task: PageTask) -> Known | None:
         """Report what the tree has of a page already: its links, or when it failed; None if it is to be fetched.
@@ -58,10 +58,10 @@ class PageHandler:
         named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
         return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
 
-    def give_up(self, task: PageTask, class_: str, begun_at: float) -> Outcome:
+    def give_up(self, task: PageTask, class_: str) -> Outcome:
         """Write down that the host was given up, after failures of `class_`; what the tree has stays as it is."""
         known = self.look_up(task)
         if known is not None:
             return known
         message = f"the host was given up: {CLASSES.get(class_, class_)}"
-        return self._writer.failed(task, Failed(class_, message, retry=False), None, begun_at)
+        return self._writer.failed(task, Failed(class_, message, retry=False), None)

@@ -16,12 +16,11 @@ class ProbeHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def fetch(self, task: ProbeTask, begun_at: float) -> Probed:
+    def fetch(self, task: ProbeTask) -> Probed:
         """Ask for robots.txt, whose body is not read."""
         url = urls.origin(task.url) + "/robots.txt"
         answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
         asked_at = time.monotonic()
         if isinstance(answer, Failed):
-            exchange = Exchange(asked_at, health_of(answer), begun_at=begun_at)
-            return Probed(task, exchange, answer.class_, answer.message)
+            return Probed(task, Exchange(asked_at, health_of(answer)), answer.class_, answer.message)
         return Probed(task, Exchange(asked_at, "answered", answer.elapsed_s))

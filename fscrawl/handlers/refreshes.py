@@ -58,27 +58,27 @@ class RefreshHandler:
         old = stored_record(self._tree, task) if self._refresh_before else None
         return task.flags.refresh if old is None else old.looked_at < self._refresh_before
 
-    def fetch(self, task: PageTask, begun_at: float) -> Outcome:
+    def fetch(self, task: PageTask) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""
         old = stored_record(self._tree, task)
         if old is None:
-            return self._pages.fetch(task, begun_at)
+            return self._pages.fetch(task)
         task = task._replace(flags=task.flags.with_label(sound(old.label)))  # it may be pending as a seed, too
         if old.skipped == SITEMAP:
-            return self._sitemap(task, old, begun_at)
+            return self._sitemap(task, old)
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
         if refusal is not None:
             if refusal.retry:
-                return self._keep(task, old, refusal, time.monotonic(), begun_at)
+                return self._keep(task, old, refusal, time.monotonic())
             return self._pages.report(task, old)
         answer, asked_at = self._context.ask(task.url, _conditions(old, self._context.rendering))
         if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
-            return self._replace(task, old, answer, asked_at, begun_at)
-        return self._keep(task, old, answer, asked_at, begun_at)
+            return self._replace(task, old, answer, asked_at)
+        return self._keep(task, old, answer, asked_at)
 
-    def _sitemap(self, task: PageTask, old: PageRecord, begun_at: float) -> Outcome:
+    def _sitemap(self, task: PageTask, old: PageRecord) -> Outcome:
         """Read a sitemap again: it may have new URLs. A part of an index stays one."""
         as_sitemap = task._replace(flags=flags_of(FIRST if old.sitemaps else SITEMAP_PART, label=task.flags.label))
         asked = self._sitemaps.ask(as_sitemap)
@@ -88,13 +88,13 @@ class RefreshHandler:
             return self._sitemaps.stored(as_sitemap, asked)._replace(replaced=Replaced(old.kind, old.bytes))
         if asked.at is None:
             return self._pages.report(task, old)
-        return self._keep(task, old, asked.answer, asked.at, begun_at, asked.failure)
+        return self._keep(task, old, asked.answer, asked.at, asked.failure)
 
-    def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float, begun_at: float) -> Outcome:
+    def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float) -> Outcome:
         """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""
         outcome = self._writer.stored(task, answer, old)
         if isinstance(outcome, Failed):
-            return self._keep(task, old, answer, outcome.asked_at or asked_at, begun_at, outcome)
+            return self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)
         return outcome._replace(replaced=Replaced(old.kind, old.bytes))
 
     def _keep(
@@ -103,7 +103,6 @@ class RefreshHandler:
         old: PageRecord,
         answer: Fetched | Failed,
         asked_at: float,
-        begun_at: float,
         failure: Failed | None = None,
     ) -> Outcome:
         """Leave the page as it is, and write into its record that it was checked.
@@ -113,14 +112,14 @@ class RefreshHandler:
         failure = failure or (answer if isinstance(answer, Failed) else bad_status(answer))
         unchanged = isinstance(answer, Fetched) and answer.status == 304
         if not unchanged and self._writer.may_try_again(task, failure):
-            return self._writer.failed(task, failure, asked_at, begun_at)
+            return self._writer.failed(task, failure, asked_at)
         old = told_again(self._context, task.host, old)
         status, latency_s = (answer.status, answer.elapsed_s) if isinstance(answer, Fetched) else (0, 0.0)
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)
         health = "answered" if unchanged else health_of(failure)
         address = self._context.fetcher.address
-        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), begun_at, address)
+        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), address=address)
         fresh, cut = self._context.fresh_links.of(old, task.depth)
         if unchanged:
             return Unchanged(task, exchange, status, links=fresh, cut=cut, term=self._context.term)

@@ -37,13 +37,14 @@ class RobotsHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def fetch(self, task: RobotsTask, begun_at: float) -> RobotsKnown | FailedForGood | FailedForNow:
+    def fetch(self, task: RobotsTask) -> RobotsKnown | FailedForGood | FailedForNow:
         """Learn the host's rules, from the tree if another run stored usable ones."""
+        began = time.monotonic()
         found, asked = self._context.robots_cache.rules_for(task.host, task.url)
         asked_at = time.monotonic()
         if isinstance(found, Failed):
             health: Health = "silent" if is_silence(found) else "failing"
-            exchange = Exchange(asked_at, health, 0.0, rest_s(found.headers), begun_at)
+            exchange = Exchange(asked_at, health, 0.0, rest_s(found.headers))
             failed = FailedForNow if found.retry else FailedForGood
             return failed(task, exchange, found.class_, found.message, found.status or 0)
         named: tuple[str, ...] = ()
@@ -51,5 +52,5 @@ class RobotsHandler:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
             named = self._context.scope.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
-        answered = Exchange(asked_at, "answered", asked_at - begun_at, address=address) if asked else None
+        answered = Exchange(asked_at, "answered", asked_at - began, address=address) if asked else None
         return RobotsKnown(task, answered, found.delay_s, named)

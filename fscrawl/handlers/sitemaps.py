@@ -49,15 +49,15 @@ class SitemapHandler:
         self._context = context
         self._writer = writer
 
-    def fetch(self, task: PageTask, begun_at: float) -> Outcome:
+    def fetch(self, task: PageTask) -> Outcome:
         """Read a sitemap."""
         asked = self.ask(task)
         if isinstance(asked, Returned):
             return asked
         if asked.at is None and isinstance(asked.answer, Failed):
-            return self._writer.failed(task, asked.answer, None, begun_at)
+            return self._writer.failed(task, asked.answer, None)
         if asked.failure is not None:
-            return self._writer.answered(task, asked.answer, asked.at or time.monotonic(), begun_at)
+            return self._writer.answered(task, asked.answer, asked.at or time.monotonic())
         return self.stored(task, asked)
 
     def ask(self, task: PageTask) -> Asked | Returned:

@@ -42,13 +42,13 @@ class Writer:
         self._settings = context.settings
 
     def answered(
-        self, task: PageTask, answer: Fetched | Failed, asked_at: float, begun_at: float
+        self, task: PageTask, answer: Fetched | Failed, asked_at: float
     ) -> Stored | FailedForGood | FailedForNow:
         """Write down whatever the host answered."""
         outcome = answer if isinstance(answer, Failed) else self.stored(task, answer)
         if isinstance(outcome, Failed):
             latency_s = answer.elapsed_s if isinstance(answer, Fetched) else 0.0
-            return self.failed(task, outcome, outcome.asked_at or asked_at, begun_at, latency_s)
+            return self.failed(task, outcome, outcome.asked_at or asked_at, latency_s)
         return outcome
 
     def stored(self, task: PageTask, answer: Fetched, old: PageRecord | None = None) -> Stored | Failed:
@@ -232,7 +232,7 @@ class Writer:
         return None
 
     def failed(
-        self, task: PageTask, failure: Failed, asked_at: float | None, begun_at: float, latency_s: float = 0.0
+        self, task: PageTask, failure: Failed, asked_at: float | None, latency_s: float = 0.0
     ) -> FailedForGood | FailedForNow:
         """Return a failure for another attempt if one may help and is left; else write its error record.
 
@@ -241,7 +241,7 @@ class Writer:
         exchange = None
         if asked_at is not None:
             address = self._context.fetcher.address
-            exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), begun_at, address)
+            exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), address=address)
         status = failure.status or 0
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message, status)

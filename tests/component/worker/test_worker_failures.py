@@ -132,8 +132,11 @@ def test_health(work: Work, status: int, health: str) -> None:
 
 
 def test_health_of_a_dead_host(work: Work) -> None:
-    """A host that does not answer is silent."""
-    assert opened(work(), dead_url()).exchange.health == "silent"
+    """A host that does not answer is silent, and the outcome says since when an answer was waited for."""
+    url, before = dead_url(), time.monotonic()
+    exchange = opened(work(), url).exchange
+    assert exchange.health == "silent"
+    assert before <= exchange.begun_at <= exchange.asked_at
 
 
 def test_health_of_a_host_that_hangs_up(work: Work, root: Path) -> None:
