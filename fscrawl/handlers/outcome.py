@@ -124,7 +124,6 @@ class FailedForGood(NamedTuple):
     exchange: Exchange | None
     class_: str
     message: str
-    status: int = 0
     failed_at: str = ""
     replaced: Replaced | None = None
 
@@ -136,7 +135,6 @@ class FailedForNow(NamedTuple):
     exchange: Exchange
     class_: str
     message: str
-    status: int = 0
 
 
 class RobotsKnown(NamedTuple):

@@ -46,7 +46,7 @@ class RobotsHandler:
             health: Health = "silent" if is_silence(found) else "failing"
             exchange = Exchange(asked_at, health, 0.0, rest_s(found.headers))
             failed = FailedForNow if found.retry else FailedForGood
-            return failed(task, exchange, found.class_, found.message, found.status or 0)
+            return failed(task, exchange, found.class_, found.message)
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.

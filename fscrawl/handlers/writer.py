@@ -242,15 +242,14 @@ class Writer:
         if asked_at is not None:
             address = self._context.fetcher.address
             exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), address=address)
-        status = failure.status or 0
         if exchange is not None and self.may_try_again(task, failure):
-            return FailedForNow(task, exchange, failure.class_, failure.message, status)
+            return FailedForNow(task, exchange, failure.class_, failure.message)
         if failure.retry and not self._is_last(task):
             failure = replace(failure, message=failure.message[:_MESSAGE_CHARS] + _NOT_AGAIN)
         record = error_record(task, failure, self._tree.machine)
         replaced = self._failure_before(task)
         self._tree.put_error(task.host, record)
-        return FailedForGood(task, exchange, failure.class_, failure.message, status, record.failed_at, replaced)
+        return FailedForGood(task, exchange, failure.class_, failure.message, record.failed_at, replaced)
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
         """Tell whether another attempt may help, and does not ask for twice what may be wanted once."""

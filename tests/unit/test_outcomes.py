@@ -193,7 +193,7 @@ def test_a_shorter_way_is_told_once_more(desk):
 def test_a_failure_for_now_is_tried_again(desk):
     """A failure that may pass is counted as retried, and its page is pending again as the next attempt."""
     desk = desk("politeness.delay=0")
-    desk.take(FailedForNow(handed_out(desk), ANSWERED, "http-5xx", "busy", 503))
+    desk.take(FailedForNow(handed_out(desk), ANSWERED, "http-5xx", "busy"))
     assert (desk.counts.retried, desk.counts.errors, desk.frontier.pending) == (1, {}, 1)
     later = desk.frontier.next_at()
     assert 0.4 < later - time.monotonic() <= 1.0

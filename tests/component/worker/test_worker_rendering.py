@@ -182,12 +182,8 @@ def test_a_host_that_says_not_now(work: Work, tree: Tree) -> None:
         first = worker.do(task(web.url(HOST)))
         last = worker.do(task(web.url(HOST), attempt=SETTINGS.fetch.retries + 1))
     assert isinstance(first, FailedForNow)
-    assert (first.class_, first.status, first.exchange.rest_s, first.exchange.health) == (
-        "http-4xx",
-        429,
-        7.0,
-        "failing",
-    )
+    assert (first.class_, first.exchange.rest_s, first.exchange.health) == ("http-4xx", 7.0, "failing")
+    assert "429" in first.message
     assert isinstance(last, Stored)
     assert record(tree, web.url(HOST)).title == "Item"
 
