@@ -164,19 +164,15 @@ class Sessions:
         except (SiteFault, TookTooLongError) as error:
             return Failed("site", str(error), retry=False)
         if opening.sent and not self._asking.wait(request.url):
-            return _no_answer(_STOOD_STILL).failure
+            return _STOOD_STILL
         return None
 
 
 _STOOD_STILL = Failed("timeout", "the machine stood still", retry=True)
 
 
-class _No(NoAnswer):
-    failure: Failed
-
-
-def _no_answer(failure: Failed) -> _No:
-    return _No(failure.message, failure)
+def _no_answer(failure: Failed) -> NoAnswer:
+    return NoAnswer(failure.message, failure)
 
 
 class _Opening:
