@@ -94,9 +94,10 @@ class Context:
             answer = self._send(read(url), conditions)
         else:
             answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
+        at = asked_at(answer)
         self.on_answer()
-        self.need_permit(asked_at(answer))
-        return answer, asked_at(answer)
+        self.need_permit(at)
+        return answer, at
 
     def need_permit(self, asked_at: float | None = None) -> None:
         """Raise ReturnedError if this machine may not fetch and store now. `asked_at`: if the host was asked.
@@ -213,4 +214,4 @@ def _always() -> bool:
 
 def asked_at(answer: Fetched | Failed) -> float:
     """Give when the request had surely reached the host; call it when the answer has just come."""
-    return answer.began if isinstance(answer, Fetched) else time.monotonic()
+    return answer.head_at if isinstance(answer, Fetched) else time.monotonic()

@@ -174,7 +174,7 @@ class Rendering:
         try:
             rendered = self._render(job, network.answer)
         except GivenUpError:
-            raise ReturnedError(answer.began) from None
+            raise ReturnedError(answer.head_at) from None
         finally:
             network.close()
         if network.not_now is not None and not is_last:

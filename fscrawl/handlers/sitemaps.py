@@ -73,7 +73,7 @@ class SitemapHandler:
         if target is not None and isinstance(answer, Fetched):
             failure = self._context.redirect_chains.add(task, answer, target)
             if failure is not None:
-                return Asked(failure, at=answer.began)
+                return Asked(failure, at=answer.head_at)
         return Asked(answer, target, asked_at(answer))
 
     def stored(self, task: PageTask, asked: Asked) -> Stored:

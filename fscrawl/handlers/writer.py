@@ -85,7 +85,7 @@ class Writer:
         page, shown = self._read(task, answer, body, type_, old)
         asked_at = None if shown is None else shown.asked_at
         if shown is not None:  # it has waited for a browser
-            self._context.need_permit(asked_at or answer.began)
+            self._context.need_permit(asked_at or answer.head_at)
         if isinstance(shown, Failed):
             return shown
         if page.unexpected or page.fault:
@@ -217,7 +217,7 @@ class Writer:
         fresh, cut = self._context.fresh_links.of(record, task.depth)
         if too_long:
             cut = {**(cut or {}), "length": too_long}
-        exchange = Exchange(answer.began, "answered", answer.elapsed_s, address=self._context.fetcher.address)
+        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, address=self._context.fetcher.address)
         term = self._context.term
         return Stored(
             task, exchange, record.kind, answer.status, record.bytes, fresh, cut, term=term, replaced=replaced

@@ -19,14 +19,14 @@ MAX_MESSAGE_CHARS = 500
 class Fetched:
     """`headers`: names in lower case. `body`: None if it was not wanted (see `Fetcher.get`), and for a 304.
 
-    `began`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
+    `head_at`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
     body. `address`: the IP address that it came from, "" behind a proxy.
     """
 
     status: int
     headers: dict[str, str]
     body: bytes | None
-    began: float
+    head_at: float
     elapsed_s: float
     address: str = ""
 
