@@ -21,7 +21,7 @@ from fscrawl.config.settings import PolitenessSettings
 _BREAK_AFTER = 10
 _FAILING = 3  # failures in a row
 _LATE_S = 5.0
-_PROMPT_S = 1.0  # the same as for a page that waits for a slow host (see `worker_process`)
+_PROMPT_S = 1.0  # the same as for a page that waits for a slow host (`engine.messages`)
 _FIRST_PAUSE_S = 10.0
 _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay

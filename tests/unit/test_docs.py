@@ -165,6 +165,19 @@ def test_documents_name_modules_that_are_there() -> None:
         assert missing == [], document.name
 
 
+def test_documents_name_constants_that_are_there() -> None:
+    """A constant that the documents name with its module, as a bound for example, stands in that module."""
+    sources = {path.with_suffix("").parts: path.read_text("utf-8") for path in (CHECKOUT / "fscrawl").rglob("*.py")}
+    for document in DOCUMENTS:
+        for module, name in re.findall(r"`((?:[a-z_]+\.)+)(_?[A-Z][A-Z_]+)`", document.read_text(encoding="utf-8")):
+            place = tuple(module.split(".")[:-1])
+            found = [text for parts, text in sources.items() if parts[-len(place) :] == place]
+            assert any(re.search(rf"^{name}\b|^\w.*, {name}\b.* = ", text, re.MULTILINE) for text in found), (
+                document.name,
+                name,
+            )
+
+
 def test_the_package_map_has_every_package_in_its_layer() -> None:
     """The design's map of packages has all that lies in `fscrawl/`, from top to bottom as imports may run."""
     text = (CHECKOUT / "docs/design.md").read_text(encoding="utf-8").partition("\n## Packages\n")[2]
