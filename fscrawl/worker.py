@@ -29,7 +29,8 @@ from fscrawl.http.failures import NoDescriptorsError
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
-_SAID_S, _WAITS_S = 60.0, 0.5
+_COMPLAIN_EVERY_S = 60.0
+_PAUSE_S = 0.5  # when no socket can be opened
 
 
 class Worker:
@@ -86,10 +87,10 @@ class Worker:
 
     def _complain(self, error: NoDescriptorsError) -> None:
         """Say that no socket can be opened, once a minute, and wait a moment: other threads may close some."""
-        if time.monotonic() - self._said_at > _SAID_S:
+        if time.monotonic() - self._said_at > _COMPLAIN_EVERY_S:
             self._said_at = time.monotonic()
             say_error(f"{error}; pages wait for it")
-        time.sleep(_WAITS_S)
+        time.sleep(_PAUSE_S)
 
     def tidy(self) -> None:
         """Give up what is not needed any more, when there is nothing to do: connections that have waited for long."""

@@ -1,12 +1,18 @@
 """What a worker does for each kind of task: one file for pages, refreshes, sitemaps, robots.txt and probes.
 
     outcome          the types of what comes of a task
-    context          what all handlers of a worker share; asking a host
-    exchange         what an answer says of its host
-    fresh_links      which links of a page the machine does not know from this worker yet
+    crawl_config     what a worker must know of the crawl
+    context          what all handlers of a worker share; asking a host, and understanding what it sends
+    sessions         the sessions of sites that a site file describes
+    redirected       what a redirected request becomes
     redirect_chains  how many redirects in a row have led to a page
-    records          the records that are written
+    meaning          what an answer means for its page and its host
+    reading          what is read of a page, and by whom
+    rendering        lets a browser render pages: `page_network` has its requests, `resource_cache` what it loads again
     writer           writes what an answer means into the tree, and gives the outcome
+    records          the records that are written
+    fresh_links      which links of a page the machine does not know from this worker yet
+    retelling        a stored page, when the rules of its site have changed
 
 A handler is called from several threads at once, and has no state of its own.
 """

@@ -1,4 +1,4 @@
-"""What all handlers of a worker share: the tree, the settings, the permit, and the one way to ask a host."""
+"""What all handlers of a worker share: tree, settings, permit; how a page is asked for, and how it is understood."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.outcome import ReturnedError
-from fscrawl.handlers.page_network import Network, Rules
+from fscrawl.handlers.page_network import Network, NetworkRules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
 from fscrawl.handlers.redirect_chains import RedirectChains
 from fscrawl.handlers.rendering import Render, Rendering
@@ -73,7 +73,7 @@ class Context:
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
         self.sessions = Sessions(by_itself)
-        self.rendering = Rendering(settings, Network(_rules(self.fetcher, by_itself, scope, settings)), render)
+        self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)
         self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
@@ -195,10 +195,10 @@ class Context:
         return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
 
 
-def _rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> Rules:
+def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:
     """Give what holds for all that rendered pages load."""
     politeness = settings.politeness
-    return Rules(
+    return NetworkRules(
         fetcher,
         by_itself,
         lambda url: scope.refuses(url) == "deny",

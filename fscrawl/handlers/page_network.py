@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.handlers.exchange import rest_s
+from fscrawl.handlers.meaning import rest_s
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
@@ -43,7 +43,7 @@ _NOT_SENT = frozenset(
 _NOT_SENT_BEGINNINGS = ("sec-ch-", "proxy-", ":")
 
 
-class Rules(NamedTuple):
+class NetworkRules(NamedTuple):
     """What holds for all pages of a worker.
 
     asking         how a worker asks by itself; of the page's own host
@@ -75,7 +75,7 @@ class _Turn:
 class Network:
     """What all pages of a worker share."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: NetworkRules) -> None:
         self.rules = rules
         self.cache = ResourceCache()
         self._turns: Lru[str, _Turn] = Lru(_MOST_HOSTS)
@@ -105,7 +105,7 @@ class PageNetwork:
         self._network = network
         self._rules = network.rules
         self._url = url = page.url
-        self._keeps_for = f"{urls.origin(url)} {page.session} "
+        self._cache_prefix = f"{urls.origin(url)} {page.session} "
         self._jar = jar
         self._timeout_s = timeout_s
         self._until = 0.0
@@ -125,7 +125,7 @@ class PageNetwork:
         url = urls.normalise(ask.url)
         if url is None:
             return self._refuse(ask, "url")
-        kept = self._network.cache.get(self._keeps_for + url, time.time()) if _may_be_kept(ask) else None
+        kept = self._network.cache.get(self._cache_prefix + url, time.time()) if _may_be_kept(ask) else None
         if kept is not None:
             return _answer(ask, kept)
         is_own = urls.host(url) == urls.host(self._url)
@@ -135,7 +135,7 @@ class PageNetwork:
                 return self._refuse(ask, why)
             if not self._wait(url, turn, is_own=is_own):
                 return self._refuse(ask, "over")
-            jar = self._shared(ask, url)
+            jar = self._jar_of(ask, url)
             began = time.monotonic()
             answer = self._fetch(ask, url, jar)
             turn.last_at = time.monotonic()
@@ -148,7 +148,7 @@ class PageNetwork:
         if isinstance(answer, Failed):
             return self._refuse(ask, answer.class_)
         if _may_be_kept(ask):
-            self._network.cache.put(self._keeps_for + url, answer, time.time())
+            self._network.cache.put(self._cache_prefix + url, answer, time.time())
         return _answer(ask, answer, jar.lines)
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class PageNetwork:
         time.sleep(max(0.0, turn.last_at + delay_s - time.monotonic()))
         return may_ask and not self._is_over and time.monotonic() < self._until
 
-    def _fetch(self, ask: Ask, url: str, jar: _Shared) -> Fetched | Failed:
+    def _fetch(self, ask: Ask, url: str, jar: _RequestJar) -> Fetched | Failed:
         bounds = Bounds(max(0.1, self._until - time.monotonic()), max(1, self._rules.max_bytes - self.loaded))
         type_, headers = _sent(ask.headers)
         is_own = urls.origin(url) == urls.origin(self._url)
@@ -196,12 +196,12 @@ class PageNetwork:
                 self.loaded += len(answer.body or b"")
         return answer
 
-    def _shared(self, ask: Ask, url: str) -> _Shared:
+    def _jar_of(self, ask: Ask, url: str) -> _RequestJar:
         is_of_site = urls.site(urls.hostname(url)) == urls.site(urls.hostname(self._url))
-        return _Shared(ask.headers, self._jar if is_of_site else None)
+        return _RequestJar(ask.headers, self._jar if is_of_site else None)
 
 
-class _Shared(Jar):
+class _RequestJar(Jar):
     """The cookies of one request: those that the browser sends; new ones go to the crawl's jar, too.
 
     `lines`: the Set-Cookie lines of the answer.

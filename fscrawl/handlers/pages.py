@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from fscrawl.frontier.flags import SITEMAP as FROM_ROBOTS
+from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
@@ -52,7 +52,7 @@ class PageHandler:
         is_sitemap, label = record.skipped == SITEMAP, sound(record.label)
         if is_sitemap != bool(task.flags.sitemap) or label != task.flags.label:
             # The record tells what the page is, and so how deep its links are, and which task they belong to.
-            task = task._replace(flags=flags_of(FROM_ROBOTS if is_sitemap else "", label=label))
+            task = task._replace(flags=flags_of(SITEMAP_FLAG if is_sitemap else "", label=label))
         record = told_again(self._context, task.host, record)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
         named = self._context.scope.sitemaps(record.sitemaps or (), task.url)

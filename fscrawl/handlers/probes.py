@@ -7,7 +7,7 @@ import time
 from fscrawl import urls
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import health_of
+from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, Probed
 from fscrawl.http.answers import Failed
 

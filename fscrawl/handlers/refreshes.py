@@ -8,11 +8,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from fscrawl.frontier.flags import SITEMAP as FIRST
+from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import bad_status, health_of, is_redirect, rest_s
+from fscrawl.handlers.meaning import bad_status, health_of, is_redirect, rest_s
 from fscrawl.handlers.outcome import (
     Exchange,
     Outcome,
@@ -80,7 +80,8 @@ class RefreshHandler:
 
     def _sitemap(self, task: PageTask, old: PageRecord) -> Outcome:
         """Read a sitemap again: it may have new URLs. A part of an index stays one."""
-        as_sitemap = task._replace(flags=flags_of(FIRST if old.sitemaps else SITEMAP_PART, label=task.flags.label))
+        flag = SITEMAP_FLAG if old.sitemaps else SITEMAP_PART
+        as_sitemap = task._replace(flags=flags_of(flag, label=task.flags.label))
         asked = self._sitemaps.ask(as_sitemap)
         if isinstance(asked, Returned):
             return asked

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.handlers.exchange import bad_status
+from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, PageNetwork
 from fscrawl.hostnames import pattern_covers, url_pattern
@@ -31,7 +31,7 @@ from fscrawl.util.lru import Lru
 
 Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]
 
-_NO_LINKS = frozenset({"nofollow", "none"})
+_NOFOLLOW = frozenset({"nofollow", "none"})
 _HOSTS = 10_000
 _LARGE_BYTES = 2_000_000  # a DOM that is larger is not looked through: there must be something in it
 _TRIED, _SAMPLED = 5, 20  # so many renderings without any gain, and only each so-many-th page is still tried
@@ -48,7 +48,9 @@ class Source(NamedTuple):
 class Shown(NamedTuple):
     """A rendered page.
 
-    dom        as it is stored; `seen`: as parsers see it
+    dom        as it is stored
+    seen       the same as parsers see it
+    picture    PNG; b"" without one
     went_to    URLs that its scripts wanted to go to, as they wrote them
     asked_at   monotonic time of the last answer of its host, None if it was not asked again
     """
@@ -75,7 +77,7 @@ def of_both(
     links = dict.fromkeys(each for each in (*of_body, *after.links, *places) if leads_on(each))
     links.pop(asked, None)
     nofollow = dict.fromkeys(each for each in (*before.nofollow, *after.nofollow) if leads_on(each))
-    if _NO_LINKS.intersection(robots):
+    if _NOFOLLOW.intersection(robots):
         links, nofollow = {}, links | nofollow
     return replace(
         after,
@@ -127,11 +129,11 @@ class Rendering:
             return "host"
         return "always" if self._settings.when == "always" else ""
 
-    def why_empty(self, url: str, html: bytes, encoding: str, *, was: bool) -> str:
-        """Say why a page of any other host is rendered. `html`: as it was fetched; `was`: it was rendered before."""
+    def why_empty(self, url: str, html: bytes, encoding: str, *, was_rendered: bool) -> str:
+        """Say why a page of any other host is rendered. `html`: as it was fetched. `was_rendered`: so far."""
         if not self.is_on or self._settings.when != "empty" or not _is_empty(html, encoding):
             return ""
-        return "empty" if was or self._is_worth_it(urls.host(url)) else ""
+        return "empty" if was_rendered or self._is_worth_it(urls.host(url)) else ""
 
     def _is_worth_it(self, host: str) -> bool:
         """Tell whether the empty pages of a host may have more when they are rendered."""

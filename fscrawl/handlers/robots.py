@@ -8,7 +8,7 @@ from dataclasses import replace
 from fscrawl import urls
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import is_silence, rest_s
+from fscrawl.handlers.meaning import is_silence, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.answers import Failed
 from fscrawl.politeness.redirects import ROBOTS_PATH

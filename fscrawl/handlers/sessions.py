@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from fscrawl import urls
-from fscrawl.handlers.exchange import bad_status, is_redirect
+from fscrawl.handlers.meaning import bad_status, is_redirect
 from fscrawl.handlers.redirected import redirected
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar

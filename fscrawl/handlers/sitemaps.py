@@ -13,7 +13,7 @@ from fscrawl import urls
 from fscrawl.frontier.flags import SITEMAP_PART
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context, asked_at
-from fscrawl.handlers.exchange import bad_status
+from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.records import page_record
 from fscrawl.handlers.robots import refusal_of

@@ -13,7 +13,7 @@ from hashlib import sha256
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.exchange import bad_status, health_of, is_once, is_redirect, may_be_done, rest_s
+from fscrawl.handlers.meaning import bad_status, health_of, is_once, is_redirect, may_be_done, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
@@ -57,24 +57,24 @@ class Writer:
         `old`: the record that the page has so far.
         """
         try:
-            return self._stored(task, answer, old)
+            return self._store_answer(task, answer, old)
         except UnreadableError as error:
             return error.failure
 
-    def _stored(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
+    def _store_answer(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
         if is_redirect(answer):
-            return self._redirect(task, answer, old)
+            return self._store_redirect(task, answer, old)
         if not 200 <= answer.status < 300:
             return bad_status(answer)
         named = media_types.named_type(answer.headers)
         if answer.body is None:
-            return self._skip(task, answer, f"type {named}", old)
+            return self._store_skipped(task, answer, f"type {named}", old)
         type_ = media_types.type_of(answer.body, named)
         if type_ not in self._context.accept:
-            return self._skip(task, answer, f"type {type_}", old)
-        return self._store(task, answer, answer.body, type_, old)
+            return self._store_skipped(task, answer, f"type {type_}", old)
+        return self._store_body(task, answer, answer.body, type_, old)
 
-    def _store(
+    def _store_body(
         self, task: PageTask, answer: Fetched, body: bytes, type_: str, old: PageRecord | None
     ) -> Stored | Failed:
         limits = self._context.limits
@@ -89,7 +89,7 @@ class Writer:
         if isinstance(shown, Failed):
             return shown
         if page.unexpected or page.fault:
-            return replace(self._not_right(task, page, answer), asked_at=asked_at)
+            return replace(self._unexpected(task, page, answer), asked_at=asked_at)
         record = page_record(
             task,
             answer,
@@ -123,14 +123,14 @@ class Writer:
         why = rendering.why(url) if is_html else ""
         page = context.understand(task.url, body, answer.status, answer.headers, type_, by_rules=not why)
         if is_html and not why:
-            why = rendering.why_empty(url, body, page.encoding, was=old is not None and old.is_rendered)
+            why = rendering.why_empty(url, body, page.encoding, was_rendered=old is not None and old.is_rendered)
         if not why:
             return page, None
         source, jar = Source(body, type_, page.encoding), context.jar_of(task.url)
         is_last = self._is_last(task) or self._is_once(task)
         shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
-            return page, self._without(task, shown, why, old)
+            return page, self._unrendered(task, shown, why, old)
         try:
             headers = {**answer.headers, "content-type": DOM_TYPE}
             seen = context.understand(task.url, shown.seen, answer.status, headers, type_, with_routes=rendering.routes)
@@ -141,7 +141,7 @@ class Writer:
         places = rendering.places(shown.went_to, url, context.joiner)
         return of_both(page, seen, places, task.url, rendering.leads_on(url)), shown
 
-    def _without(self, task: PageTask, failure: Failed, why: str, old: PageRecord | None) -> Shown | Failed:
+    def _unrendered(self, task: PageTask, failure: Failed, why: str, old: PageRecord | None) -> Shown | Failed:
         """Let a page that was only rendered because it seemed empty be stored as it is, when all tries have failed.
 
         A page that was rendered before stays as it was then.
@@ -163,7 +163,7 @@ class Writer:
             found[self._tree.body_path(task.host, task.key, PICTURE)] = shown.picture
         return found
 
-    def _not_right(self, task: PageTask, page: ParsedPage, answer: Fetched) -> Failed:
+    def _unexpected(self, task: PageTask, page: ParsedPage, answer: Fetched) -> Failed:
         """Give the failure of a page that its site's rules do not expect. The host works, and may send another one."""
         if page.renew:
             self._context.spoil_session(task.url)
@@ -171,12 +171,12 @@ class Writer:
             return Failed("site", page.fault, retry=False, status=answer.status, headers=answer.headers)
         return Failed("unexpected", page.unexpected, retry=True, status=answer.status, headers=answer.headers)
 
-    def _redirect(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
+    def _store_redirect(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
         """Store a redirect: a page whose only link is its target. It may be unexpected, such as one to a login."""
         if self._context.rules_of(task.url):
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
-                return self._not_right(task, page, answer)
+                return self._unexpected(task, page, answer)
         target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
         if target is not None and "#" in task.url:
             target = redirected(task.url, answer.status, target)
@@ -189,7 +189,7 @@ class Writer:
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         return self.put(task, answer, record, None, old=old)
 
-    def _skip(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored:
+    def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored:
         record = page_record(task, answer, self._tree.machine, (), skipped=why)
         return self.put(task, answer, record, None, old=old)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fscrawl.handlers import page_network
-from fscrawl.handlers.page_network import Network, PageNetwork, Rules
+from fscrawl.handlers.page_network import Network, NetworkRules, PageNetwork
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
@@ -36,7 +36,7 @@ def network(
     web: Web, *, refuses: Callable[[str], Failed | None] = lambda url: None, waits: bool = True, adaptive: bool = False
 ) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
-    return Network(Rules(web, asking, lambda url: "denied" in url, 0.0, adaptive, 10))  # type: ignore[arg-type]
+    return Network(NetworkRules(web, asking, lambda url: "denied" in url, 0.0, adaptive, 10))  # type: ignore[arg-type]
 
 
 def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:

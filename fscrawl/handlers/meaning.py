@@ -1,4 +1,4 @@
-"""What an answer says: of its host, of its type, and whether another attempt may help. Pure but for the clock."""
+"""What an answer means: for its page, for its host, and for another attempt. Pure but for the clock."""
 
 from __future__ import annotations
 
