@@ -53,13 +53,11 @@ class Worker:
         `allow_env`: as for `credentials.Variables`. `read`: gives the links of a page.
         `render`: runs the scripts of a page; None: there is no browser.
         """
-        self._context = Context(
-            tree, config.settings, config.scope(), config.term, threads, permit, on_answer, allow_env, read, render
-        )
+        self._context = Context(tree, config, threads, permit, on_answer, allow_env, read, render)
         self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._sitemaps = SitemapHandler(self._context, writer)
-        self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps, config.refresh_before)
+        self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps)
         self._robots = RobotsHandler(self._context)
         self._probes = ProbeHandler(self._context)
         self._said_at = float("-inf")

@@ -12,8 +12,10 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.handlers.outcome import ReturnedError
+from fscrawl.handlers.meaning import health_of, rest_s
+from fscrawl.handlers.outcome import Exchange, ReturnedError
 from fscrawl.handlers.page_network import Network, NetworkRules
 from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
 from fscrawl.handlers.redirect_chains import RedirectChains
@@ -47,27 +49,26 @@ class Context:
     def __init__(
         self,
         tree: Tree,
-        settings: Settings,
-        scope: Scope,
-        term: str,
+        config: CrawlConfig,
         threads: int,
         permit: Permit | None,
         on_answer: Callable[[], None],
         allow_env: Collection[str],
         read: Reader,
-        render: Render | None = None,
+        render: Render | None,
     ) -> None:
-        """`term`: as for `CrawlConfig`. `permit`, `on_answer`, `allow_env`, `read`, `render`: as for `Worker`."""
-        self.term = term
+        """All arguments: as for `Worker`."""
         self.tree = tree
-        self.settings = settings
+        self.settings = settings = config.settings
+        self.scope = scope = config.scope()
+        self.term = config.term
+        self.refresh_before = config.refresh_before
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
-        self.scope = scope
         self.redirect_chains = RedirectChains()
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
@@ -98,6 +99,10 @@ class Context:
         self.on_answer()
         self.need_permit(at)
         return answer, at
+
+    def exchange_of(self, failure: Failed, asked_at: float, latency_s: float) -> Exchange:
+        """Give what this thread's last exchange, which meant a failure, showed of the host."""
+        return Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), address=self.fetcher.address)
 
     def need_permit(self, asked_at: float | None = None) -> None:
         """Raise ReturnedError if this machine may not fetch and store now. `asked_at`: if the host was asked.
@@ -161,14 +166,14 @@ class Context:
         reading = Reading(
             body,
             url_of(asked),
-            headers.get("content-type"),
-            headers.get("x-robots-tag"),
-            reader,
-            self.settings.crawl.drop_query,
-            "#" not in asked,
-            None if rules is None else OfSite(rules, asked, status, headers),
-            self._follow,
-            with_routes,
+            content_type=headers.get("content-type"),
+            robots_tag=headers.get("x-robots-tag"),
+            parser=reader,
+            drop_query=self.settings.crawl.drop_query,
+            is_plain="#" not in asked,
+            site=None if rules is None else OfSite(rules, asked, status, headers),
+            follow=self._follow,
+            with_routes=with_routes,
         )
         if type_ in media_types.HTML:
             page = self.read(reading, self.joiner)
@@ -178,8 +183,7 @@ class Context:
         if reader != NO_LINKS:
             with contextlib.suppress(UnreadableError):
                 return self.read(reading, self.joiner)
-        robots_tag = headers.get("x-robots-tag")
-        return page_of((), reading.url, self.joiner, robots_tag=robots_tag, truncated=reader != NO_LINKS)
+        return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
 
     def _reader_of(self, type_: str) -> str:
         """Tell who reads a page or document of a type."""

@@ -12,14 +12,8 @@ from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import bad_status, health_of, is_redirect, rest_s
-from fscrawl.handlers.outcome import (
-    Exchange,
-    Outcome,
-    Replaced,
-    Returned,
-    Unchanged,
-)
+from fscrawl.handlers.meaning import bad_status, is_redirect
+from fscrawl.handlers.outcome import Outcome, Replaced, Returned, Unchanged
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.rendering import Rendering
@@ -34,29 +28,21 @@ from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
 
 class RefreshHandler:
-    def __init__(
-        self,
-        context: Context,
-        writer: Writer,
-        pages: PageHandler,
-        sitemaps: SitemapHandler,
-        refresh_before: str = "",
-    ) -> None:
-        """`refresh_before`: as for `CrawlConfig`."""
+    def __init__(self, context: Context, writer: Writer, pages: PageHandler, sitemaps: SitemapHandler) -> None:
         self._context = context
         self._tree = context.tree
         self._writer = writer
         self._pages = pages
         self._sitemaps = sitemaps
-        self._refresh_before = refresh_before
 
     def is_due(self, task: PageTask) -> bool:
         """Tell whether a page is stored, and so old that it is to be fetched again.
 
         That is asked of a refresh, too: a page may be pending twice, since it was not told and since it is old.
         """
-        old = stored_record(self._tree, task) if self._refresh_before else None
-        return task.flags.refresh if old is None else old.looked_at < self._refresh_before
+        before = self._context.refresh_before
+        old = stored_record(self._tree, task) if before else None
+        return task.flags.refresh if old is None else old.looked_at < before
 
     def fetch(self, task: PageTask) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""
@@ -118,13 +104,10 @@ class RefreshHandler:
         status, latency_s = (answer.status, answer.elapsed_s) if isinstance(answer, Fetched) else (0, 0.0)
         record = replace(old, checked_at=timestamp(time.time()), checked_status=status)
         self._tree.put_record(task.host, record)
-        health = "answered" if unchanged else health_of(failure)
-        address = self._context.fetcher.address
-        exchange = Exchange(asked_at, health, latency_s, rest_s(failure.headers), address=address)
+        exchange = self._context.exchange_of(failure, asked_at, latency_s)
         fresh, cut = self._context.fresh_links.of(old, task.depth)
-        if unchanged:
-            return Unchanged(task, exchange, status, links=fresh, cut=cut, term=self._context.term)
-        return Unchanged(task, exchange, status, failure.class_, failure.message, fresh, cut, self._context.term)
+        class_, message = ("", "") if unchanged else (failure.class_, failure.message)
+        return Unchanged(task, exchange, status, class_, message, fresh, cut, self._context.term)
 
 
 def _conditions(record: PageRecord, rendering: Rendering) -> dict[str, str]:

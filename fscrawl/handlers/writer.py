@@ -13,7 +13,7 @@ from hashlib import sha256
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import bad_status, health_of, is_once, is_redirect, may_be_done, rest_s
+from fscrawl.handlers.meaning import bad_status, is_once, is_redirect, may_be_done
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
@@ -238,10 +238,7 @@ class Writer:
 
         `asked_at`: None if the host was not asked.
         """
-        exchange = None
-        if asked_at is not None:
-            address = self._context.fetcher.address
-            exchange = Exchange(asked_at, health_of(failure), latency_s, rest_s(failure.headers), address=address)
+        exchange = None if asked_at is None else self._context.exchange_of(failure, asked_at, latency_s)
         if exchange is not None and self.may_try_again(task, failure):
             return FailedForNow(task, exchange, failure.class_, failure.message)
         if failure.retry and not self._is_last(task):
