@@ -326,7 +326,7 @@ class Machine:
             return
         target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
         if target is not None:
-            self._pool.submit(ProbeTask(target[1], target[0]))
+            self._pool.submit(ProbeTask(target.url, target.host))
             self._bookkeeper.probes_in_flight += 1
         elif not self._outage.is_on:
             self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 _HOSTS = 5  # so many hosts must be silent
 _FAILURES = 10  # so many failures in a row
@@ -31,12 +32,19 @@ _LONGEST_PAUSE_S = 60.0
 _UNPROVEN_S = 60.0  # an outage ends after this time if no host has ever answered
 
 
+class Target(NamedTuple):
+    """A host that a probe asks. `url`: any URL of it."""
+
+    host: str
+    url: str
+
+
 class Outage:
     """What one machine knows of its network."""
 
     def __init__(self) -> None:
-        self._proven: deque[tuple[str, str]] = deque(maxlen=_PROVEN)  # host, a URL of it
-        self._silent: dict[str, str] = {}
+        self._proven: deque[Target] = deque(maxlen=_PROVEN)
+        self._silent: dict[str, str] = {}  # host → a URL of it
         self._failures = 0
         self._caution = 1  # multiplies the limits; grows with false alarms
         self._since: float | None = None
@@ -58,8 +66,8 @@ class Outage:
     def answered(self, host: str, url: str, at: float) -> bool:
         """Take in an answer; return whether it ends an outage. `at`: monotonic time."""
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
-        if not self._proven or self._proven[-1][0] != host:
-            self._proven.append((host, url))
+        if not self._proven or self._proven[-1].host != host:
+            self._proven.append(Target(host, url))
         was_on = self.is_on
         if was_on and not self._is_confirmed:  # a false alarm
             self._caution *= 2
@@ -74,7 +82,7 @@ class Outage:
             return False
         self._failures += 1
         self._silent[host] = url
-        if self.is_on and any(host == name for name, _ in self._proven):
+        if self.is_on and any(host == each.host for each in self._proven):
             self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._caution or len(self._silent) < _HOSTS * self._caution:
             return False
@@ -84,10 +92,10 @@ class Outage:
         return True
 
     def _is_proven_silent(self) -> bool:
-        return any(host in self._silent for host, _ in self._proven)
+        return any(each.host in self._silent for each in self._proven)
 
-    def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> tuple[str, str] | None:  # noqa: ARG005
-        """Return a host and a URL of it, if it is time for a probe. The probe asks for robots.txt.
+    def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> Target | None:  # noqa: ARG005
+        """Return what a probe asks, if it is time for one. It asks for robots.txt.
 
         `may_ask`: whether a proven host may be asked now. If none may for a while, a silent host is asked.
         """
@@ -97,11 +105,11 @@ class Outage:
             self._caution += 10
             self._reset()
             return None
-        target = next((each for each in reversed(self._proven) if may_ask(each[0])), None)
+        target = next((each for each in reversed(self._proven) if may_ask(each.host)), None)
         if target is None:
             if self._proven and now < self._next_probe + _FIRST_PAUSE_S:
                 return None
-            target = next(iter(self._silent.items()))
+            target = Target(*next(iter(self._silent.items())))
         else:
             self._proven.remove(target)
             self._proven.appendleft(target)
