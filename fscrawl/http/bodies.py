@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
-_PIECE = 65536
+_PIECE_BYTES = 65536
 _DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
 _TRANSFER_CODINGS: tuple[list[str], ...] = ([], ["chunked"], ["identity"], ["identity", "chunked"])
 _MAX_CODINGS = 5
@@ -83,7 +83,7 @@ def codings(headers: dict[str, str]) -> list[str]:
 
 def read_prefix(reply: Reply, headers: dict[str, str], max_bytes: int) -> bytes:
     """Read the first `max_bytes` of a body. If it is longer, its connection is closed: the body may never end."""
-    pieces: Iterable[bytes] = reply.pieces(_PIECE)
+    pieces: Iterable[bytes] = reply.pieces(_PIECE_BYTES)
     for name in codings(headers):
         pieces = _decoded(pieces, name)
     body = io.BytesIO()
@@ -117,7 +117,7 @@ def read_body(
         whole: bytes = reply.whole()
         reply.release()
         return whole
-    pieces = _limited(reply.pieces(_PIECE), max_bytes, setting)
+    pieces = _limited(reply.pieces(_PIECE_BYTES), max_bytes, setting)
     for name in codings(headers):
         pieces = _limited(_decoded(pieces, name), max_bytes, setting)
     body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
@@ -164,8 +164,8 @@ class _Inflater:
     def feed(self, data: bytes) -> Iterator[bytes]:
         full = True
         while (data or full) and not self.ended:  # after a full piece there may be more output, even without input
-            piece = self._zlib.decompress(data, _PIECE)
-            data, full, self.ended = self._zlib.unconsumed_tail, len(piece) == _PIECE, self._zlib.eof
+            piece = self._zlib.decompress(data, _PIECE_BYTES)
+            data, full, self.ended = self._zlib.unconsumed_tail, len(piece) == _PIECE_BYTES, self._zlib.eof
             yield piece
         self.unused = self._zlib.unused_data
 
@@ -184,10 +184,10 @@ class _Brotli:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while not self.ended:
-            piece = self._brotli.process(data, output_buffer_limit=_PIECE)
+            piece = self._brotli.process(data, output_buffer_limit=_PIECE_BYTES)
             data, self.ended = b"", self._brotli.is_finished()
             yield piece
-            if len(piece) < _PIECE and self._brotli.can_accept_more_data():
+            if len(piece) < _PIECE_BYTES and self._brotli.can_accept_more_data():
                 return  # after a full piece there may be more output, although it would accept more input
 
 
@@ -201,7 +201,7 @@ class _Zstd:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while not self.ended:
-            piece = self._zstd.decompress(data, _PIECE)
+            piece = self._zstd.decompress(data, _PIECE_BYTES)
             data, self.ended = b"", self._zstd.eof
             yield piece
             if self._zstd.needs_input:

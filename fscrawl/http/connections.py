@@ -34,7 +34,7 @@ class Exchanges:
     is_kept = True  # if it may be used again
     poll: select.poll  # of its socket
 
-    def exchange(self, method: str, request: bytes, done: Callable[[Reply], None]) -> Reply:
+    def ask(self, method: str, request: bytes, done: Callable[[Reply], None]) -> Reply:
         """Send a request, and read the head of the answer. `done`: as for `Reply`."""
         exchange.address = self.address
         sock = self.sock
@@ -157,7 +157,7 @@ class HostConnections:
                 self._connect(connection, connect_s)
                 connection.poll = select.poll()
                 connection.poll.register(connection.sock, select.POLLIN)
-            reply: Reply = connection.exchange(method, request, done)
+            reply: Reply = connection.ask(method, request, done)
         except BaseException:
             if is_new:
                 connection.forget_session()
