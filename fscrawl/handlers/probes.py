@@ -10,6 +10,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, Probed
 from fscrawl.http.answers import Failed
+from fscrawl.politeness.robots import ROBOTS_PATH
 
 
 class ProbeHandler:
@@ -18,7 +19,7 @@ class ProbeHandler:
 
     def fetch(self, task: ProbeTask) -> Probed:
         """Ask for robots.txt, whose body is not read."""
-        url = urls.origin(task.url) + "/robots.txt"
+        url = urls.origin(task.url) + ROBOTS_PATH
         answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
         asked_at = time.monotonic()
         if isinstance(answer, Failed):

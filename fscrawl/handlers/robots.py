@@ -11,7 +11,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import is_silence, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.answers import Failed
-from fscrawl.politeness.redirects import ROBOTS_PATH
+from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of
 

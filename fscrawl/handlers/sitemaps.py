@@ -20,7 +20,8 @@ from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.parse import sitemaps
-from fscrawl.politeness.redirects import ROBOTS_PATH, Answer, follow
+from fscrawl.politeness.redirects import Followed, follow
+from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.storage.records import SITEMAP
 
 
@@ -106,14 +107,14 @@ class SitemapHandler:
         base = urls.origin(task.url) + ROBOTS_PATH
         return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
 
-    def _follow(self, task: PageTask) -> Answer:
+    def _follow(self, task: PageTask) -> Followed:
         context = self._context
         if not context.settings.politeness.robots:
             context.need_permit()
             return follow(context.fetcher, task.url, context.hops)
         rules, _ = context.robots_cache.rules_for(task.host, task.url)
         if isinstance(rules, Failed):
-            return Answer(rules)
+            return Followed(rules)
         context.need_permit()
         delay_s = min(rules.delay_s, context.settings.politeness.max_delay)
         return follow(context.fetcher, task.url, context.hops, rules.allows, delay_s=delay_s)

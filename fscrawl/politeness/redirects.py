@@ -19,10 +19,10 @@ from typing import NamedTuple
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.fetch import Fetcher
+from fscrawl.politeness.robots import ROBOTS_PATH
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_HOPS = 5  # RFC 9309 2.3.1.2
-ROBOTS_PATH = "/robots.txt"
 _LONGEST_WAIT_S = 48.0  # so that a worker with five hops is not taken for one that hangs
 
 
@@ -52,9 +52,10 @@ class Hops(NamedTuple):
         return self.permitted()
 
 
-class Answer(NamedTuple):
-    """The last answer.
+class Followed(NamedTuple):
+    """What came of a request whose redirects were followed.
 
+    answer   the last one
     target   the URL that it redirects to: a normal form that was not asked; None if there is none
     hops     how many were made
     """
@@ -73,7 +74,7 @@ def follow(
     delay_s: float = 0.0,
     max_prefix_bytes: int | None = None,
     most_hops: int = MOST_HOPS,
-) -> Answer:
+) -> Followed:
     """Fetch a robots.txt or a sitemap, and follow its redirects at home.
 
     `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
@@ -82,11 +83,11 @@ def follow(
     while True:
         answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
-            return Answer(answer, hops=hop)
+            return Followed(answer, hops=hop)
         target = urls.normalise(answer.headers.get("location", ""), url)
         may_go = target is not None and urls.host(target) == home and _may_ask(target, hops, allows)
         if target is None or not may_go or hop == most_hops or not hops.wait(delay_s):
-            return Answer(answer, target, hop)
+            return Followed(answer, target, hop)
         url, hop = target, hop + 1
 
 

@@ -27,6 +27,7 @@ from protego import Protego
 
 from fscrawl.urls import MAX_URL_CHARS
 
+ROBOTS_PATH = "/robots.txt"
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB must be read; the rest is ignored
 VALID_S = 24 * 3600.0  # RFC 9309 2.4: then it must be asked for again
 
@@ -79,7 +80,7 @@ class Rules:
         True
         """
         path = url[url.find("/", 8) :] or "/"
-        if path.partition("?")[0] == "/robots.txt":
+        if path.partition("?")[0] == ROBOTS_PATH:
             return None
         if "%" in path or "*" in path or "$" in path:
             path = _IN_URL.sub(_fold, path)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.fetch import Fetcher
-from fscrawl.politeness.redirects import MOST_HOPS, ROBOTS_PATH, Hops, follow
-from fscrawl.politeness.robots import MAX_BYTES, VALID_S, Rules
+from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
+from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.lru import Lru
