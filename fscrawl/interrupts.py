@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _NAMES = {_signal.SIGINT: "interrupted", _signal.SIGTERM: "terminated"}
-_SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
+SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
 _STEP_TAKES_S = 1.0  # at most; then a second signal cuts it all the same
 _STDERR = 2
 
@@ -115,7 +115,7 @@ def _on_signal(number: int, _frame: object = None) -> None:
     if _steps and not _waiting:
         _waiting, _waiting_since = number, monotonic()
         return
-    if _steps and number == _waiting and monotonic() - _waiting_since < _SAME_SIGNAL_S:
+    if _steps and number == _waiting and monotonic() - _waiting_since < SAME_SIGNAL_S:
         return
     for each in _NAMES:  # one word is enough. Not by SIG_IGN: Python prints a warning if a signal has just come
         _signal.signal(each, _do_nothing)

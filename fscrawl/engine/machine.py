@@ -50,7 +50,6 @@ from fscrawl.util.memory import anonymous_bytes
 
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
-_SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
 _END_WAIT_S = 0.05  # the crawl may be over at any moment
 _FIRST_END_WAIT_S = 0.002  # most often it is over when nothing is left here: a few looks, and that is certain
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
@@ -373,7 +372,7 @@ class Machine:
 
     def _interrupt(self, number: int) -> None:
         """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog."""
-        if self._interrupts and time.monotonic() - self._interrupted_at < _SAME_SIGNAL_S:
+        if self._interrupts and time.monotonic() - self._interrupted_at < interrupts.SAME_SIGNAL_S:
             return
         self._interrupts += 1
         self._interrupted_at = time.monotonic()

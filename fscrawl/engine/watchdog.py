@@ -18,7 +18,8 @@ from collections.abc import Callable
 from multiprocessing import resource_tracker
 from typing import Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from fscrawl.util.children import SIGNALS
+
 _CHECK_EVERY_S = 1.0
 _SILENT_S = 15.0  # the main loop calls `alive` several times a second
 
@@ -31,11 +32,9 @@ class Watchdog:
     """A context manager for the main thread. Inside, `alive` must be called often."""
 
     def __init__(self, on_signal: Callable[[int], None], warn: Callable[[str], None], where: str) -> None:
-        """`on_signal`: called with the number of each signal.
+        """`on_signal`: called with the number of each signal. `where`: what the main loop probably waits for.
 
         `warn`: called when the main loop has been silent for long, and when it goes on.
-
-        `where`: what the main loop probably waits for.
         """
         self._on_signal = on_signal
         self._warn = warn
@@ -51,8 +50,8 @@ class Watchdog:
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         self._fd_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        self._handlers = {number: signal.signal(number, _do_nothing) for number in _SIGNALS}
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # else the system would choose this thread
+        self._handlers = {number: signal.signal(number, _do_nothing) for number in SIGNALS}
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # else the system would choose this thread
         self._alive_at = time.monotonic()
         self._listener.start()
         self._watcher.start()
@@ -83,9 +82,9 @@ class Watchdog:
 
         Not by sigtimedwait: after SIGSTOP and SIGCONT, CPython's version reports a signal that was never sent.
         """
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         while number := os.read(self._read_end, 1)[0]:
-            if number in _SIGNALS:
+            if number in SIGNALS:
                 self._on_signal(number)
 
     def _watch(self) -> None:
