@@ -39,7 +39,7 @@ _GROUP_BYTES = 500  # measured: a directory that has one, with its name of usual
 _SAFE_HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*\Z")
 _HTTP = ("http:", "https:")
 _ABSOLUTE = ("http://", "https://")
-_ABSOLUTES = "#"  # the group of references that begin so; no base is empty
+_ABSOLUTE_GROUP = "#"  # of references that begin so; no base is empty
 _PORTS = """
 0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137
 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720
@@ -127,7 +127,7 @@ class Joiner:
         'http://a.example/x/y.html?r'
         """
         if reference.startswith(_ABSOLUTE) and reference.isascii():
-            group = _ABSOLUTES
+            group = _ABSOLUTE_GROUP
         elif _NO_PATH.match(reference):
             group = base + "#"
         else:
@@ -147,7 +147,7 @@ class Joiner:
 
     def known_absolute(self) -> Mapping[str, str]:
         """Return what is known of references in ASCII that name their host, whatever the page, as `known` does."""
-        return self._joined.group(_ABSOLUTES)
+        return self._joined.group(_ABSOLUTE_GROUP)
 
     def append(self, base: str, references: Iterable[str]) -> Mapping[str, str]:
         """Join those references that need no more than to be appended, and remember them; give their normal forms.

@@ -48,7 +48,7 @@ class ParseServer:
 
         Call this before the process has threads.
         """
-        self._one = threading.Lock()  # asks the server at a time
+        self._asking = threading.Lock()  # one thread asks the server at a time
         self._ended: list[int] = []
         self._connection, theirs = multiprocessing.Pipe()
         if os.fork() == 0:
@@ -59,7 +59,7 @@ class ParseServer:
 
     def start(self, nice: int) -> Started:
         """Start a process. Raises NotStartedError or ServerGoneError."""
-        with self._one:
+        with self._asking:
             try:
                 ours, theirs = multiprocessing.Pipe()
             except OSError as error:
@@ -95,7 +95,7 @@ class ParseServer:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         process.connection.close()
-        with self._one:
+        with self._asking:
             self._ended.append(process.pid)
 
     def close(self) -> None:

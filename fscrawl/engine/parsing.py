@@ -78,7 +78,7 @@ class Parsing:
         self._on_wait = on_wait
         self._on_read = on_read
         self._budget = ParseBudget()
-        self._one_larger = threading.Lock()  # its tree takes some sixty times its size
+        self._reading_larger = threading.Lock()  # one at a time: its tree takes some sixty times its size
         self._quick = ParseProcess(server, nice=0)
         self._patient = ParseProcess(server, nice=_STANDS_BACK)
         self._documents = ParseProcess(server, nice=_DOCUMENTS_STAND_BACK)
@@ -108,7 +108,7 @@ class Parsing:
             return read_here(reading, joiner)
         if size > _LARGER_BYTES or reading.parser != "lexbor":
             return None
-        with self._one_larger:
+        with self._reading_larger:
             return read_if_usual(reading, joiner)
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:

@@ -227,7 +227,7 @@ class Pool:
         for chosen, events in self._selector.select(timeout_s):
             slot = chosen.data
             try:
-                messages = self._exchange(slot, events)
+                messages = self._write_and_read(slot, events)
             except (EOFError, OSError):
                 yield from self._replace(slot)
                 continue
@@ -237,7 +237,7 @@ class Pool:
         self._by_load = None
         self._kill_hung()
 
-    def _exchange(self, slot: Slot, events: int) -> list[list[Sent]]:
+    def _write_and_read(self, slot: Slot, events: int) -> list[list[Sent]]:
         """Write what waits, and read what has come; EOFError or OSError if the process is gone and all was read."""
         if events & selectors.EVENT_WRITE:
             with contextlib.suppress(OSError):  # it may have answered before it died

@@ -13,7 +13,7 @@ MODULES = (
     "multiprocessing.popen_forkserver",
     "multiprocessing.sharedctypes",
     "multiprocessing.synchronize",
-    "fscrawl.engine.fork_words",
+    "fscrawl.engine.fork_errors",
     "fscrawl.engine.worker_entry",
     "fscrawl.engine.worker_process",
 )
