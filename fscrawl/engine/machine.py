@@ -187,7 +187,7 @@ class Machine:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
         if self._tree_error is None:
             remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
-            self._bookkeeper.tell_last()
+            self._bookkeeper.write_last_figures()
             self._membership.leave(finished=self._finished)
         else:
             self._membership.abandon()
@@ -263,7 +263,7 @@ class Machine:
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
         self._browsers.keep(self._settings.render)
-        self._bookkeeper.tell(time.monotonic())
+        self._bookkeeper.write_figures(time.monotonic())
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()

@@ -76,13 +76,13 @@ class Bookkeeper:
         self.hosts = HostTeller(tree.files, frontier.host_figures)
         self.probes_in_flight = 0
 
-    def tell(self, now: float) -> None:
-        """Write for people how far tasks and hosts are, if it is due."""
+    def write_figures(self, now: float) -> None:
+        """Write for people how far labels and hosts are, if it is due."""
         self.labels.tell(now)
         self.hosts.tell(now)
 
-    def tell_last(self) -> None:
-        """The machine leaves: write how far tasks are; of hosts it has nothing to say any more."""
+    def write_last_figures(self) -> None:
+        """The machine leaves: write how far labels are; of hosts it has nothing to say any more."""
         self.labels.tell_now()
         self.hosts.remove()
 
@@ -223,7 +223,7 @@ class Bookkeeper:
     # -- what they have in common
 
     def _count_label(self, task: PageTask, kind: str, before: Replaced | None) -> None:
-        """Count a record in the figures of its task. `kind`: "" for a failure. `before`: what it replaces."""
+        """Count a record in the figures of its label. `kind`: "" for a failure. `before`: what it replaces."""
         if not task.flags.label:
             return
         self.labels.add(task.flags.label, **{_FIGURES.get(kind, "failed"): 1})
@@ -242,13 +242,13 @@ class Bookkeeper:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`."""
         if cut:
             self.counts.cut.update(cut)
-        of_task = labelled(task.flags.label)
+        flags = labelled(task.flags.label)
         if task.flags.sitemap:
-            self._membership.discover(links, task.depth, task.key, of_task)
-            flags = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
-            self._membership.discover(sitemaps, task.depth, task.key, flags)
+            self._membership.discover(links, task.depth, task.key, flags)
+            of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
+            self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps)
         else:
-            self._membership.discover(links, task.depth + 1, task.key, of_task)
+            self._membership.discover(links, task.depth + 1, task.key, flags)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

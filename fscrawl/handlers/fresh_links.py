@@ -36,18 +36,18 @@ class FreshLinks:
         """Give the outlinks of a page to report, and how many were left out by which setting.
 
         `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter; and always once
-        for each task, since one of them may be stopped.
+        for each label, since the task of that name may be stopped.
         """
-        task = f"{record.label} " if record.label else ""
+        label = f"{record.label} " if record.label else ""
         depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
         cut: Counter[str] = Counter()
         links: Iterable[str] = record.links_to(nofollow=self._follow_nofollow)
-        if not (self._deep or task):  # then depth and task are the same for all: most links are found by a look-up
+        if not (self._deep or label):  # then depth and label are the same for all: most links are found by a look-up
             known = self._reported.young
             links = [url for url in links if url not in known]
         for url in links:
-            if self._reported.add(task + url, depth_of_links, _URL_BYTES + len(task) + len(url)):
+            if self._reported.add(label + url, depth_of_links, _URL_BYTES + len(label) + len(url)):
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)

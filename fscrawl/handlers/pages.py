@@ -51,7 +51,7 @@ class PageHandler:
         """Report the links of a stored page: the machine that stored it may have died before it could."""
         is_sitemap, label = record.skipped == SITEMAP, sound(record.label)
         if is_sitemap != bool(task.flags.sitemap) or label != task.flags.label:
-            # The record tells what the page is, and so how deep its links are, and which task they belong to.
+            # The record tells what the page is, and so how deep its links are, and which label they have.
             task = task._replace(flags=flags_of(SITEMAP_FLAG if is_sitemap else "", label=label))
         record = told_again(self._context, task.host, record)
         fresh, cut = self._context.fresh_links.of(record, task.depth)

@@ -40,17 +40,17 @@ class RobotsHandler:
     def fetch(self, task: RobotsTask) -> RobotsKnown | FailedForGood | FailedForNow:
         """Learn the host's rules, from the tree if another run stored usable ones."""
         began = time.monotonic()
-        found, asked = self._context.robots_cache.rules_for(task.host, task.url)
+        rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url)
         asked_at = time.monotonic()
-        if isinstance(found, Failed):
-            health: Health = "silent" if is_silence(found) else "failing"
-            exchange = Exchange(asked_at, health, 0.0, rest_s(found.headers))
-            failed = FailedForNow if found.retry else FailedForGood
-            return failed(task, exchange, found.class_, found.message)
+        if isinstance(rules, Failed):
+            health: Health = "silent" if is_silence(rules) else "failing"
+            exchange = Exchange(asked_at, health, 0.0, rest_s(rules.headers))
+            failed = FailedForNow if rules.retry else FailedForGood
+            return failed(task, exchange, rules.class_, rules.message)
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
-            named = self._context.scope.sitemaps(found.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
+            named = self._context.scope.sitemaps(rules.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
-        answered = Exchange(asked_at, "answered", asked_at - began, address=address) if asked else None
-        return RobotsKnown(task, answered, found.delay_s, named)
+        answered = Exchange(asked_at, "answered", asked_at - began, address=address) if was_asked else None
+        return RobotsKnown(task, answered, rules.delay_s, named)
