@@ -5,7 +5,6 @@ Vocabulary:
   room, host, key, path
               see `storage.layout`, which has all names and paths
   publish     make a file appear whole (see `storage.atomic`)
-
   planted     what somebody has put in place of a file, and is none: a link, a FIFO, … (see `storage.safe_open`)
 
 Promise: a file that has its final name is whole, even if a process is killed at any moment. A page's body is published
@@ -160,7 +159,7 @@ class Tree:
 
     def path_of(self, room: str, host: str, key: str) -> str:
         """Give the path of a page's file in `room`, with the root's."""
-        return self.files.absolute(page_path(room, host, key, self.record.fanout))
+        return self.files.absolute(self.tree_path(room, host, key))
 
     def body_path(self, host: str, key: str, file: str | None) -> str:
         """Give the path of a page's body, relative to the root. `file`: of its record."""
@@ -229,7 +228,7 @@ class Tree:
 
     def is_done(self, host: str, key: str) -> bool:
         """Ask by name whether a page is stored. What is planted in its place is no page."""
-        return self.files.is_file(page_path(LINKS, host, key, self.record.fanout))
+        return self.files.is_file(self.tree_path(LINKS, host, key))
 
     def page(self, host: str, key: str) -> PageRecord:
         """Read a record; RecordError if it is torn, TreeError if it is not there."""
