@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.render.executable import find
-from fscrawl.render.messages import Answer, Ask, Job, KeeperSetup, Listening, Rendered, Trouble, listen, new_address
+from fscrawl.render.messages import KeeperSetup, Listening, listen, new_address
+
+if TYPE_CHECKING:  # it loads what fetches
+    from fscrawl.handlers.rendering import Render
 
 VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
@@ -42,9 +46,7 @@ def no_browser(settings: RenderSettings) -> str:
 
 
 @contextlib.contextmanager
-def one_browser(
-    settings: RenderSettings, warn: Callable[[str], None]
-) -> Iterator[Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]]:
+def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterator[Render]:
     """Let one browser run, and give what renders a page in it."""
     from fscrawl.render.client import render  # noqa: PLC0415 - as for `_serve`
 
