@@ -50,7 +50,7 @@ class Worker:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
-        `allow_env`: as for `credentials.Variables`. `read`: gives the links of a page.
+        `allow_env`: as for `credentials.Variables`. `read`: reads a page.
         `render`: runs the scripts of a page; None: there is no browser.
         """
         self._context = Context(tree, config, threads, permit, on_answer, allow_env, read, render)

@@ -73,7 +73,7 @@ class Outgoing:
         self.flush()
 
 
-class Frames:
+class Incoming:
     """The reading end of a pipe."""
 
     def __init__(self, connection: Connection) -> None:

@@ -42,9 +42,9 @@ class ParseBudget:
     def __init__(self) -> None:
         self._debts: Lru[str, tuple[float, float]] = Lru(_SITES)  # seconds, and when they were counted
 
-    def charge(self, site: str, seconds: float, now: float) -> None:
+    def charge(self, site: str, excess_s: float, now: float) -> None:
         """Add to a site's debt."""
-        self._debts.put(site, (min(self._debt(site, now) + seconds, _MOST_S), now))
+        self._debts.put(site, (min(self._debt(site, now) + excess_s, _MOST_S), now))
 
     def is_used_up(self, site: str, now: float) -> bool:
         return self._debt(site, now) > _FREE_S

@@ -113,7 +113,7 @@ class Pool:
             return
         finally:
             theirs.close()
-        slot.connection, slot.incoming, slot.outgoing = ours, frames.Frames(ours), frames.Outgoing(ours)
+        slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at, slot.failed_starts = None, 0
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)
@@ -131,7 +131,7 @@ class Pool:
             return False
         if idlest.load < self._setup.threads:
             return True
-        loads = [slot.load for slot in self._slots if slot.open]
+        loads = [slot.load for slot in self._slots if slot.is_open]
         return sum(loads) < len(loads) * self._capacity
 
     def submit(self, task: Task) -> None:
@@ -141,10 +141,10 @@ class Pool:
         """
         now = time.monotonic()
         slot = self._slot_of.get(task.host)
-        if slot is None or not slot.open or slot.load >= self._setup.threads:
+        if slot is None or not slot.is_open or slot.load >= self._setup.threads:
             idlest = self._idlest()
             assert idlest is not None, "nothing is submitted without room"
-            if slot is None or not slot.open or self._moves(task.host, slot, idlest, now):
+            if slot is None or not slot.is_open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
                 self._slot_of.put(task.host, slot)
         name = name_of(task)
@@ -171,7 +171,7 @@ class Pool:
         While tasks go out, loads only grow: a slot that is first in the heap by an old load is put back.
         """
         if self._by_load is None:
-            self._by_load = [(each.load, len(each.in_flight), n) for n, each in enumerate(self._slots) if each.open]
+            self._by_load = [(each.load, len(each.in_flight), n) for n, each in enumerate(self._slots) if each.is_open]
             heapq.heapify(self._by_load)
         while self._by_load:
             *before, number = self._by_load[0]
@@ -297,7 +297,7 @@ class Pool:
             slot.deaths_alone = 0
         slot.was_hung = False
         now = time.monotonic()
-        undone = [_to_check(task) for task in slot.empty() if task is not guilty]
+        undone = [_to_check(task) for task in slot.take_undone() if task is not guilty]
         suspects = [(now + self._delay_s(task.host), task) for task in undone]
         if alone is None:
             slot.suspects.extend(suspects)

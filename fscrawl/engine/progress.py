@@ -175,7 +175,7 @@ class Progress:
         if not self._verbose:
             return
         if self._mode == "json":
-            self._print_json(what, **_asked(url), **facts)
+            self._print_json(what, **_facts_of(url), **facts)
         else:
             self.print_line(f"{what:<8} {shown(url)}" + "".join(f" {name}={fact}" for name, fact in facts.items()))
 
@@ -207,7 +207,7 @@ class Progress:
         say_json({"event": event, **facts}, self._stream)
 
 
-def _asked(url: str) -> dict[str, str]:
+def _facts_of(url: str) -> dict[str, str]:
     """Give the facts of a request: only those of a plain GET are its URL alone."""
     if "#" not in url:
         return {"url": plain(url)}

@@ -27,7 +27,7 @@ class Slot:
     def __init__(self, cores: list[int]) -> None:
         self.cores = cores  # one of them is to be the home of its process
         self.connection: Connection
-        self.incoming: frames.Frames
+        self.incoming: frames.Incoming
         self.outgoing: frames.Outgoing
         self.executor: ProcessPoolExecutor
         self.start_at: float | None = None
@@ -67,12 +67,12 @@ class Slot:
         return 0.0 if self._is_busy else now - self._since
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         """It takes tasks: it has a process, and no suspect waits or is being tried."""
         return self.start_at is None and not self.suspects and self.alone is None
 
-    def empty(self) -> list[Task]:
-        """Forget what was in flight in a process that is gone; give it."""
+    def take_undone(self) -> list[Task]:
+        """Give what was in flight in a process that is gone, and forget it."""
         undone = list(self.in_flight.values())
         self.in_flight, self.stalled_from, self.parked, self.unsent = {}, {}, set(), []
         return undone

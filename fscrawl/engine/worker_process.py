@@ -20,8 +20,9 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 from fscrawl.engine import frames, parse_process
 from fscrawl.engine.messages import (
@@ -45,14 +46,16 @@ from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.http.answers import Failed
-from fscrawl.render.messages import Answer as Answered
-from fscrawl.render.messages import Ask, Job, Rendered, Trouble
+from fscrawl.render.messages import Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.home_core import HomeCore
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import Worker
+
+if TYPE_CHECKING:
+    from fscrawl.render.client import Fetch
 
 _STALL_CHECK_S = 0.25
 _MOST_PARKED = 32  # each holds a page in memory
@@ -155,7 +158,7 @@ class _WorkerProcess:
         render = self._render if setup.browsers and config.settings.render.is_on else None
         return Worker(self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, read, render)
 
-    def _render(self, job: Job, fetch: Callable[[Ask], Answered]) -> Rendered | Trouble:
+    def _render(self, job: Job, fetch: Fetch) -> Rendered | Trouble:
         """Let a keeper render a page: this thread waits for long, so another one works in its place."""
         from fscrawl.render.client import render  # noqa: PLC0415 - most crawls render nothing
 
@@ -191,7 +194,7 @@ class _WorkerProcess:
 
     def _messages(self) -> Iterator[Message]:
         """Give each message as it comes. Meanwhile look after tasks behind stalled threads, and after connections."""
-        received = frames.Frames(self._connection)
+        received = frames.Incoming(self._connection)
         while True:
             self._home.look(time.monotonic())
             while not received.wait(_STALL_CHECK_S):

@@ -229,11 +229,11 @@ class DirectAdapter(Adapter):
         self._dialler = Dialler(permits)
 
     def _connections(self, origin: str, scheme: str, name: str, port: int) -> HostConnections:
-        way = self._dialler, name.strip("[]"), port
+        to = self._dialler, name.strip("[]"), port
         # A reference to this object would be a cycle: connections would stay when the adapter goes.
-        make: Callable[[], Connection] = partial(Connection, *way)
+        make: Callable[[], Connection] = partial(Connection, *to)
         if scheme == "https":
-            make = partial(TlsConnection, *way, self._context, self._sessions)
+            make = partial(TlsConnection, *to, self._context, self._sessions)
         return HostConnections(origin, self._kept, make, _connect)
 
 

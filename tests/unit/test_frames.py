@@ -35,13 +35,13 @@ def test_messages_that_wait_are_read_at_once(ends: Ends) -> None:
     ours, theirs = ends
     for n in range(3):
         frames.send(theirs, [n])
-    assert frames.Frames(ours).read() == [[0], [1], [2]]
+    assert frames.Incoming(ours).read() == [[0], [1], [2]]
 
 
 def test_pieces(ends: Ends) -> None:
     """A frame that comes byte by byte is given once, when it is whole; nobody waits for its rest."""
     ours, theirs = ends
-    received = frames.Frames(ours)
+    received = frames.Incoming(ours)
     found = []
     for byte in frame("first") + frame("second"):
         os.write(theirs.fileno(), bytes([byte]))
@@ -60,7 +60,7 @@ def test_a_message_larger_than_the_pipe(ends: Ends) -> None:
 
     sender = threading.Thread(target=send)
     sender.start()
-    received, found = frames.Frames(ours), []
+    received, found = frames.Incoming(ours), []
     while "end" not in found:
         assert received.wait(10.0)
         found += received.read()
@@ -71,7 +71,7 @@ def test_a_message_larger_than_the_pipe(ends: Ends) -> None:
 def test_the_other_process_is_gone(ends: Ends) -> None:
     """All that it has sent whole is given first; a frame that it has only begun is not."""
     ours, theirs = ends
-    received = frames.Frames(ours)
+    received = frames.Incoming(ours)
     os.write(theirs.fileno(), frame("whole") + frame("cut")[:-1])
     theirs.close()
     assert received.wait(0.0)
@@ -82,7 +82,7 @@ def test_the_other_process_is_gone(ends: Ends) -> None:
 
 def test_nothing_has_come(ends: Ends) -> None:
     """Waiting ends when its time is over."""
-    assert not frames.Frames(ends[0]).wait(0.01)
+    assert not frames.Incoming(ends[0]).wait(0.01)
 
 
 def test_sending_to_a_process_that_is_gone(ends: Ends) -> None:
