@@ -1,4 +1,4 @@
-"""Connections through a proxy, as urllib3 makes them. Loaded if there are proxies.
+"""Connections through a proxy, from the pools that requests has for it. Loaded if there are proxies.
 
 Promise: that of `connections`. The proxy resolves the names of hosts, so the guard is not asked about their addresses.
 """
@@ -11,6 +11,7 @@ import ssl
 from typing import Any
 
 import urllib3
+from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util.proxy import connection_requires_http_tunnel
@@ -26,7 +27,7 @@ from fscrawl.http.sockets import Dialler, LimitedReads, connect, remaining_s
 from fscrawl.http.wire import Outgoing, Reply
 from fscrawl.util.installed import to_install
 
-_POOLS = 256  # of urllib3; they hold no connections (see `_connections`)
+_POOLS = 256  # they hold no connections (see `_connections`)
 
 
 class _Connection(Exchanges, HTTPConnection):
@@ -105,6 +106,17 @@ def import_socks() -> Any:
     return socks
 
 
+class _Pools(HTTPAdapter):
+    """The pools of requests. The log-in at the proxy is given, since its address is shown in messages."""
+
+    def __init__(self, login: dict[str, str]) -> None:
+        self._login = login
+        super().__init__(pool_connections=_POOLS, pool_maxsize=1)
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:  # noqa: ARG002 - it is the only one
+        return self._login
+
+
 class ProxiedAdapter(Adapter):
     """Asks hosts through one proxy."""
 
@@ -114,7 +126,7 @@ class ProxiedAdapter(Adapter):
             import_socks()
         super().__init__(kept)
         self._via = via
-        self._pools = self._manager(num_pools=_POOLS, maxsize=1, ssl_context=context)
+        self._pools = self._manager(context)
         connection = _HttpProxyConnection if via.scheme == "http" else _SocksProxyConnection
         dialler = Dialler(lambda _: True)
         attributes: dict[str, Any] = {"via": via, "dialler": dialler, "sessions": tls.Sessions()}
@@ -124,11 +136,12 @@ class ProxiedAdapter(Adapter):
             "https": type("TlsPool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
         }
 
-    def _manager(self, **options: Any) -> Any:
-        via = self._via
-        if via.scheme != "http":
-            return urllib3.PoolManager(**options)
-        return urllib3.ProxyManager(via.address, proxy_headers=self._login(), **options)
+    def _manager(self, context: ssl.SSLContext) -> Any:
+        pools = _Pools(self._login())
+        if self._via.scheme == "http":
+            return pools.proxy_manager_for(self._via.address, ssl_context=context)
+        pools.init_poolmanager(_POOLS, 1, ssl_context=context)
+        return pools.poolmanager
 
     def _login(self) -> dict[str, str]:
         via = self._via
