@@ -38,6 +38,7 @@ MAX_SESSION_CHARS = 200
 MAX_FRAGMENT_CHARS = 2000
 MOST_SHOWN = 200  # characters of a body in a message
 METHODS = ("GET", "POST", "PUT", "PATCH")
+ONCE = frozenset({"POST", "PATCH"})  # they may do something each time (RFC 9110 9.2.2)
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
 # They say how the message is sent, or hold a login: these go by `fetch.auth`, `fetch.cookies` and a session.
 FORBIDDEN_HEADERS = frozenset(

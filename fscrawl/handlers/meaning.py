@@ -10,10 +10,9 @@ from fscrawl.handlers.outcome import Health
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.dates import parse_date, retry_after_s
 from fscrawl.politeness.redirects import REDIRECTS
-from fscrawl.request import read
+from fscrawl.request import ONCE, read
 
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
-_ONCE = frozenset({"POST", "PATCH"})  # they may do something each time (RFC 9110 9.2.2)
 _REFUSALS = frozenset({408, 425, 429})  # by which a server says that it has not begun with a request
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
 
@@ -43,7 +42,7 @@ def is_once(url: str) -> bool:
     >>> [is_once(f"http://a.example/{each}") for each in ("", "#method=PUT", "#method=POST")]
     [False, False, True]
     """
-    return "#" in url and read(url).method in _ONCE
+    return "#" in url and read(url).method in ONCE
 
 
 def may_be_done(failure: Failed) -> bool:

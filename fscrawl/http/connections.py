@@ -21,6 +21,7 @@ from fscrawl.http import tls
 from fscrawl.http.keeping import Kept, idle_s
 from fscrawl.http.sockets import Dialler, exchange, remaining_s
 from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
+from fscrawl.request import ONCE
 from fscrawl.util.recent import Recent
 
 _MOST_HOSTS = 256  # that an adapter knows
@@ -144,7 +145,7 @@ class HostConnections:
 
     def ask(self, method: str, request: bytes, connect_s: float) -> Reply:
         """Do an exchange up to the head of the answer. `connect_s`: that connecting may take, and a TLS handshake."""
-        connection = self._take()
+        connection = self._take(method)
         is_new = connection.sock is None
 
         def done(reply: Reply) -> None:
@@ -165,11 +166,13 @@ class HostConnections:
             raise
         return reply
 
-    def _take(self) -> Any:
+    def _take(self, method: str) -> Any:
         connection = self._kept.take(self._way)
         if connection is None:
             return self._make()
-        if connection.poll.poll(0):  # closed by the host, or with bytes that nobody wants
+        # Closed by the host, or with bytes that nobody wants. A host may also close it at this very moment. Then nobody
+        # would know whether it has done what is asked for, so what may be asked for only once begins a new one.
+        if method in ONCE or connection.poll.poll(0):
             connection.close()
         return connection
 

@@ -102,19 +102,31 @@ def test_blocked_ports_and_addresses(make: Make) -> None:
     assert web.count() == 0
 
 
-def test_a_closed_connection_does_not_send_it_twice(make: Make) -> None:
-    """If a kept connection ends in the middle of a request, that is a failure: the host gets the request once."""
-    heads: list[bytes] = []
+@pytest.mark.parametrize(("method", "connections"), [("POST", 2), ("PATCH", 2), ("PUT", 1), ("GET", 1)])
+def test_what_may_be_sent_only_once_begins_a_connection(make: Make, method: str, connections: int) -> None:
+    """A host may close a waiting connection just when a request comes. Then nobody knows whether a POST was done."""
 
     def behave(connection: socket.socket) -> None:
-        head(connection)
-        connection.sendall(ok(b"<p>"))
-        heads.append(head(connection))  # and no answer
+        for _ in range(2):
+            head(connection)
+            connection.sendall(ok(b"<p>"))
 
     with Raw(behave) as server:
         fetcher = make()
         fetched(fetcher.get(server.url("/1")))
-        answer = failed(fetcher.send(Request(server.url("/2"), "POST", FORM, b"pay=1")))
+        fetched(fetcher.send(Request(server.url("/2"), method)))
+        assert server.accepted == connections
+
+
+def test_a_closed_connection_does_not_send_it_twice(make: Make) -> None:
+    """If a connection ends in the middle of a request, that is a failure: the host gets the request once."""
+    heads: list[bytes] = []
+
+    def behave(connection: socket.socket) -> None:
+        heads.append(head(connection))  # and no answer
+
+    with Raw(behave) as server:
+        answer = failed(make().send(Request(server.url("/2"), "POST", FORM, b"pay=1")))
         assert server.over.wait(5)
         assert server.accepted == 1
     assert (answer.class_, answer.retry, answer.unsent) == ("connect", True, False)
