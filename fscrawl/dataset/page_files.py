@@ -68,15 +68,22 @@ def is_sound(record: PageRecord | ErrorRecord, name: tuple[str, str]) -> bool:
 
     `name`: host directory and key.
     """
-    moment = record.fetched_at if isinstance(record, PageRecord) else record.failed_at
-    status = record.status or 0
+    moments, numbers = _moments_and_numbers(record)
     return (
         is_normal(record.url)
         and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
-        and is_time(moment)
-        and 0 <= record.depth < 2**31
-        and 0 <= status < 2**31
+        and all(map(is_time, moments))
+        and all(0 <= number < 2**31 for number in numbers)
     )
+
+
+def _moments_and_numbers(record: PageRecord | ErrorRecord) -> tuple[list[str], list[int]]:
+    """Give the times of a record, and its numbers for which a column has 32 bits."""
+    numbers = [record.depth, record.status or 0]
+    if isinstance(record, ErrorRecord):
+        return [record.failed_at], [*numbers, record.attempts]
+    moments = [record.fetched_at] if record.checked_at is None else [record.fetched_at, record.checked_at]
+    return moments, [*numbers, record.checked_status or 0]
 
 
 def is_time(text: str) -> bool:

@@ -181,8 +181,7 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None
-    sound = is_sound(record, (host, key)) and 0 <= record.attempts < 2**31
-    return record if sound and job.filters.takes_failure(record) else None
+    return record if is_sound(record, (host, key)) and job.filters.takes_failure(record) else None
 
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:

@@ -65,6 +65,18 @@ def said(field: str, value: str) -> Callable[[Grown], None]:
     return change
 
 
+def checked(moment: str, status: int) -> Callable[[Grown], None]:
+    """Have the record say that a refresh has kept the page."""
+
+    def change(tree: Grown) -> None:
+        path = tree.file("links", B)
+        values = json.loads(path.read_bytes())
+        path.write_text(json.dumps({**values, "checked_at": moment, "checked_status": status}))
+
+    change.__name__ = f"checked-{moment}-{status}"
+    return change
+
+
 def is_directory(tree: Grown) -> None:
     path = tree.file("links", B)
     path.unlink()
@@ -79,6 +91,8 @@ BROKEN = [
     *(said("elapsed", value) for value in ("9" * 400, "1e999", "9007199254740993")),
     *(said("fetched_at", f'"{value}"') for value in ("yesterday", "", "0001-01-01T00:00:00+14:00")),
     said("fetched_at", '"9999-12-31T23:59:59-14:00"'),
+    *(checked(moment, 304) for moment in ("yesterday", "", "2026-11-")),
+    *(checked("2026-11-21T10:00:00.000Z", status) for status in (-1, 2**31, 10**30)),
 ]
 
 
