@@ -78,6 +78,7 @@ def merge(
     tree = Tree(root, "merge")
     if is_inside(root, out):
         raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
+    tree.check_rooms()
     _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
     with directory.opened():

@@ -130,9 +130,10 @@ class Tree:
         if not self.files.exists(TREE_RECORD):
             raise NotATreeError(f"{self.root}: the crawl is gone (no {TREE_RECORD}); is the share mounted?")
 
-    def check_rooms(self) -> None:
+    def check_rooms(self, rooms: Iterable[str] = PAGE_ROOMS) -> None:
         """TreeError if a directory for pages is missing: what stands in it would be taken for not stored, or worse."""
-        for room in self._missing_of(PAGE_ROOMS):
+        for room in self._missing_of(rooms):
+            self.check_there()
             path = self.files.absolute(room)
             raise TreeError(
                 f"{path}: it is not there; is the share mounted? "

@@ -11,7 +11,7 @@ from fscrawl.api.filters import Filters
 from fscrawl.api.walk import THREADS, names
 from fscrawl.dataset.page_files import encodable, is_sound, read_path
 from fscrawl.errors import RecordError
-from fscrawl.storage.layout import ERRS
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.waiting import in_turn_if_slow
@@ -53,6 +53,7 @@ def failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     for record in in_turn_if_slow(partial(_read, tree), names(tree, ERRS, filters), THREADS):
         if record is not None and filters.takes(record.url, record.failed_at):
             yield _failure(record)
+    tree.check_rooms((LINKS, ERRS))  # without one, there seem to be no failures, or those of stored pages come back
 
 
 def _read(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:

@@ -72,7 +72,7 @@ class Pages(Iterator[Page]):
                     if source.bodies:
                         source.unused += page._was_read_ahead
                     yield page
-        source.tree.check_there()
+        source.tree.check_rooms((LINKS,))  # without it, there seem to be no pages
         self._tell()
 
     def _is_whole(self, page: Page) -> bool:

@@ -130,7 +130,9 @@ class Crawl:
 
     def __len__(self) -> int:
         """Count the stored pages by listing all directories, which takes a while for millions of pages."""
-        return sum(len(self._tree.keys(LINKS, host)) for host in self._tree.hosts(LINKS))
+        number = sum(len(self._tree.keys(LINKS, host)) for host in self._tree.hosts(LINKS))
+        self._tree.check_rooms((LINKS,))
+        return number
 
     def __iter__(self) -> Iterator[Page]:
         return iter(self.pages())

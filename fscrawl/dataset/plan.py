@@ -129,6 +129,7 @@ def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> It
         listed(len(keys))
         for key in keys:
             yield host, key
+    tree.check_rooms()  # the share may have been unmounted meanwhile: then pages seem not to be there
 
 
 def _seen(directory: DatasetDir, run: int) -> Iterator[Name]:

@@ -243,6 +243,34 @@ def test_a_share_that_is_gone(grown, monkeypatch):
         crawl.page(url(3))
 
 
+@pytest.mark.parametrize(
+    ("room", "asks"),
+    [
+        ("links", [len, list, lambda crawl: list(crawl.links()), lambda crawl: list(crawl.errors())]),
+        ("errs", [lambda crawl: list(crawl.errors())]),
+    ],
+)
+def test_a_directory_of_the_tree_that_is_gone(grown, room, asks):
+    """Without the directory of all records, or of all failures, a tree does not look empty."""
+    grown.fail(url(99))
+    crawl = fscrawl.open(grown.root)
+    (grown.root / room).rename(grown.root / "elsewhere")
+    for ask in asks:
+        with pytest.raises(fscrawl.FscrawlError, match=f"/{room}: it is not there; is the share mounted"):
+            ask(crawl)
+
+
+def test_failures_of_a_share_that_goes(grown):
+    """When the share is unmounted while failures are read, that is an error, and not their end."""
+    grown.fail(url(98))
+    grown.fail(url(99))
+    failures = fscrawl.open(grown.root).errors()
+    next(failures)
+    grown.root.rename(grown.root.parent / "elsewhere")
+    with pytest.raises(fscrawl.FscrawlError, match="is the share mounted"):
+        list(failures)
+
+
 def test_an_iterator_stays_in_its_process(grown, monkeypatch):
     """After a fork, an iterator that was begun before says that it is of the other process; the crawl works on."""
     monkeypatch.setattr(walk, "_FILES", 2)

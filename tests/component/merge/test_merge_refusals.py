@@ -13,6 +13,7 @@ import pytest
 from fscrawl import cli
 from fscrawl.config.settings import Settings, render
 from fscrawl.dataset import dataset_dir
+from fscrawl.store import Tree
 from tests.support.crawling import lines_of
 from tests.support.effort import some
 from tests.support.merging import EVERY, refused
@@ -67,6 +68,45 @@ def test_no_tree(tmp_path: Path, out: Path, fscrawl: Callable[..., tuple[int, st
     """A root without a crawl is refused with exit code 75, and nothing is made."""
     refused(fscrawl(root=tmp_path), 75, str(tmp_path), "no crawl here")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("room", ["links", "htmls", "errs"])
+def test_a_missing_directory_of_the_tree(
+    tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], room: str
+) -> None:
+    """Without a directory for pages or failures a tree is refused, and a dataset of it stays as it is."""
+    fscrawl()
+    before = contents(out)
+    (tree.root / room).rename(tree.root / "elsewhere")
+    refused(fscrawl(), 75, f"/{room}: it is not there; is the share mounted?")
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("room", ["links", "errs"])
+def test_a_share_that_goes_while_it_is_listed(
+    tree: Grown,
+    out: Path,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    room: str,
+) -> None:
+    """What cannot be listed any more does not look as if it were not there: the next merge has all of it."""
+    real, aside = Tree.keys, tree.root.with_name("aside")
+
+    def unmounted(of: Tree, listed: str, host: str) -> list[str]:
+        found = real(of, listed, host)
+        if listed == room and tree.root.exists():
+            tree.root.rename(aside)
+        return found
+
+    monkeypatch.setattr(Tree, "keys", unmounted)
+    refused(fscrawl(), 75, "is the share mounted?")
+    monkeypatch.undo()
+    aside.rename(tree.root)
+    assert fscrawl()[0] == 0
+    made = Made(out)
+    assert made.keys() == tree.keys()
+    assert [row["url"] for row in made.rows("errors")] == list(tree.failures)
 
 
 @pytest.mark.parametrize("place", ["", ".", "dataset", "a/b", "links", "htmls/ds", ".fscrawl/x", "x/../links/y"])
