@@ -65,8 +65,7 @@ class Page:
     @property
     def status(self) -> int:
         """The HTTP status."""
-        found = self._values.get("status")
-        return found if type(found) is int else read.take(self._values, "status", int, required=True)
+        return read.whole(self._values, "status")
 
     @property
     def kind(self) -> Literal["page", "redirect", "other"]:
@@ -133,7 +132,7 @@ class Page:
     @property
     def depth(self) -> int:
         """How many links it is away from the nearest seed."""
-        return read.take(self._values, "depth", int, required=True)  # type: ignore[no-any-return]
+        return read.whole(self._values, "depth")
 
     @property
     def referrer(self) -> str | None:
@@ -148,7 +147,7 @@ class Page:
     @property
     def elapsed(self) -> float:
         """Seconds from sending the request to the body's end."""
-        return read.take(self._values, "elapsed", float, required=True)  # type: ignore[no-any-return]
+        return read.seconds(self._values, "elapsed")
 
     @property
     def encoding(self) -> str | None:
@@ -270,7 +269,10 @@ class Page:
             from fscrawl.sites.page import Page as Answer  # noqa: PLC0415
 
             seen, headers, encoding = self._as_seen()
-            self._answer = Answer(self.url, seen, status=self.status, headers=headers, encoding=encoding)
+            try:
+                self._answer = Answer(self.url, seen, status=self.status, headers=headers, encoding=encoding)
+            except ValueError as error:
+                raise RecordError(f"{self.url}: its record is wrong: {error}") from error
         return self._answer  # type: ignore[no-any-return]
 
     def _as_seen(self) -> tuple[builtins.bytes, dict[str, str], str | None]:

@@ -67,7 +67,7 @@ class Pages(Iterator[Page]):
                 if isinstance(page, Unread):
                     self._leave_out(page.host, page.key, page.why)
                 elif (not is_filtered or page._is_taken(filters)) and (not self._bodies or self._is_whole(page)):
-                    if where is not None and not where(page):
+                    if where is not None and not self._is_wanted(page, where):
                         continue
                     if source.bodies:
                         source.unused += page._was_read_ahead
@@ -79,9 +79,20 @@ class Pages(Iterator[Page]):
         try:
             page._check()
         except RecordError as error:
-            self._leave_out(page._host, page.key, str(error))
+            self._skip(page, error)
             return False
         return True
+
+    def _is_wanted(self, page: Page, where: Callable[[Page], object]) -> bool:
+        try:
+            return bool(where(page))
+        except RecordError as error:  # of what it has asked the page for
+            self._skip(page, error)
+            return False
+
+    def _skip(self, page: Page, error: RecordError) -> None:
+        """Count a page that was given, and of which something cannot be read."""
+        self._leave_out(page._host, page.key, str(error))
 
     def _leave_out(self, host: str, key: str, why: str) -> None:
         if not why:  # it is gone, or the whole share is

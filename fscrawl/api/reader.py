@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -16,7 +17,7 @@ from fscrawl.api.paths import path_of
 from fscrawl.api.shards import Shards, among_workers, chooser, parts
 from fscrawl.api.source import Fields, Source
 from fscrawl.api.status import Status, status
-from fscrawl.api.tables import arrow, columns_of, need_bodies, rows
+from fscrawl.api.tables import arrow, columns_of, need_bodies, of_each, rows
 from fscrawl.errors import RecordError, UsageError
 from fscrawl.storage.layout import LINKS, is_key
 from fscrawl.store import Tree
@@ -243,12 +244,11 @@ def _file(path: str | None) -> tuple[str, str] | None:
     return path, rules(Path(path))
 
 
-def _links(pages: Iterable[Page]) -> Iterator[Link]:
-    for page in pages:
-        source = page.url
-        if page.redirect is not None:
-            yield Link(source, page.redirect, redirect=True)
-        for target in page.links:
+def _links(pages: Pages) -> Iterator[Link]:
+    for source, redirect, links, nofollow in of_each(pages, attrgetter("url", "redirect", "links", "nofollow")):
+        if redirect is not None:
+            yield Link(source, redirect, redirect=True)
+        for target in links:
             yield Link(source, target)
-        for target in page.nofollow:
+        for target in nofollow:
             yield Link(source, target, nofollow=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fscrawl.api.page import Page
-from fscrawl.errors import UsageError
+from fscrawl.api.pages import Pages
+from fscrawl.errors import RecordError, UsageError
 from fscrawl.util.installed import to_install
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+T = TypeVar("T")
 
 COLUMNS = (
     *("url", "key", "host", "kind", "status", "title", "fetched_at", "mime", "encoding", "bytes", "sha256"),
@@ -42,14 +45,24 @@ def need_bodies(columns: Sequence[str]) -> bool:
     return not set(_OF_BODY).isdisjoint(columns)
 
 
-def rows(pages: Iterable[Page], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+def rows(pages: Pages, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Give pages as dictionaries. Lists are lists: a tuple is none to libraries for data."""
-    for page in pages:
-        row = {name: getattr(page, name) for name in columns}
+    for row in of_each(pages, lambda page: {name: getattr(page, name) for name in columns}):
         yield {name: list(value) if type(value) is tuple else value for name, value in row.items()}
 
 
-def arrow(pages: Iterable[Page], columns: Sequence[str]) -> pa.Table:
+def of_each(pages: Pages, read: Callable[[Page], T]) -> Iterator[T]:
+    """Give what is read of each page. One of which it cannot be read is left out."""
+    for page in pages:
+        try:
+            found = read(page)
+        except RecordError as error:
+            pages._skip(page, error)
+            continue
+        yield found
+
+
+def arrow(pages: Pages, columns: Sequence[str]) -> pa.Table:
     """Make a table. Memory beside it is bounded: rows become columns by the thousand."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - only tables need it

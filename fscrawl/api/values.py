@@ -51,9 +51,24 @@ def take(values: dict[str, Any], name: str, kind: type, *, required: bool = Fals
     value = values.get(name)
     if type(value) is kind or (value is None and not required):
         return value
-    if kind is float and type(value) is int:
-        return float(value)
     raise RecordError(f"{values.get('url')}: its record is wrong: field {name!r} has the wrong type")
+
+
+def whole(values: dict[str, Any], name: str, bits: int = 31) -> int:
+    """Give a whole number that a column of a table can hold; RecordError if it is none."""
+    value = values.get(name)
+    if type(value) is int and 0 <= value < 1 << bits:
+        return value
+    found = take(values, name, int, required=True)
+    raise RecordError(f"{values.get('url')}: its record is wrong: {name} = {found}")
+
+
+def seconds(values: dict[str, Any], name: str) -> float:
+    """Give a duration; RecordError if it is none, or one that a merge would not take."""
+    value: Any = values.get(name)
+    if type(value) not in (int, float) or not 0 <= value < 1 << 31:
+        raise RecordError(f"{values.get('url')}: its record is wrong: field {name!r} must be a number of seconds")
+    return float(value)
 
 
 def texts(values: dict[str, Any], name: str) -> tuple[str, ...]:
@@ -86,7 +101,7 @@ def body_of(values: dict[str, Any]) -> tuple[int, str, str | None]:
     file = take(values, "file", str)
     if file is not None and not is_extension(file):
         raise RecordError(f"{values.get('url')}: its record is wrong: file = {file!r}")
-    return take(values, "bytes", int, required=True), take(values, "sha256", str, required=True), file
+    return whole(values, "bytes", 63), take(values, "sha256", str, required=True), file
 
 
 def check(values: dict[str, Any], host: str) -> None:

@@ -1,5 +1,6 @@
 """A tree that is read from Python while others work on it, and what is wrong in it."""
 
+import json
 import os
 import shutil
 import threading
@@ -7,6 +8,7 @@ import threading
 import pytest
 
 import fscrawl
+from fscrawl import urls
 from fscrawl.api import source, values, walk
 from fscrawl.storage.layout import LINKS
 from fscrawl.util import waiting
@@ -95,6 +97,52 @@ def test_a_record_that_was_edited(grown):
         assert len(list(crawl.pages())) == 11
     with pytest.warns(UserWarning, match="5 pages were left out"):
         assert len(list(crawl.pages(bodies=True))) == 7
+
+
+WRONG = [
+    *(("status", value) for value in ("ok", -1, 2**31, 10**30, None)),
+    *(("depth", value) for value in (-1, 2**31, True)),
+    *(("bytes", value) for value in (-1, 2**63)),
+    *(("elapsed", value) for value in (-1, 2**31, 10**400, "long", None)),
+    *(("fetched_at", value) for value in ("yesterday", 5)),
+    *(("checked_at", value) for value in ("", "0001-01-01T00:00:00+14:00")),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_rows_of_a_record_that_was_edited(grown, name, value):
+    """A page of which a value is wrong is left out of rows, tables and what `where` wants; all others are there."""
+    path = grown.file("links", url(3))
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), name: value}))
+    crawl = fscrawl.open(grown.root)
+    with pytest.raises(fscrawl.FscrawlError, match=f"{url(3)}: its record is wrong: .*{name}"):
+        getattr(crawl.page(url(3)), name)
+    asks = [
+        lambda: list(crawl.rows()),
+        lambda: list(crawl.rows(["text", name])),
+        crawl.to_arrow,
+        lambda: list(crawl.pages(where=lambda page: getattr(page, name) != "never")),
+    ]
+    for ask in asks:
+        with pytest.warns(UserWarning, match="1 page was left out"):
+            assert len(ask()) == 11
+
+
+def test_links_of_a_record_that_was_edited(grown):
+    """Links of a page that are no texts are left out, and those of all others are there."""
+    for number in range(12):
+        grown.redirect(url(number), url(99))
+    grown.rewrite(url(5), f'"links":["{url(99)}"]'.encode(), b'"links":[1]')
+    with pytest.warns(UserWarning, match="1 page was left out"):
+        assert {link.source for link in fscrawl.open(grown.root).links()} == {url(n) for n in range(12) if n != 5}
+
+
+def test_a_url_that_was_edited(grown):
+    """A URL that a crawl cannot have asked for is an error of what needs to understand it."""
+    grown.rewrite(url(3), f'"url":"{url(3)}"'.encode(), f'"url":"{url(3)}#here"'.encode())
+    page = fscrawl.open(grown.root).page(urls.key(url(3)))
+    with pytest.raises(fscrawl.FscrawlError, match="its record is wrong: not the spelling of a request"):
+        _ = page.text
 
 
 def test_a_record_of_another_page(grown):
