@@ -170,8 +170,7 @@ class _KnownRows:
 
     def _seen(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         for run in self._earlier:
-            with seen(self._job.directory, run) as file:
-                yield from file.iter_batches(columns=columns)
+            yield from seen(self._job.directory, run, columns)
 
     def originals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each row the number of its exact original, and of its near original; -1 if it has none."""

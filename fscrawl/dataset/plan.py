@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import heapq
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl.dataset.dataset_dir import STATE, DatasetDir
@@ -21,6 +21,8 @@ BATCH_PAGES = 500
 # The last pages are cut smaller: all processes have work until the end, and those of a small crawl from the beginning.
 # Not many are, because a process reads no files ahead across the end of a batch.
 _LAST_PAGES, _LAST_BATCH_PAGES = 500, 100
+
+_AT_ONCE = 200  # batches that are read at once of what earlier runs have seen, all of them together
 
 Name = tuple[str, str]  # host directory, key
 
@@ -53,16 +55,24 @@ def seen_name(run: int) -> str:
     return f"{STATE}/seen-{run:04}.parquet"
 
 
-@contextlib.contextmanager
-def seen(directory: DatasetDir, run: int) -> Iterator[pq.ParquetFile]:
-    """Open the table of pages that a run has seen."""
+def seen(directory: DatasetDir, run: int, columns: list[str], at_once: int = _AT_ONCE) -> Iterator[pa.RecordBatch]:
+    """Read the table of pages that a run has seen, `at_once` batches of pages at a time.
+
+    Between two reads the file is closed: a dataset may have more runs than files may be open.
+    """
     path = directory.path(seen_name(run))
-    try:
-        file = pq.ParquetFile(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); start again with --rebuild") from error
-    with file:
-        yield file
+    metadata: pq.FileMetaData | None = None
+    done = 0
+    while metadata is None or done < metadata.num_row_groups:
+        try:
+            with pq.ParquetFile(path, metadata=metadata) as file:
+                metadata = file.metadata
+                groups = range(done, min(done + at_once, metadata.num_row_groups))
+                rows = file.read_row_groups(groups, columns)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path}: cannot be read ({error}); start again with --rebuild") from error
+        done = groups.stop
+        yield from rows.to_batches()
 
 
 def make(
@@ -77,7 +87,9 @@ def make(
 
     `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed.
     """
-    seen_before = heapq.merge(*(_seen(directory, number) for number in earlier))
+    runs = list(earlier)
+    at_once = max(1, _AT_ONCE // max(1, len(runs)))
+    seen_before = heapq.merge(*(_seen(directory, number, at_once) for number in runs))
     new = _subtract(_listed(tree, filters, listed), seen_before)
     pages = 0
     with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
@@ -132,10 +144,9 @@ def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> It
     tree.check_rooms()  # the share may have been unmounted meanwhile: then pages seem not to be there
 
 
-def _seen(directory: DatasetDir, run: int) -> Iterator[Name]:
-    with seen(directory, run) as file:
-        for rows in file.iter_batches(columns=["host", "key"]):
-            yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
+def _seen(directory: DatasetDir, run: int, at_once: int) -> Iterator[Name]:
+    for rows in seen(directory, run, ["host", "key"], at_once):
+        yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
 
 
 def _subtract(names: Iterator[Name], seen: Iterator[Name]) -> Iterator[Name]:

@@ -1,5 +1,11 @@
 """Which pages a run exports."""
 
+import itertools
+import resource
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 
 from fscrawl.dataset import plan
@@ -89,6 +95,32 @@ def test_only_what_is_new(tree, tmp_path):
     directory = DatasetDir(made.out)
     assert plan.make(directory, tree.tree, Filters(Options()), [1, 2, 3, 4], 5) == 1
     assert planned(directory, 5) == [("a.example", tree.records["http://a.example/last"].key)]
+
+
+@pytest.fixture
+def few_files():
+    """Let this process open ten more files than it has."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(each.name) for each in Path("/proc/self/fd").iterdir()}
+    free = (number for number in itertools.count() if number not in used)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next(itertools.islice(free, 10, None)), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("few_files")
+def test_more_runs_than_open_files(tree, tmp_path, monkeypatch):
+    """A dataset may have more runs than this process may have files open, however large the runs are."""
+    monkeypatch.setattr(plan, "BATCH_PAGES", 3)
+    made = tree.merge(tmp_path / "made")
+    first = made.out / plan.seen_name(1)
+    for run in range(2, 21):
+        shutil.copy(first, made.out / plan.seen_name(run))
+    tree.page("http://a.example/last")
+    directory = DatasetDir(made.out)
+    assert pq.ParquetFile(first).num_row_groups == 4
+    assert plan.make(directory, tree.tree, Filters(Options()), range(1, 21), 21) == 1
+    assert planned(directory, 21) == [("a.example", tree.records["http://a.example/last"].key)]
 
 
 def test_batch():

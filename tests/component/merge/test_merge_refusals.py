@@ -183,12 +183,21 @@ def test_torn_state(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, st
     check(Made(out))
 
 
-@pytest.mark.parametrize("text", ["", "PAR1 torn", None])
-def test_torn_memory(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], text: str | None) -> None:
-    """Where what earlier runs have seen is torn or missing, one line says so, and --rebuild helps."""
+def _damaged(data: bytes) -> bytes:
+    return data[:4] + bytes(300) + data[304:]  # its beginning; its footer is whole
+
+
+@pytest.mark.parametrize("change", [lambda _: b"", lambda _: b"PAR1 torn", None, _damaged])
+def test_torn_memory(
+    tree: Grown,
+    out: Path,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    change: Callable[[bytes], bytes] | None,
+) -> None:
+    """Where what earlier runs have seen is torn, damaged or missing, one line says so, and --rebuild helps."""
     fscrawl()
     path = out / ".merge" / "seen-0001.parquet"
-    path.unlink() if text is None else path.write_text(text)
+    path.unlink() if change is None else path.write_bytes(change(path.read_bytes()))
     refused(fscrawl(), 2, "seen-0001.parquet", "--rebuild")
     assert fscrawl("--rebuild")[0] == 0
 
