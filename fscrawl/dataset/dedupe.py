@@ -11,6 +11,7 @@ means: in an earlier run, or before it in the plan. A duplicate always points to
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -182,16 +183,17 @@ class _KnownRows:
         return exact, near
 
     def describe(self, numbers: Iterable[int]) -> dict[int, tuple[str, Any]]:
-        """Return URL and time of the rows with these numbers. They are originals, so there are few."""
-        wanted = sorted(set(numbers))
+        """Return URL and time of the rows with these numbers."""
+        wanted = deque(sorted(set(numbers)))
         found: dict[int, tuple[str, Any]] = {}
         position = 0
         sources = (self._seen(["url", "fetched_at"]), _urls(self._job))
         for rows in (rows for source in sources for rows in source):
-            here = [number - position for number in wanted if position <= number < position + rows.num_rows]
-            for number in here:
-                found[number + position] = rows["url"][number].as_py(), rows["fetched_at"][number].as_py()
-            position += rows.num_rows
+            end = position + rows.num_rows
+            while wanted and wanted[0] < end:
+                number = wanted.popleft()
+                found[number] = rows["url"][number - position].as_py(), rows["fetched_at"][number - position].as_py()
+            position = end
         return found
 
 
