@@ -168,7 +168,7 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
     _report_unread(batches, warn)
-    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line)
+    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line, pages)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
     parts += _join_tables(job, crew, batches, groups)

@@ -112,11 +112,16 @@ def in_order(batches: Sequence[BatchResult]) -> bool:
 
 
 def mark_duplicates(
-    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine
+    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine, about: int
 ) -> Counts:
-    """Write the verdicts and the table of seen pages. `most`: rows that --limit still allows, None without it."""
-    line.begin("finding duplicates", unit="pages")
+    """Write the verdicts and the table of seen pages.
+
+    `most`: rows that --limit still allows, None without it. `about`: so many pages earlier runs have seen.
+    """
+    rows = sum(each.rows for each in results)
+    line.begin("reading signatures", about + rows, "pages", about=about > 0)
     known = _KnownRows(job, earlier, len(results), line.advance)
+    line.begin("finding duplicates", unit="")
     exact, near = known.originals()
     keep = np.ones(len(known), dtype=bool)
     if job.options.dedupe:
@@ -125,7 +130,7 @@ def mark_duplicates(
     if most is not None:
         of_this_run = keep[known.begin :]
         of_this_run[np.flatnonzero(of_this_run)[most:]] = False
-    line.begin("remembering pages", 2 * sum(each.rows for each in results), "rows")
+    line.begin("remembering pages", 2 * rows, "rows")
     _write_verdicts(job, known, results, keep, exact, near, line.advance)
     _write_seen(job, results, line.advance)
     kept = keep[known.begin :]

@@ -109,7 +109,8 @@ def test_progress(tree: Grown, out: Path) -> None:
         ("tidying up", None, 0),
         ("listing pages", None, pages),
         ("reading pages", pages, pages),
-        ("finding duplicates", None, pages),
+        ("reading signatures", pages, pages),
+        ("finding duplicates", None, 0),
         ("remembering pages", 2 * pages, 2 * pages),
         (writing, pages, pages),
         ("joining tables", pages, pages),
@@ -126,6 +127,7 @@ def test_progress_of_a_further_merge(tree: Grown, out: Path) -> None:
     with inline(), Steps() as line:
         merge.merge(tree.root, out, {}, print, line=line)
     assert ("listing pages", 5, 5) in line.steps
+    assert ("reading signatures", 5, 5) in line.steps
     assert ("writing failures", 1, 1) in line.steps
 
 
