@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import archives, dedupe, parquet_files, plan, search_index
+from fscrawl.dataset import archives, dedupe, intact, parquet_files, plan, search_index
 from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
@@ -50,7 +50,6 @@ from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.progress import SILENT, ProgressLine
 
-_OPTIONS = f"{STATE}/options.json"
 _MAX_NAMED = 5  # of the broken pages
 
 Warn = Callable[[str], None]
@@ -83,8 +82,8 @@ def merge(
     directory = DatasetDir(out.absolute())
     with directory.opened():
         over = rebuild or directory.was_starting_over()
-        before = None if over else directory.manifest()
-        options = _options(directory, tree, given, warn, over=over)
+        before = None if over else _before(directory, warn)
+        options = _options(directory, tree, given, warn, before, over=over)
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site)
@@ -141,13 +140,22 @@ def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
             warn(f"--host: {hint}")
 
 
-def _options(directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn, *, over: bool) -> Options:
+def _before(directory: DatasetDir, warn: Warn) -> Manifest | None:
+    """Return the manifest of the last run; None if there was none. What has become of its files is checked."""
+    before = directory.manifest()
+    intact.check_runs(directory, before)
+    return None if before is None else intact.checked(directory, before, warn)
+
+
+def _options(
+    directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn, before: Manifest | None, *, over: bool
+) -> Options:
     """Return the options of the run. `over`: it starts over, so those of the dataset do not count."""
-    found = None if over else directory.read_json(_OPTIONS)
+    found = None if over else intact.options_of(directory, before)
     root = directory.root
-    if found is not None and found["crawl"] != tree.record.crawl:
-        raise UsageError(f"{root} is of crawl {found['crawl']}, not {tree.record.crawl}; give another directory")
-    kept = None if found is None else Options.from_values(found["options"])
+    if found is not None and found[0] != tree.record.crawl:
+        raise UsageError(f"{root} is of crawl {found[0]}, not {tree.record.crawl}; give another directory")
+    kept = None if found is None else found[1]
     return choose(with_sites(given, kept, tree.controls.settings_if_there(), tree.root, warn), kept, str(root))
 
 
@@ -201,8 +209,8 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
     if plan.is_made(job.directory, job.run):
         return
-    if job.directory.read_json(_OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
-        job.directory.write_json(_OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
+    if job.directory.read_json(intact.OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
+        job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
     line.begin("listing pages", about, "pages", about=True)
     plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 

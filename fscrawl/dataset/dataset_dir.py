@@ -19,6 +19,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -100,6 +101,14 @@ class DatasetDir:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         return Part(name, rows, path.stat().st_size, digest)
 
+    def is_whole(self, part: Part) -> bool:
+        """Tell whether a file is there, and as long as the manifest says."""
+        try:
+            found = self.path(part.path).stat()
+        except OSError:
+            return False
+        return stat.S_ISREG(found.st_mode) and found.st_size == part.bytes
+
     def remove(self, name: str) -> None:
         """Remove a directory. It is renamed first, so that a half removed directory never has its name."""
         path = self.root / name
@@ -128,7 +137,7 @@ class DatasetDir:
             if values.get("format", 0) > FORMAT:
                 raise UsageError(f"{path}: format {values['format']} is newer; update fscrawl, or use --rebuild")
             return Manifest.from_json(values)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"{path}: not a manifest ({error!r}); start again with --rebuild") from error
 
     @contextlib.contextmanager
@@ -148,6 +157,10 @@ class DatasetDir:
             except OSError:
                 pass  # a file system without locks: the user must not run two merges at once
             yield
+        except BrokenPipeError:  # nobody reads what is said
+            raise
+        except OSError as error:  # of a file that somebody else has made, moved or protected
+            raise tree_error(error, error.filename or self.root) from error
         finally:
             os.close(lock)
 

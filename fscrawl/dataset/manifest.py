@@ -26,6 +26,14 @@ class Part:
     bytes: int
     sha256: str
 
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Part:
+        """Read what `asdict` gives; KeyError, TypeError or ValueError if it is something else."""
+        path = str(values["path"])
+        if path.startswith("/") or ".." in path.split("/"):  # it is opened, and a merge may remove it
+            raise ValueError(path)
+        return cls(path, int(values["rows"]), int(values["bytes"]), str(values["sha256"]))
+
     @property
     def folder(self) -> str:
         return self.path.rpartition("/")[0] + "/"
@@ -87,15 +95,19 @@ class Manifest:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Manifest:
+        """Read what `as_json` gives; KeyError, TypeError, ValueError or AttributeError if it is something else."""
         return cls(
             made_by=values["made_by"],
             crawl=values["crawl"],
-            options=values["options"],
-            counts=_by_kind(values["counts"]),
-            left_out=values["left_out"],
-            fields=values["fields"],
-            runs=tuple(RunSummary(each["run"], _by_kind(each["counts"]), each["left_out"]) for each in values["runs"]),
-            parts=tuple(Part(each["path"], each["rows"], each["bytes"], each["sha256"]) for each in values["files"]),
+            options=dict(values["options"]),
+            counts=_by_kind(_counts(values["counts"])),
+            left_out=_counts(values["left_out"]),
+            fields={name: _counts(each) for name, each in values["fields"].items()},
+            runs=tuple(
+                RunSummary(each["run"], _by_kind(_counts(each["counts"])), _counts(each["left_out"]))
+                for each in values["runs"]
+            ),
+            parts=tuple(map(Part.from_json, values["files"])),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -158,6 +170,10 @@ def _left_out(runs: Iterable[RunSummary]) -> Counts:
     runs = list(runs)
     total = _sum(each.left_out for each in runs) | {"broken": runs[-1].left_out.get("broken", 0)}
     return {reason: number for reason, number in total.items() if number}
+
+
+def _counts(values: dict[str, Any]) -> Counts:
+    return {name: int(number) for name, number in values.items()}
 
 
 def _by_kind(counts: Counts) -> Counts:

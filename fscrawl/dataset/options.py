@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 ARCHIVES = frozenset({"warc", "wacz"})
 _JOINED = frozenset({"parquet", *ARCHIVES})  # their files are made of segments
 TEXTS = ("visible", "main", "fast", "none")
+_TYPES = {"since": str, "since_said": str, "limit": int}  # of options whose default is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,17 @@ class Options:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Options:
+        """Read what `values` gave; TypeError or AttributeError if it is something else."""
         arguments: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
-        return cls(**arguments)
+        found = cls(**arguments)
+        for each in fields(cls):
+            value = getattr(found, each.name)
+            kind = _TYPES.get(each.name, type(each.default))
+            if type(value) is not kind and not (value is None and each.default is None):
+                raise TypeError(f"{each.name} = {value!r}")
+            if kind is tuple and not all(isinstance(one, str) for one in value):
+                raise TypeError(f"{each.name} = {value!r}")
+        return found
 
 
 def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:

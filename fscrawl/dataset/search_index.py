@@ -55,16 +55,24 @@ def update(directory: DatasetDir, manifest: Manifest, crew: Crew) -> int:
     from fscrawl.dataset.search_shard import build  # noqa: PLC0415
 
     parts = parts_of(manifest)
+    there_are = {part.path for part in parts if directory.is_whole(part)}
     digests = digests_of(parts)
     listed = read_list(directory.root)
     kept = [shard for shard in listed or () if shard.fits(digests) and shard.is_whole(directory.root)]
     _remove(directory, {shard.file for shard in listed or ()} - {shard.file for shard in kept})
     there = {shard.parts: shard for shard in kept}
-    groups = join([*_groups_of(kept, parts), *_new(kept, parts)])
+    # a part that somebody has removed or cut cannot be read again: its pages are found while its shard stays
+    final = [shard for shard in kept if not there_are.issuperset(path for path, _ in shard.parts)]
+    groups = join(
+        [
+            *_groups_of([shard for shard in kept if shard not in final], parts),
+            *(group for group in _new(kept, parts) if there_are.issuperset(part.path for part in group)),
+        ]
+    )
     new = [group for group in groups if tuple(digests_of(group).items()) not in there]
     made = crew.run("indexing", (partial(build, directory, group) for group in new), [_rows(group) for group in new])
     there |= {shard.parts: shard for shard in made}
-    shards = [there[tuple(digests_of(group).items())] for group in groups]
+    shards = [*final, *(there[tuple(digests_of(group).items())] for group in groups)]
     if listed != shards:
         directory.write_json(LIST, list_of(shards))
     _remove(directory, _files(directory) - {shard.file for shard in shards})

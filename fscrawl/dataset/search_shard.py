@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl import urls
@@ -28,7 +29,7 @@ from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.search_shards import FORMAT, Shard, digests_of, file_name
 from fscrawl.dataset.search_words import TOKENIZER, separated
 from fscrawl.dataset.tally import pages_done
-from fscrawl.errors import TreeError
+from fscrawl.errors import TreeError, UsageError
 
 _COLUMNS = ("url", "key", "fetch_time", "fetch_redirect", "title", "text")
 _ROWS = 50  # that are read at once; the text of one page may have megabytes
@@ -121,8 +122,15 @@ def _write(path: Path, directory: DatasetDir, parts: Sequence[Part]) -> int:
 
 def _rows(directory: DatasetDir, parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
     for part in parts:
-        with pq.ParquetFile(directory.path(part.path)) as file:
+        for rows in _batches(directory.path(part.path)):
+            yield from rows.to_pylist()
+            pages_done(rows.num_rows)
+
+
+def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+    try:
+        with pq.ParquetFile(path) as file:
             columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
-            for rows in file.iter_batches(batch_size=_ROWS, columns=columns):
-                yield from rows.to_pylist()
-                pages_done(rows.num_rows)
+            yield from file.iter_batches(batch_size=_ROWS, columns=columns)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); to make all files anew, add --rebuild") from error
