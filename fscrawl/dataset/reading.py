@@ -10,6 +10,7 @@ reported and left out. Passing faults are waited out; only a fault of the whole 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,6 +34,7 @@ _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be ad
 THREADS = 3 * READERS
 _CHUNK_PAGES = 4  # that a thread reads at once
 _CHUNK_BYTES = 1 << 20
+_PAUSES_S = (0.0, 0.05)  # a refresh puts a new body in place first, and a moment later its record
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,22 @@ def _read_record(job: Job, name: Name) -> ReadPage:
 
 
 def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
+    """Read the body that a record means. If a refresh replaces both meanwhile, the page is the new one."""
+    page = _read_one_body(job, name, record)
+    for pause_s in _PAUSES_S:
+        if page.record is not None or (pause_s and not job.tree.files.exists(job.tree.body_path(*name, record.file))):
+            break
+        time.sleep(pause_s)
+        now = _read_record(job, name)
+        if now.record is None:
+            return now
+        if now.record != record:
+            record = now.record
+            page = _read_one_body(job, name, record)
+    return page
+
+
+def _read_one_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
     if not record.sha256:
         return ReadPage(name, record)
     try:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.merging import EVERY, archived, refused
+from fscrawl import urls
+from fscrawl.dataset import reading
+from fscrawl.store import Tree
+from tests.support.merging import EVERY, A, B, archived, refused
 from tests.support.trees import ALL, Grown, Made, check, contents, stamps
 
 
@@ -131,6 +135,68 @@ def test_pages_come_while_it_reads(tree: Grown, out: Path, monkeypatch: pytest.M
     assert made.keys() == tree.keys()
     assert {row["url"]: row["html"] for row in made.rows() if row["html"] is not None} == tree.bodies
     assert archived(made) == tree.bodies
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Have the files of a page change between its record and its body."""
+    real, changed = reading.read_whole, []
+
+    def read(of: Tree, path: str, *rest: Any) -> bytes:
+        if urls.key(B) in path and not changed:
+            changed.append(path)
+            change()
+        return real(of, path, *rest)
+
+    monkeypatch.setattr(reading, "read_whole", read)
+
+
+def test_a_page_is_refreshed_while_it_is_read(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is stored again between its record and its body is the new one, and does not count as broken."""
+    meanwhile(monkeypatch, lambda: tree.page(B, b"<title>New</title><p>it is as long as that"))
+    made = tree.merge(out)
+    assert made.said == []
+    row = made.by_url()[B]
+    assert (row["html"], row["title"]) == (tree.bodies[B], "New")
+
+
+def test_a_record_comes_a_moment_after_the_body(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the two, a refreshed page looks damaged for a moment."""
+    old = tree.file("links", B).read_bytes()
+
+    def refresh() -> None:
+        tree.page(B, b"<title>New</title>")
+        new = tree.file("links", B).read_bytes()
+        tree.file("links", B).write_bytes(old)
+        threading.Timer(0.01, tree.file("links", B).write_bytes, [new]).start()
+
+    monkeypatch.setattr(reading, "_PAUSES_S", (0.0, 0.5))
+    meanwhile(monkeypatch, refresh)
+    made = tree.merge(out)
+    assert made.said == []
+    assert made.by_url()[B]["title"] == "New"
+
+
+def test_a_page_becomes_another_while_it_is_read(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that has become a redirect has no body; one that is removed is broken."""
+
+    def redirect() -> None:
+        tree.redirect(B, A)
+        tree.file("htmls", B).unlink()
+
+    meanwhile(monkeypatch, redirect)
+    made = tree.merge(out)
+    assert made.said == []
+    row = made.by_url()[B]
+    assert (row["html"], row["fetch_redirect"]) == (None, A)
+
+    def remove() -> None:
+        for room in ("htmls", "links"):
+            tree.file(room, B).unlink()
+
+    tree.page(B, b"<p>again")
+    meanwhile(monkeypatch, remove)
+    made = tree.merge(out, rebuild=True)
+    assert made.said == [f"links/a.example/{urls.key(B)}.json: its record is gone; left out"]
 
 
 def test_same_age_again(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
