@@ -209,6 +209,9 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
     if plan.is_made(job.directory, job.run):
         return
+    scratch = plan.run_directory(job.run)
+    if job.directory.path(scratch).is_dir():  # what is there was made by a plan that is lost, or torn
+        job.directory.remove(scratch)
     if job.directory.read_json(intact.OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
     line.begin("listing pages", about, "pages", about=True)

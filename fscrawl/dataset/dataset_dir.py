@@ -91,6 +91,27 @@ class DatasetDir:
         except (OSError, ValueError) as error:
             raise UsageError(f"{self.root / name}: cannot be read ({error}); start again with --rebuild") from error
 
+    def read_scratch(self, name: str) -> Any:
+        """Read a JSON file of a run that was interrupted; None if it is not there, or torn: then it is made again."""
+        try:
+            return json.loads((self.root / name).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def ends_with(self, name: str, magic: bytes) -> bool:
+        """Tell whether a file has its end. After a power failure, one that had its name may be short, or all zeros."""
+        try:
+            with (self.root / name).open("rb") as file:
+                file.seek(-len(magic), os.SEEK_END)
+                return file.read() == magic
+        except OSError:
+            return False
+
+    def forget(self, pattern: str) -> None:
+        """Remove files of an interrupted run, so that what they speak of is made again."""
+        for path in self.root.glob(pattern):
+            path.unlink(missing_ok=True)
+
     def write_json(self, name: str, value: Any) -> None:
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 

@@ -48,6 +48,7 @@ from fscrawl.storage.records import PageRecord
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_RECORDS = frozenset(PageRecord.__slots__)
+ARROW_END = b"ARROW1"
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [one + other for one in _BASE32 for other in _BASE32]
 _SHIFTS = range(150, -10, -10)  # of 160 bits
@@ -99,10 +100,13 @@ def result_name(index: int) -> str:
 
 def extract_batch(job: Job, batch: Batch) -> BatchResult:
     """Do a batch, unless it was done before the run was interrupted, by a version whose rows have the same columns."""
-    done = job.directory.read_json(job.scratch(result_name(batch.index)))
-    if done is not None and done.get("columns") == job.rows.names:
+    done = job.directory.read_scratch(job.scratch(result_name(batch.index)))
+    is_there = done is not None and job.directory.ends_with(job.scratch(rows_name(batch.index)), ARROW_END)
+    if is_there and done.get("columns") == job.rows.names:
         pages_done(len(batch))
         return BatchResult.from_json(done)
+    if done is not None or job.directory.path(job.scratch(rows_name(batch.index))).exists():
+        job.directory.forget(job.scratch("group-*.done.json"))  # groups may have been made of its other rows
     result = BatchResult(columns=job.rows.names)
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,

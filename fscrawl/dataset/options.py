@@ -90,11 +90,10 @@ class Options:
         arguments: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         found = cls(**arguments)
         for each in fields(cls):
-            value = getattr(found, each.name)
-            kind = _TYPES.get(each.name, type(each.default))
-            if type(value) is not kind and not (value is None and each.default is None):
-                raise TypeError(f"{each.name} = {value!r}")
-            if kind is tuple and not all(isinstance(one, str) for one in value):
+            value: Any = getattr(found, each.name)
+            are_texts = not isinstance(value, tuple) or all(isinstance(one, str) for one in value)
+            is_of_type = type(value) is _TYPES.get(each.name, type(each.default))
+            if not are_texts or not (is_of_type or (value is None and each.default is None)):
                 raise TypeError(f"{each.name} = {value!r}")
         return found
 

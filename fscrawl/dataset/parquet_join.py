@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from fscrawl.dataset import thrift
 from fscrawl.dataset.thrift import LIST, RAW, Struct
 
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
 _END_BYTES = 8  # the length of the footer, and the magic
 _CHUNK_BYTES = 1 << 20
 # Numbers of fields in parquet.thrift
@@ -38,7 +38,7 @@ def join(sources: Sequence[Path], target: Path, *, in_order: bool) -> None:
     footer: Struct = {}
     rows = 0
     with target.open("wb") as out:
-        out.write(_MAGIC)
+        out.write(MAGIC)
         for source in sources:
             with source.open("rb") as file:
                 footer, end = _footer(file, source)
@@ -51,7 +51,7 @@ def join(sources: Sequence[Path], target: Path, *, in_order: bool) -> None:
         footer[_NUM_ROWS] = footer[_NUM_ROWS][0], rows
         footer[_ROW_GROUPS] = LIST, (RAW, groups)
         data = thrift.write(footer)
-        out.write(data + len(data).to_bytes(4, "little") + _MAGIC)
+        out.write(data + len(data).to_bytes(4, "little") + MAGIC)
 
 
 def _footer(file: BinaryIO, source: Path) -> tuple[Struct, int]:
@@ -60,7 +60,7 @@ def _footer(file: BinaryIO, source: Path) -> tuple[Struct, int]:
     file.seek(max(0, size - _END_BYTES))
     end = file.read(_END_BYTES)
     begin = size - _END_BYTES - int.from_bytes(end[:4], "little")
-    if end[4:] != _MAGIC or begin < len(_MAGIC):
+    if end[4:] != MAGIC or begin < len(MAGIC):
         raise ValueError(f"{source}: not a whole Parquet file")
     file.seek(begin)
     return thrift.read(file.read(size - _END_BYTES - begin))[0], begin
@@ -72,8 +72,8 @@ def _copied(file: BinaryIO, footer: Struct, end: int, out: BinaryIO) -> list[Str
     chunks: list[Struct] = [chunk for group in groups for chunk in group[_COLUMNS][1][1]]
     # The last thing before the footer are the indexes with places of pages. They are written anew.
     stop = min((chunk[_OFFSET_INDEX][1] for chunk in chunks if _OFFSET_INDEX in chunk), default=end)
-    moved = out.tell() - len(_MAGIC)
-    _copy(file, len(_MAGIC), stop, out)
+    moved = out.tell() - len(MAGIC)
+    _copy(file, len(MAGIC), stop, out)
     for chunk in chunks:
         _move(chunk, (_COLUMN_INDEX, _CHUNK_OFFSET), moved)
         _move(chunk[_META][1], _OFFSETS_OF_COLUMN, moved)

@@ -22,6 +22,7 @@ BATCH_PAGES = 500
 # Not many are, because a process reads no files ahead across the end of a batch.
 _LAST_PAGES, _LAST_BATCH_PAGES = 500, 100
 
+_NOTHING = "[]\n"  # a plan without pages: a file without a line is one that a power failure has torn
 _AT_ONCE = 200  # batches that are read at once of what earlier runs have seen, all of them together
 
 Name = tuple[str, str]  # host directory, key
@@ -99,6 +100,8 @@ def make(
             ]
             file.write(json.dumps(hosts, separators=(",", ":")) + "\n")
             pages += len(names)
+        if not pages:
+            file.write(_NOTHING)
     return pages
 
 
@@ -115,13 +118,19 @@ def _cut(names: Iterator[Name]) -> Iterator[list[Name]]:
 
 
 def is_made(directory: DatasetDir, run: int) -> bool:
-    return directory.path(_plan_name(run)).exists()
+    """Tell whether a run has its plan. After a power failure it may be torn."""
+    try:
+        for _ in batches(directory, run):
+            pass
+        return directory.path(_plan_name(run)).stat().st_size > 0
+    except (FileNotFoundError, ValueError, TypeError):
+        return False
 
 
 def batches(directory: DatasetDir, run: int) -> Iterator[Batch]:
     """Read a plan."""
     with directory.path(_plan_name(run)).open(encoding="ascii") as file:
-        for index, line in enumerate(file):
+        for index, line in enumerate(each for each in file if each != _NOTHING):
             yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fscrawl.dataset import tables, warc
+from fscrawl.dataset import parquet_join, tables, warc
 from fscrawl.dataset.dedupe import Group, verdicts_of
-from fscrawl.dataset.extract import rows_of
+from fscrawl.dataset.extract import ARROW_END, rows_of
 from fscrawl.dataset.formats import JOINED, TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Part
@@ -79,15 +79,37 @@ def part_name(run: int, index: int) -> str:
 def write_group(job: Job, index: int, group: Group) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
     name = job.scratch(f"{segment_name(index)}.done.json")  # an older version had others, named group-<n>.json
-    done = job.directory.read_json(name)
+    done = job.directory.read_scratch(name)
     begin, end = group.batches.start, group.batches.stop
     if done is not None and done["batches"] == [begin, end]:  # another version may cut them otherwise
         result = GroupResult.from_json(done)
-        pages_done(result.rows)
-        return result
+        if _is_whole(job, index, result):
+            pages_done(result.rows)
+            return result
     result = _write(job, index, group)
     job.directory.write_json(name, result.as_json())
     return result
+
+
+def _is_whole(job: Job, index: int, result: GroupResult) -> bool:
+    """Tell whether what a group has made is there. After a power failure, files that had their names may be short."""
+    directory = job.directory
+    tables_there = (
+        directory.ends_with(job.scratch(table_segment(index, table)), parquet_join.MAGIC)
+        and directory.path(job.scratch(table_segment(index, table))).stat().st_size == size
+        for table, (_, size) in result.tables.items()
+    )
+    return all(map(directory.is_whole, result.parts)) and all(tables_there) and _has_segment(job, index, result)
+
+
+def _has_segment(job: Job, index: int, result: GroupResult) -> bool:
+    if not result.segment_bytes:
+        return True
+    name = job.scratch(segment_name(index))
+    archive, pages = job.directory.path(f"{name}.warc.gz"), job.directory.path(f"{name}.pages.jsonl")
+    has_pages = "wacz" not in job.options.formats or pages.is_file()
+    is_there = archive.is_file() and archive.stat().st_size == result.segment_bytes
+    return is_there and has_pages and job.directory.ends_with(f"{name}.arrow", ARROW_END)
 
 
 def _write(job: Job, index: int, group: Group) -> GroupResult:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fscrawl import merge
 from fscrawl.dataset import dataset_dir
 from fscrawl.dataset.manifest import Manifest
 from tests.support.merging import bodiless
-from tests.support.trees import ALL, Grown, check
+from tests.support.trees import ALL, Grown, check, contents
 
 
 class Killed(BaseException):
@@ -81,3 +84,72 @@ def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.M
     assert made.keys() == tree.keys()
     assert not any(path.exists() for path in left)
     check(made)
+
+
+def zeroed(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def halved(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+TORN = ["plan.jsonl", "batch-*.arrow", "batch-*.json", "verdicts.arrow"]
+TORN += ["group-*.pages.parquet", "group-*.warc.gz", "group-000000.arrow", "group-*.done.json"]
+
+
+CUTS = [Path.unlink, emptied, halved]
+
+
+@pytest.mark.parametrize(
+    ("name", "tear"),
+    # an archive of zeros has its length, and no end that could be looked at
+    [(name, tear) for name in TORN for tear in ([*CUTS, zeroed] if ".warc" not in name else CUTS)],
+)
+def test_torn_by_a_power_failure(
+    tree: Grown,
+    out: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    tear: Callable[[Path], object],
+) -> None:
+    """What a run had made and is torn or lost now, is made again, and nothing else: the dataset is the same."""
+    _killed_at_its_end(tree, out, monkeypatch)
+    (path,) = (out / ".merge" / "run-0001").glob(name)
+    tear(path)
+    if name == "plan.jsonl":
+        tree.page("http://0.example/", b"<p>comes first in another plan")
+    made = tree.merge(out)
+    assert made.said == []
+    assert made.keys() == tree.keys()
+    check(made)
+    assert contents(out / "pages") == contents(tree.merge(tmp_path / "other", formats=ALL).out / "pages")
+
+
+def test_rows_that_were_lost_and_have_changed(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was made of rows that are lost is made again, too: they may be others now."""
+    _killed_at_its_end(tree, out, monkeypatch)
+    (path,) = (out / ".merge" / "run-0001").glob("batch-*.arrow")
+    path.write_bytes(b"")
+    tree.page("http://a.example/", b"<p>refreshed")
+    made = tree.merge(out)
+    assert made.by_url()["http://a.example/"]["html"] == b"<p>refreshed"
+    assert {row["html"] for row in made.rows() if row["html"]} == set(tree.bodies.values())
+    check(made)
+
+
+def _killed_at_its_end(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a run of which all groups are written."""
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merge, "_join_tables", kill)
+        with pytest.raises(Killed):
+            tree.merge(out, formats=ALL)
