@@ -22,6 +22,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from fscrawl.parse.json_values import read_json
 from fscrawl.parse.trees import tree
 from fscrawl.util.installed import to_install
 
@@ -61,7 +62,7 @@ class Page:
     @cached_property
     def json(self) -> Any:
         """The value that the page is as JSON. ValueError or RecursionError if it is none."""
-        return json.loads(self.html)
+        return read_json(self.html.decode(json.detect_encoding(self.html), "replace"))
 
     def budget(self) -> Budget:
         """Give what one selector may read."""

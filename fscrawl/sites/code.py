@@ -347,7 +347,8 @@ def _typed(column: Column, value: object) -> Any:
 
 def _one(type_: str, value: object) -> Any:
     if isinstance(value, str):
-        text = value if type_ == "string" else value.strip()
+        text = value if value.isascii() else value.encode("utf-8", "replace").decode()  # half of a surrogate pair
+        text = text if type_ == "string" else text.strip()
         return convert(type_, text) if text else None
     if type_ == "timestamp" and isinstance(value, datetime):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)

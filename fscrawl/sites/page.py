@@ -10,7 +10,6 @@ Promise: a Page is a function of what it is given. So a stored page can be under
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.json_values import read_json
 from fscrawl.request import Request
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -117,7 +117,7 @@ class Page:
     @cached_property
     def _json(self) -> Any:
         try:
-            return json.loads(self.text)
+            return read_json(self.text)
         except RecursionError:
             raise ValueError("the body is nested too deeply for JSON") from None
         except ValueError as error:

@@ -214,6 +214,14 @@ def test_a_column_of_two_types() -> None:
         load(file)
 
 
+def test_half_of_a_character() -> None:
+    """Half of a surrogate pair, which no dataset can hold, becomes a question mark."""
+    site = site_of(
+        'columns = {"a": "string", "b": "string[]"}', *method("fields", r"return {'a': '\ud83d é', 'b': ['\ud800']}")
+    )
+    assert site.fields(PAGE).values == {"a": "? é", "b": ["?"]}
+
+
 def test_faults_of_fields() -> None:
     """A fault in `fields` leaves the row without them, and says why in `bad`; an export goes on."""
     columns = "columns = {'s': 'string'}"

@@ -91,3 +91,14 @@ def test_links_that_rules_found(tree: Grown, out: Path) -> None:
         "http://a.example/l",
         "http://a.example/r",
     ]
+
+
+def test_half_of_a_character(tree: Grown, out: Path) -> None:
+    """Half of an emoji in JSON becomes a question mark, and the other pages are exported."""
+    body = rb'{"note": "cut \ud83d", "list": [{"n": "\ud83d"}, {"n": "b"}]}'
+    tree.page(URL, body, headers={"content-type": "application/json"}, file="json")
+    items = '[site.items]\neach = "json:$.list[*]"\nfields = {name = "json:$.n"}\n'
+    write(tree, HOSTS + 'note = "json:$.note"\n' + items)
+    made = tree.merge(out)
+    assert [row["note"] for row in made.rows("pages") if row["url"] == URL] == ["cut ?"]
+    assert [row["name"] for row in made.rows("items")] == ["?", "b"]

@@ -45,6 +45,23 @@ def test_json() -> None:
             page(body).json()
 
 
+HALF = rb'{"id": ["a", "\ud83d", "b"], "note": "cut \uD83D", "smile": "\ud83d\ude00"}'
+
+
+def test_half_of_a_character() -> None:
+    """A server that cuts texts may cut an emoji in the middle: no URL and no dataset could hold that half."""
+    seen = page(HALF)
+    assert seen.json() == {"id": ["a", "?", "b"], "note": "cut ?", "smile": "😀"}
+    assert list(matchers.follow("json:$.id[*] -> /i/{}").references(seen)) == ["/i/a", "/i/%3F", "/i/b"]
+    assert list(json_path("$.note").texts(seen.parsed)) == ["cut ?"]
+
+
+def test_json_with_a_wrong_byte() -> None:
+    """A byte that is not UTF-8 spoils one text, and nothing else."""
+    seen = page(b'{"a": "caf\xe9", "b": "x"}', encoding="utf-8")
+    assert [list(json_path(path).texts(seen.parsed)) for path in ("$.a", "$.b")] == [["caf\ufffd"], ["x"]]
+
+
 def test_joined_references() -> None:
     """References are joined to the page's base, and what is no URL is left out."""
     assert page(HTML).join(["a", "mailto:x", "a#b", ""]) == ("http://a.example/base/a", "http://a.example/base/")
