@@ -38,6 +38,7 @@ from fscrawl.parse import links
 from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
+from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.items import Found
 from fscrawl.parse.shadow_roots import opened
 from fscrawl.request import url_of
@@ -206,7 +207,7 @@ def _parse_document(
     elif record.file in TEXTS:
         encoding = sniff_encoding(body, record.headers.get("content-type"))
         text = decode(body, encoding).encode("utf-8", "replace").decode()
-        found.update(_fields(job, record, links.readable(body, encoding), result))
+        found.update(_fields(job, record, links.readable(body, encoding, limited=False), result))
     if text:
         found["signature"] = similar.values(text)
         found.update(_language(job, text))
@@ -220,9 +221,8 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     if body is None or not job.options.reads_text:
         return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
-    others = how != "visible" or job.rules is not None  # than lexbor read the page, too
-    html = links.readable(body, record.encoding or "utf-8", limited=others)
-    read = page_text.read(html, how)
+    html = links.readable(body, record.encoding or "utf-8", limited=False)
+    read = page_text.read(html if how == "visible" else limit_html(html), how)  # others than lexbor read it, too
     found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
     if job.options.text != "none":
         found["text"] = read.text

@@ -82,7 +82,7 @@ class Rules:
     fields: tuple[Field, ...]
 
     def extract(self, url: str, html: bytes) -> Extracted:
-        """Find the values of a page. `url`: its normal form; `html`: the result of `links.readable`.
+        """Find the values of a page. `url`: its normal form; `html`: as for `selectors.Page`.
 
         >>> rules = parse('[hosts."*"]\\nn = { css = "b", type = "integer" }\\nt = { css = "title" }', "fields.toml")
         >>> rules.extract("http://a.example/", b"<b>7</b>")

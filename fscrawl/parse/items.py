@@ -85,7 +85,7 @@ class ItemRules:
     rules: tuple[_Of, ...] = ()
 
     def of_page(self, url: str, html: bytes) -> Found:
-        """Find the items of a page. `url`: its normal form; `html`: the result of `links.readable`.
+        """Find the items of a page. `url`: its normal form; `html`: as for `selectors.Page`.
 
         >>> rules = parse('[items."*"]\\neach = "css:li"\\nfields = { name = "css:b" }')
         >>> [item.values for item in rules.of_page("http://a.example/", b"<li><b>x</b><li><b>y</b>").items]

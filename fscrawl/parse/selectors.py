@@ -22,6 +22,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.json_values import read_json
 from fscrawl.parse.trees import tree
 from fscrawl.util.installed import to_install
@@ -42,6 +43,7 @@ class Page:
     """The bytes of a page. Each parser runs when the first selector needs its tree."""
 
     def __init__(self, html: bytes) -> None:
+        """`html`: in UTF-8, perhaps invalid. Only parsers of HTML are kept from what could hang them: JSON is whole."""
         self.html = html
 
     @property
@@ -49,15 +51,19 @@ class Page:
         return len(self.html)
 
     @cached_property
+    def _harmless(self) -> bytes:
+        return limit_html(self.html)
+
+    @cached_property
     def lexbor(self) -> LexborHTMLParser:
-        return tree(self.html)
+        return tree(self._harmless)
 
     @cached_property
     def lxml(self) -> Any:
         """The root element. Without `huge_tree`, libxml2 would drop everything behind 256 open elements."""
         from parsel import Selector  # noqa: PLC0415 - a tenth of a second that only those who use XPath should pay
 
-        return Selector(text=self.html.decode("utf-8", "replace"), type="html", huge_tree=True).root
+        return Selector(text=self._harmless.decode("utf-8", "replace"), type="html", huge_tree=True).root
 
     @cached_property
     def json(self) -> Any:

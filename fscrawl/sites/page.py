@@ -86,7 +86,7 @@ class Page:
         """For the crawler: the body as `parse.selectors` reads it."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return selectors.Page(links.readable(self.body, self.encoding))
+        return selectors.Page(links.readable(self.body, self.encoding, limited=False))
 
     def css(self, selector: str) -> list[str]:
         """Give what a CSS selector finds: a list of texts; it may end with `::text` or `::attr(name)`.

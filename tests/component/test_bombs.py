@@ -47,8 +47,8 @@ WAYS = {
     "text": lambda page: text.read(links.readable(page, "utf-8")),
     "main text": lambda page: text.read(links.readable(page, "utf-8"), "main"),
     "fast text": lambda page: text.read(links.readable(page, "utf-8"), "fast"),
-    "css": lambda page: parse('[hosts."*"]\nn = { css = "h1" }').extract(URL, links.readable(page, "utf-8")),
-    "xpath": lambda page: parse('[hosts."*"]\nn = { xpath = "//h1" }').extract(URL, links.readable(page, "utf-8")),
+    "css": lambda page: parse('[hosts."*"]\nn = { css = "h1" }').extract(URL, page),
+    "xpath": lambda page: parse('[hosts."*"]\nn = { xpath = "//h1" }').extract(URL, page),
     "sitemaps": lambda page: (sitemaps.read(page, URL), sitemaps.read(gzip.compress(page, 1), URL)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,16 @@ def test_half_of_a_character(tree: Grown, out: Path) -> None:
     made = tree.merge(out)
     assert [row["note"] for row in made.rows("pages") if row["url"] == URL] == ["cut ?"]
     assert [row["name"] for row in made.rows("items")] == ["?", "b"]
+
+
+@pytest.mark.parametrize("file", ["json", None])
+def test_html_in_json(tree: Grown, out: Path, file: str | None) -> None:
+    """Texts of JSON stay as they are: tags in them are nobody's nesting, also where it is served as HTML."""
+    texts = ["<div><p>one <b>two<\\/b>", "a <b and c", "d> e", *("<div>" for _ in range(2000))]
+    body = json.dumps({"list": texts}).encode()
+    tree.page(URL, body, **({} if file is None else {"headers": {"content-type": "application/json"}, "file": file}))
+    items = '[site.items]\neach = "json:$.list[*]"\nfields = {text = "json:$"}\n'
+    write(tree, HOSTS + 'texts = {json = "$.list[*]", many = true}\n' + items)
+    made = tree.merge(out)
+    assert [row["texts"] for row in made.rows("pages") if row["url"] == URL] == [texts]
+    assert [row["text"] for row in made.rows("items")] == texts
