@@ -14,6 +14,8 @@ from typing import Any
 from fscrawl.parse.selectors import Budget, Page, Part, fold
 
 _MOST_VALUES = 1_000_000  # a path such as $..*..* finds the same values again and again
+# Levels that `..` goes down. Threads of comments are deeper than the library's 100; each level is a call of Python.
+_DEEPEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,18 @@ class JsonPath:
     path: str
 
     def values(self, document: Any) -> list[Any]:
-        """Give the values that the path finds in a document, in its order. ValueError if they are too many."""
+        """Give the values that the path finds in a document, in its order.
+
+        ValueError if they are too many, or the document is too deep.
+        """
         found: list[Any] = []
-        for node in _compiled(self.path).finditer(document):
-            if len(found) == _MOST_VALUES:
-                raise ValueError(f"the path finds more than {_MOST_VALUES:,} values")
-            found.append(node.value)
+        try:
+            for node in _compiled(self.path).finditer(document):
+                if len(found) == _MOST_VALUES:
+                    raise ValueError(f"the path finds more than {_MOST_VALUES:,} values")
+                found.append(node.value)
+        except RecursionError:
+            raise ValueError(f"the document is nested more than {_DEEPEST} levels deep") from None
         return found
 
     def texts(self, page: Page) -> Iterator[str]:
@@ -91,4 +99,7 @@ def _compiled(path: str) -> Any:
 def _environment() -> Any:
     from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - as above
 
-    return JSONPathEnvironment(strict=True)
+    class Environment(JSONPathEnvironment):
+        max_recursion_depth = _DEEPEST
+
+    return Environment(strict=True)

@@ -56,6 +56,14 @@ def test_half_of_a_character() -> None:
     assert list(json_path("$.note").texts(seen.parsed)) == ["cut ?"]
 
 
+def test_deep_json() -> None:
+    """A thread of comments may nest far: paths look into all of it; what is deeper still is said in one line."""
+    seen, deeper = (page(b'{"u":"/a","c":[' * n + b'{"u":"/b"}' + b"]}" * n) for n in (190, 210))
+    assert list(matchers.follow("json:$..u").references(seen)) == ["/a"] * 190 + ["/b"]
+    said = matchers.expectation("json:$..u").flaw(deeper)
+    assert said == "expect = json:$..u: ValueError: the document is nested more than 400 levels deep"
+
+
 def test_json_with_a_wrong_byte() -> None:
     """A byte that is not UTF-8 spoils one text, and nothing else."""
     seen = page(b'{"a": "caf\xe9", "b": "x"}', encoding="utf-8")
