@@ -35,6 +35,7 @@ class DevTools:
         self._waiting: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._listeners: dict[str, Event] = {}  # by session
         self.gone = asyncio.Event()
+        self.is_stuck = False  # a page has found that it answers, and does nothing
         self._task: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 

@@ -5,8 +5,8 @@ wait do so in the kernel, and no keeper waits while another one has too many.
 
 Vocabulary:
   room      how many pages a browser renders at a time (`render.pages`)
-  retired   a browser that has rendered `_PAGES_A_BROWSER` pages, or takes three quarters of `render.memory`: it
-            gets no more pages, and ends when its last one is done
+  retired   a browser that has rendered `_PAGES_A_BROWSER` pages, takes three quarters of `render.memory`, or is
+            stuck: it gets no more pages, and ends when its last one is done
 
 Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has. A page whose worker is
 gone is given up. If the processes of a browser have more than `render.memory`, that of its largest page is ended.
@@ -162,7 +162,8 @@ class _Keeper:
         if not browser.is_retired:
             is_old = browser.begun >= _PAGES_A_BROWSER
             is_large = is_old or sum(browser.chromium.sizes().values()) > self._setup.memory_bytes * _LARGE
-            browser.is_retired = is_large or browser.chromium.devtools.gone.is_set()
+            devtools = browser.chromium.devtools
+            browser.is_retired = is_large or devtools.is_stuck or devtools.gone.is_set()
         if browser.is_retired and not browser.pages and browser in self._browsers:
             self._browsers.remove(browser)
             await _end(browser.chromium)

@@ -8,7 +8,8 @@ Vocabulary:
 The page has a context of its own, with no cookies but those that it is given, and every request it makes is paused
 (`page_requests`).
 
-Promise: `run` returns within the page's timeout and `_GRACE_S`, whatever the page does.
+Promise: `run` returns within the page's timeout, twice `_GRACE_S` and `_ANSWERS_S`, whatever page and browser do. If
+the browser does not answer any more, that is a failure of no page: it is given up, and its pages may be tried again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from fscrawl.render.messages import Cookie, Job, Rendered, Trouble
 from fscrawl.render.page_requests import Answers, PageRequests
 
 _GRACE_S = 3.0  # for the DOM of a page that was still busy, and for its end
+_ANSWERS_S = 5.0  # that a browser may take to say that it is there
 _IDLE_S = 5.0  # virtual: what a page does later is not waited for
 _SLICE_S = 0.25
 _SCROLL_S = 1.0
@@ -46,8 +48,8 @@ _DIED = "its process has died: it took too much memory (render.memory), or the b
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s\Z")
 
 
-class _RefusedError(Exception):
-    """The browser does not open the page. It says why."""
+class _NoPageError(Exception):
+    """There is no page that could be read, and there will be none. The text says why."""
 
 
 async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trouble:
@@ -57,11 +59,11 @@ async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trou
         async with asyncio.timeout(job.options.timeout_s + _GRACE_S):
             return await page.run()
     except TimeoutError:
-        return Trouble(f"its scripts were busy for more than {job.options.timeout_s:g} s", retry=False)
+        return await page.late()
     except DevToolsError as error:
         return Trouble(page.trouble or f"the browser: {error}", retry=True)
-    except _RefusedError as error:
-        return Trouble(f"the browser refuses the page: {error}", retry=False)
+    except _NoPageError as error:
+        return Trouble(str(error), retry=False)
     except Exception as error:  # noqa: BLE001 - a defect must cost one page
         return Trouble(f"a defect of fscrawl: {type(error).__name__}: {error}", retry=False)
     finally:
@@ -80,6 +82,7 @@ class _Page:
         self._loaded = asyncio.Event()
         self._slice_over = asyncio.Event()
         self._errors: list[str] = []
+        self._is_open = False
         self._frames_made = 0
         self._clock_from: float | None = None  # monotonic time when the page's clock became virtual
         self._passed_s = 0.0  # on it since then
@@ -94,11 +97,14 @@ class _Page:
             async with asyncio.timeout(self._job.options.timeout_s) as self._time:
                 opened = await self._send("Page.navigate", url=self._job.url)
                 if why := opened.get("errorText"):
-                    raise _RefusedError(why)
+                    raise _NoPageError(f"the browser refuses the page: {why}")
+                self._is_open = True
                 await self._wait()
                 for _ in range(self._job.options.scroll):
                     await self._scroll()
         except TimeoutError:
+            if not self._is_open:
+                raise
             ended = "timeout"
             self._stop_clock()
         self._still_lives()
@@ -113,6 +119,19 @@ class _Page:
             tuple(self._errors),
             picture,
         )
+
+    async def late(self) -> Trouble:
+        """Say whose fault it is that the page's time is over, and give the browser up if it is the browser's."""
+        try:
+            async with asyncio.timeout(_ANSWERS_S):
+                await self._devtools.send("Browser.getVersion")
+        except (DevToolsError, TimeoutError):
+            self._devtools.close()
+            return Trouble("the browser does not answer any more", retry=True)
+        if not self._is_open:  # it had the answer already, so nothing of the page's was waited for
+            self._devtools.is_stuck = True
+            return Trouble(f"the browser has not opened it within {self._job.options.timeout_s:g} s", retry=True)
+        return Trouble(f"its scripts were busy for more than {self._job.options.timeout_s:g} s", retry=False)
 
     # -- the page is opened
 

@@ -26,9 +26,9 @@ Fetch = Callable[[Ask], Answer]
 
 
 class Keeper:
-    def __init__(self) -> None:
+    def __init__(self, **settings: int) -> None:
         self._browsers = Browsers(lambda text: None)
-        self._browsers.keep(RenderSettings(when="always"))
+        self._browsers.keep(RenderSettings(when="always", **settings))
 
     def pid(self) -> int:
         pid = self._browsers._keepers[0].pid
@@ -271,6 +271,38 @@ def test_other_hosts_need_not_wait_for_the_own_one(keeper: Keeper) -> None:
         ...Array.from({length: 8}, (_, n) => fetch('http://127.0.69.2/' + n)),
     ]).then(all => document.title = all.length)</script>"""
     assert b"<title>16</title>" in done(keeper.page(script, fetch)).dom
+
+
+def test_a_browser_that_hangs(keeper: Keeper) -> None:
+    """It is given up, with all its processes, and its pages may be tried again."""
+    stopped: list[int] = []
+
+    def fetch(ask: Ask) -> Answer:
+        stopped.extend(_stopped(keeper, b"--remote-debugging-pipe"))
+        return Answer(ask.number)
+
+    found = keeper.page("<script>fetch('/a')</script>", fetch, timeout_s=2.0)
+    assert found == Trouble("the browser does not answer any more", retry=True)
+    assert b"a good page" in done(keeper.page(GOOD)).dom
+    assert stopped
+    assert not any(map(_runs, stopped))
+
+
+def test_a_browser_that_opens_no_page(keeper: Keeper) -> None:
+    """One that answers, but does nothing, gets no more pages: another one takes its place."""
+    keeper.page(GOOD)
+    assert _stopped(keeper, b"network.mojom")
+    found = keeper.page(GOOD, timeout_s=2.0)
+    assert found == Trouble("the browser has not opened it within 2 s", retry=True)
+    assert b"a good page" in done(keeper.page(GOOD)).dom
+
+
+def _stopped(keeper: Keeper, name: bytes) -> list[int]:
+    """Stop the processes of the browser whose arguments have a name."""
+    found = [pid for pid in descendants(keeper.pid()) if name in _command(pid) and b"reaper.py" not in _command(pid)]
+    for pid in found:
+        os.kill(pid, signal.SIGSTOP)
+    return found
 
 
 def test_a_browser_that_dies_while_it_is_idle(keeper: Keeper) -> None:
