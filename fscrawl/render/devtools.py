@@ -5,7 +5,7 @@ Vocabulary:
   event     what the browser says by itself, with the session's name
 
 Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it. A
-message that is too long is dropped: what waits for it has a time limit of its own, and the pages beside it go on.
+message that is too long is dropped, and the pages beside it go on: a command whose result it was raises TooLongError.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ import contextlib
 import itertools
 import json
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
 _READ_BYTES = 1 << 16
+_NUMBER = re.compile(rb'\{"id":([0-9]+),')  # of a result; an event has none
 Event = Callable[[str, dict[str, Any]], None]  # name, parameters
 
 
 class DevToolsError(Exception):
     """A command failed, or the browser is gone."""
+
+
+class TooLongError(DevToolsError):
+    """The result of a command is too long."""
 
 
 class DevTools:
@@ -94,6 +100,8 @@ class DevTools:
                         self._take(json.loads(begun))
                     begun, is_too_long = bytearray(other), False
                 if len(begun) > self._longest_bytes:
+                    if not is_too_long and (number := _NUMBER.match(begun)):
+                        self._take({"id": int(number[1]), "too long": True})
                     begun, is_too_long = bytearray(), True
         self._end()
 
@@ -107,7 +115,9 @@ class DevTools:
         _, future = self._waiting.pop(number, ("", None))
         if future is None or future.done():
             return
-        if "error" in message:
+        if "too long" in message:
+            future.set_exception(TooLongError("its result is too long"))
+        elif "error" in message:
             future.set_exception(DevToolsError(str(message["error"].get("message", message["error"]))))
         else:
             future.set_result(message.get("result", {}))

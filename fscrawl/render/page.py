@@ -22,7 +22,7 @@ import re
 import time
 from typing import Any
 
-from fscrawl.render.devtools import DevTools, DevToolsError
+from fscrawl.render.devtools import DevTools, DevToolsError, TooLongError
 from fscrawl.render.messages import Cookie, Job, Rendered, Trouble
 from fscrawl.render.page_requests import Answers, PageRequests
 
@@ -259,7 +259,10 @@ class _Page:
     async def _dom(self) -> bytes:
         document = await self._send("DOM.getDocument", depth=0)
         node = document["root"]["nodeId"]
-        html = await self._send("DOM.getOuterHTML", nodeId=node, includeShadowDOM=True)
+        try:
+            html = await self._send("DOM.getOuterHTML", nodeId=node, includeShadowDOM=True)
+        except TooLongError:
+            raise _NoPageError(f"its DOM is too large (render.max_bytes = {self._job.options.max_bytes})") from None
         return str(html["outerHTML"]).encode("utf-8", "replace")
 
     async def _picture(self) -> bytes:

@@ -181,6 +181,16 @@ def test_a_picture_of_a_page_that_never_rests(keeper: Keeper) -> None:
     assert found.screenshot.startswith(b"\x89PNG")
 
 
+def test_a_page_that_becomes_too_large() -> None:
+    """That is known at once, and said as it is."""
+    keeper = Keeper(max_bytes=100_000)
+    try:
+        found = keeper.page("<body hidden><script>document.body.append('x'.repeat(2e6))</script>", max_bytes=100_000)
+        assert found == Trouble("its DOM is too large (render.max_bytes = 100000)", retry=False)
+    finally:
+        keeper.close()
+
+
 def test_a_form_that_a_page_sends(keeper: Keeper) -> None:
     """A page that submits a form by POST stays where it is; where that leads cannot be had by a GET, and is no link."""
     form = "<form method=post action=/search><input name=q value=1></form><script>document.forms[0].submit()</script>"
