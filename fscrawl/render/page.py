@@ -44,6 +44,19 @@ _WITHOUT_WAYS_OUT = """
 for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "RTCDataChannel", "WebTransport", "SharedWorker"])
     delete globalThis[name];
 """
+# Scripts that do not want to be watched leave their page empty, and nothing of that is a request. Behind the page there
+# is the empty one of its target, which is no entry of its own.
+_STAYS = """
+if (window === window.top) {
+    const {navigation} = window, {go} = History.prototype;
+    const to = steps => navigation.entries()[navigation.currentEntry?.index + steps] && go.call(history, steps);
+    Object.assign(History.prototype, {go: steps => to(steps | 0), back: () => to(-1), forward: () => to(1)});
+    navigation.addEventListener("navigate", event => {
+        if (event.destination.url.startsWith("about:")) event.preventDefault();
+    });
+}
+"""
+_NOWHERE = ("about:", "chrome-error:")
 _DIED = "its process has died: it took too much memory (render.memory), or the browser has a defect"
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s\Z")
 
@@ -158,7 +171,7 @@ class _Page:
             post("Inspector.enable", session),
             post("Log.enable", session),
             post("Emulation.setUserAgentOverride", session, userAgent=agent),
-            post("Page.addScriptToEvaluateOnNewDocument", session, source=_WITHOUT_WAYS_OUT),
+            post("Page.addScriptToEvaluateOnNewDocument", session, source=_WITHOUT_WAYS_OUT + _STAYS),
             post("Fetch.enable", session, patterns=[{"urlPattern": "*"}]),
             post("Target.setAutoAttach", session, autoAttach=True, waitForDebuggerOnStart=True, flatten=True),
         ]
@@ -258,6 +271,8 @@ class _Page:
 
     async def _dom(self) -> bytes:
         document = await self._send("DOM.getDocument", depth=0)
+        if (where := document["root"]["documentURL"]).startswith(_NOWHERE):
+            raise _NoPageError(f"its scripts have left it for {where}")
         node = document["root"]["nodeId"]
         try:
             html = await self._send("DOM.getOuterHTML", nodeId=node, includeShadowDOM=True)

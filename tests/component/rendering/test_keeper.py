@@ -181,6 +181,35 @@ def test_a_picture_of_a_page_that_never_rests(keeper: Keeper) -> None:
     assert found.screenshot.startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "location = 'about:blank'",
+        "setTimeout(() => location.replace('about:blank'), 100)",
+        "open('', '_self'); close(); history.back(); setTimeout(() => location.href = 'about:blank', 500)",
+        "history.go(-1); history.forward()",
+    ],
+)
+def test_a_page_that_does_not_want_to_be_watched(keeper: Keeper, script: str) -> None:
+    """It cannot leave an empty page behind, nor let itself be waited for."""
+    found = done(keeper.page(f"{GOOD}<script>{script}</script>"))
+    assert b"a good page" in found.dom
+
+
+def test_a_page_that_leaves_by_its_frame(keeper: Keeper) -> None:
+    """What is empty since its scripts have left it is no page."""
+    script = "document.body.append(document.createElement('iframe')); frames[0].history.back()"
+    found = keeper.page(f"<body>{GOOD}<script>setTimeout(() => {{ {script} }}, 100)</script>", timeout_s=5.0)
+    assert found == Trouble("its scripts have left it for about:blank", retry=False)
+
+
+def test_the_history_of_a_page(keeper: Keeper) -> None:
+    """Within its own history a page may go back and forward."""
+    script = """onpopstate = () => { document.title += location.pathname; if (location.pathname == '/') history.go(1) };
+    history.pushState({}, '', '/b'); history.back();"""
+    assert b"<title>//b</title>" in done(keeper.page(f"<script>{script}</script>")).dom
+
+
 def test_a_page_that_becomes_too_large() -> None:
     """That is known at once, and said as it is."""
     keeper = Keeper(max_bytes=100_000)
