@@ -15,6 +15,7 @@ from fscrawl.request import ONCE, read
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSALS = frozenset({408, 425, 429})  # by which a server says that it has not begun with a request
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
+_OF_OPENING = frozenset({"unexpected", "site"})  # and unsent: a session could not be opened, by what its site file says
 
 
 def is_redirect(answer: Fetched) -> bool:
@@ -61,9 +62,14 @@ def is_silence(failure: Failed) -> bool:
 
 
 def health_of(failure: Failed) -> Health:
-    """Tell whether a failure concerns the whole host, and not only one page."""
+    """Tell whether a failure concerns the whole host, and not only one page.
+
+    A log-in that is refused does, or each page would send it again: accounts are locked for that.
+    """
     if failure.class_ in _SILENT:
         return "silent"
+    if failure.unsent and failure.class_ in _OF_OPENING:
+        return "failing"
     if failure.class_ == "tls" and failure.retry:  # it hung up in the handshake: there was no answer
         return "failing"
     return "failing" if failure.status in _PASSING_STATUSES or failure.class_ == "parse" else "answered"

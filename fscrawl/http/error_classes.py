@@ -15,7 +15,8 @@ CLASSES = {
     "http-5xx": "the server says that it failed (status 500 to 599)",
     "parse": "reading the page takes too much processor time or memory",
     "render": "the browser could not render the page: its scripts never end, it took too much, or the browser failed",
-    "unexpected": "the page is not what the rules of its site expect (`expect` in a [[site]], `check` in a site file)",
+    "unexpected": "the page is not what the rules of its site expect (`expect` in a [[site]], `check` in a site file),"
+    " or its session cannot be opened",
     "site": "the site file has a mistake; the message names the line",
     "robots": "robots.txt does not allow it",
     "internal": "a defect of fscrawl or of a library; the message names it",
@@ -39,7 +40,9 @@ HELP = {
     "parse": "nothing: the page is made so; if the rules of its site are at fault:  " + _RETRY + "parse",
     "render": "{fscrawl} doctor says whether the browser works; then:  " + _RETRY + "render",
     "site": "mend the site file, start the machines with it; then:  " + _RETRY + "site",
-    "unexpected": "look at the page, and at `expect` in crawl.toml; then:  " + _RETRY + "unexpected",
+    "unexpected": "look at the page, and at `expect` in crawl.toml or at the site file; then:  "
+    + _RETRY
+    + "unexpected",
     "robots": "nothing: the site does not want it; for a site of your own, politeness.robots",
     "internal": "report it; the record in errs/ has the message",
     "planted": "{fscrawl} audit --root {root}",
