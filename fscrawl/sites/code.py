@@ -53,6 +53,7 @@ def load(file: SiteFile) -> tuple[CodeSite, ...]:
 def _classes(file: SiteFile) -> list[type[Site]]:
     module = ModuleType(f"fscrawl_site_{file.digest}")
     module.__file__ = file.path
+    vars(module)["print"] = _print
     sys.modules[module.__name__] = module  # dataclasses and others look a class's module up
     try:
         exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102 - that is what --site is for
@@ -66,6 +67,11 @@ def _classes(file: SiteFile) -> list[type[Site]]:
     if not classes:
         raise SiteFault(f"{file.path}: it has no site; write a class, such as class Shop(Site), with hosts = [...]")
     return classes
+
+
+def _print(*words: object, **how: Any) -> None:
+    """Print for the user's code: on standard error, since a command may write JSON on the other one."""
+    print(*words, **{"file": sys.stderr, **how})  # noqa: T201 - that is what it is for
 
 
 def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:

@@ -214,6 +214,13 @@ def test_a_column_of_two_types() -> None:
         load(file)
 
 
+def test_what_a_file_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    """It goes to standard error, wherever its methods run: commands write JSON on standard output."""
+    site = site_of("print('loaded')", *method("check", "print('checked', page.status)"))
+    assert not site.understand(PAGE).fault
+    assert capfd.readouterr() == ("", "loaded\nchecked 200\n")
+
+
 def test_half_of_a_character() -> None:
     """Half of a surrogate pair, which no dataset can hold, becomes a question mark."""
     site = site_of(
