@@ -207,6 +207,7 @@ def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: 
         by_itself,
         lambda url: scope.refuses(url) == "deny",
         min(politeness.address_delay, politeness.delay),
+        politeness.max_rest,
         politeness.adaptive,
         settings.render.max_bytes,
     )

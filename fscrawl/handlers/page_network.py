@@ -48,13 +48,14 @@ class NetworkRules(NamedTuple):
 
     asking         how a worker asks by itself; of the page's own host
     denies         tells whether `crawl.deny` names a URL
-    address_delay_s, adaptive, max_bytes   settings
+    address_delay_s, max_rest_s, adaptive, max_bytes   settings
     """
 
     fetcher: Fetcher
     asking: Asking
     denies: Callable[[str], bool]
     address_delay_s: float
+    max_rest_s: float
     adaptive: bool
     max_bytes: int
 
@@ -143,7 +144,7 @@ class PageNetwork:
             if is_own:
                 self.asked_at = turn.last_at
             if isinstance(answer, Fetched) and answer.status in _NOT_NOW:
-                turn.rests_until = turn.last_at + (rest_s(answer.headers) or _RESTS_S)
+                turn.rests_until = turn.last_at + min(rest_s(answer.headers) or _RESTS_S, self._rules.max_rest_s)
                 self.not_now = answer if is_own else self.not_now
         if isinstance(answer, Failed):
             return self._refuse(ask, answer.class_)

@@ -16,6 +16,7 @@ from fscrawl.render.messages import Ask
 from fscrawl.request import Request
 
 URL = "http://a.example/page"
+MAX_REST_S = 20.0
 CACHEABLE = {"cache-control": "max-age=60"}
 
 
@@ -36,7 +37,7 @@ def network(
     web: Web, *, refuses: Callable[[str], Failed | None] = lambda url: None, waits: bool = True, adaptive: bool = False
 ) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
-    return Network(NetworkRules(web, asking, lambda url: "denied" in url, 0.0, adaptive, 10))  # type: ignore[arg-type]
+    return Network(NetworkRules(web, asking, lambda url: "denied" in url, 0.0, MAX_REST_S, adaptive, 10))  # type: ignore[arg-type]
 
 
 def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:
@@ -143,3 +144,20 @@ def test_a_slow_host(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert slept == [0.0, 3.0]
     assert page.answer(ask(f"http://{host}/x")).status == 0  # its time would be over before
     assert page.refused == {"over": 1}
+
+
+def test_another_host_that_wants_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It rests for all pages, but not for years: no longer than the host of a page would (politeness.max_rest)."""
+    now = [100.0]
+    monkeypatch.setattr(page_network.time, "monotonic", lambda: now[0])
+    shared = network(Web(Fetched(503, {"retry-after": "999999999"}, b"", 0.0, 0.0)))
+
+    def asked() -> PageNetwork:
+        page = PageNetwork(shared, Request(URL), None, 10.0)
+        page.answer(ask("http://b.example/a.js", "Script"))
+        return page
+
+    assert asked().requests == {"b.example": 1}
+    assert asked().refused == {"rest": 1}
+    now[0] += MAX_REST_S
+    assert asked().requests == {"b.example": 1}
