@@ -20,8 +20,9 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from fscrawl.errors import MemoryGone
@@ -33,6 +34,8 @@ from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import MACHINERY, lease_path
 
 _UNREAD = ""
+_KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh
+_MOST_DROPS = 256  # in one look: the main loop waits for them
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
@@ -184,14 +187,16 @@ class Fleet:
         changes = Changes()
         for shard in list(self._unread_since):
             self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
-        for shard, epoch in sorted(self._shared.leases()):
+        listed = sorted(self._shared.leases())
+        for shard, epoch in dict(listed).items():  # the highest of each shard: those before it say nothing any more
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
                 self._learn(self._shared.lease(shard, epoch), changes, now)
-            elif epoch < newest.epoch:
+        for shard, epoch in listed:
+            if epoch < self._newest[shard].epoch:
                 self._superseded.setdefault((shard, epoch), now)
         self._ask_for_next({shard: self.held[shard] for shard in changes.adopted}, changes, now)
-        self._drop_old(now)
+        self._drop_old(now, set(listed))
         return changes
 
     def look_again(self, now: float) -> Changes:
@@ -241,14 +246,25 @@ class Fleet:
             changes.adopted.append(shard)
             self.held[shard] = lease.epoch
 
-    def _drop_old(self, now: float) -> None:
-        """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest."""
+    def _drop_old(self, now: float, listed: Container[tuple[int, int]]) -> None:
+        """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest.
+
+        `listed`: the listing of this look. If the own lease is gone, `.fscrawl` is another one by now, and the old
+        epoch may be valid there. So it must be listed, or found by its name.
+        """
+        drops = max(_MOST_DROPS, 2 * len(self.held))  # who claims all shards in each run must not fall behind
+        is_there = lru_cache(None)(self._has)
         for (shard, epoch), since in list(self._superseded.items()):
-            if now - since > 2 * self.dead_after_s:
-                # If the own lease is gone, `.fscrawl` is another one by now, and the old epoch may be valid there.
-                if shard in self.held and self._has(shard):
-                    self._shared.drop_lease(shard, epoch)
-                del self._superseded[shard, epoch]
+            held = self.held.get(shard, 0)
+            far_behind = 1 < epoch < held - _KEPT and (shard, held) in listed
+            if not far_behind and now - since <= 2 * self.dead_after_s:
+                continue
+            if held and is_there(shard):
+                self._shared.drop_lease(shard, epoch)
+                drops -= 1
+            del self._superseded[shard, epoch]
+            if not drops:
+                return
 
     def holder(self, shard: int) -> str:
         """Return the machine that holds a shard; "" if that is none, or is not known."""
@@ -276,11 +292,16 @@ class Fleet:
 
     def claim(self, shard: int) -> bool:
         """Claim a free shard with the next epoch. Return whether this machine won it."""
-        epoch = self._newest[shard].epoch + 1 if shard in self._newest else 1
+        before = self._newest.get(shard)
+        epoch = before.epoch + 1 if before else 1
         if not self._shared.claim_lease(shard, epoch, self.machine):
             return False  # the next look shows who won
         if self._shared.has_lease(shard, epoch + 1):
             return False  # the listing was out of date: this epoch is over
+        if before and before.holder != _UNREAD and not self._shared.has_lease(shard, before.epoch):
+            return (
+                False  # so it was, by many epochs: the one before was removed. If it was not, the next look adopts it
+            )
         self._unread_since.pop(shard, None)
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch

@@ -271,3 +271,71 @@ def test_old_epochs_after_a_restore(me, shared):
         me.look(now)
     assert shared.dropped == []
     assert shared.held == {(3, 1): "b"}
+
+
+def test_epochs_of_short_runs(me, make, shared):
+    """Runs too short to see that their listings are fresh leave eight passed epochs of a shard, and the first one."""
+    for run in range(30):
+        fleet = make(f"run {run}")
+        fleet.observe(0)
+        fleet.look(0)
+        assert fleet.claim(3)
+        fleet.look(1)
+        shared.say(f"run {run}", bye=True)
+        assert len(shared.held) <= 10
+    assert sorted(shared.held) == [(3, epoch) for epoch in (1, *range(22, 31))]
+
+
+def test_only_the_newest_epochs_are_read(me, shared, monkeypatch):
+    """Of a shard with many epochs one lease is read: others may have left thousands."""
+    shared.held |= {(shard, epoch): "b" for shard in (3, 4) for epoch in range(1, 100)}
+    read, lease = [], shared.lease
+    monkeypatch.setattr(shared, "lease", lambda *name: read.append(name) or lease(*name))
+    me.look(0)
+    assert read == [(3, 99), (4, 99)]
+
+
+def test_a_look_drops_some(me, shared):
+    """A look at leases that many runs have left ends soon, and later ones go on."""
+    shared.held |= {(3, epoch): "b" for epoch in range(1, 1000)}
+    me.look(0)
+    me.observe(61)
+    assert me.claim(3)
+    for now in (62, 63, 64):
+        me.look(now)
+        assert len(shared.dropped) == (now - 61) * 256
+    me.look(65)
+    assert sorted(shared.held) == [(3, epoch) for epoch in (1, *range(992, 1001))]
+
+
+def test_own_lease_that_is_not_listed(me, shared):
+    """Old epochs are not dropped at once by a listing without the own one: a backup may have been put back."""
+    shared.held |= {(3, epoch): "b" for epoch in range(1, 20)}
+    me.look(0)
+    me.observe(61)
+    assert me.claim(3)
+    shared.unlisted.add((3, 20))
+    me.look(62)
+    assert shared.dropped == []
+
+
+def test_claim_by_a_listing_that_many_epochs_have_passed(me, shared):
+    """A claim does not count if the lease before it was removed: it was passed long ago, and so is what was claimed."""
+    shared.held |= {(3, epoch): "b" for epoch in (1, 2)}
+    me.look(0)
+    me.observe(61)
+    shared.held = {(3, epoch): "c" for epoch in (1, *range(12, 21))}
+    assert not me.claim(3)
+    assert me.look(62) == Changes()
+    assert (me.held, me.holder(3)) == ({}, "c")
+
+
+def test_claim_after_a_lease_that_somebody_has_deleted(me, shared):
+    """If the lease before a claim was not passed, but deleted by hand, the next look adopts the shard."""
+    shared.held[3, 2] = "b"
+    me.look(0)
+    me.observe(61)
+    del shared.held[3, 2]
+    assert not me.claim(3)
+    assert me.look(62) == Changes(adopted=[3])
+    assert me.held == {3: 3}
