@@ -13,7 +13,7 @@ class Status:
     """A crawl at one moment, as its machines say it in their heartbeats; no page is read for it.
 
     state         "new", "running", "paused", "stopping", "finished" or "stopped"
-    exact         False: the tree may have a little more, since machines were killed
+    exact         False: the tree has more, since machines were killed, or somebody deleted their heartbeat logs
     pages, bytes  stored, and the size of their bodies
     errors        failures, by class
     pending       URLs that are neither done nor a failure

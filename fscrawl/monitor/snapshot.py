@@ -1,9 +1,8 @@
 """A snapshot of the crawl: its machines and their counters, read from heartbeat logs alone.
 
 Vocabulary:
-  machine   the writer of a heartbeat log: "alive", "left" (it said goodbye) or "dead" (it stopped beating, or its
-            process has ended)
-  history   the beats of a machine's last hour; fewer if its log is long
+  machine   the writer of a heartbeat log (`machine_status`): "alive", "left" (it said goodbye) or "dead" (it stopped
+            beating, or its process has ended)
   rate      pages a second over the last minutes, of the machines that are alive
 
 Promise: a snapshot reads what the logs have grown by, one MiB of each at most: if there is more, the end of it. Of a
@@ -16,132 +15,29 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
+from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.logs import TreeLogs
+from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.store import Tree
 
 HISTORY_S = 3600.0
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
-_HISTORY_BEATS = 4000
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
 _LABELS_LIVE_S = 5.0
 _TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
-
-CounterName = Literal["pages", "stored", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
-State = Literal["alive", "left", "dead"]
-_NO_COUNTERS = Beat()
-
-
-@dataclass
-class MachineStatus:
-    """A machine, as its log shows it.
-
-    grown_at    when its log was last seen to grow, by the observer's monotonic clock
-    grew_at     the same by the observer's clock (UNIX time), 0 before
-    proven      it was seen to grow
-    looked_at   when the observer last looked whether it has grown
-    labels      its figures by label; `labels_at_end`: they will not change any more; `labels_at`: when they were read
-    """
-
-    name: str
-    offset: int = 0
-    hello: Hello | None = None
-    history: deque[Beat] = field(default_factory=lambda: deque(maxlen=_HISTORY_BEATS))
-    goodbye: Goodbye | None = None
-    state: State = "dead"
-    grown_at: float = 0.0
-    grew_at: float = 0.0
-    looked_at: float = float("-inf")
-    proven: bool = False
-    labels: Figures = field(default_factory=dict)
-    labels_at_end: bool = False
-    labels_at: float = float("-inf")
-
-    @property
-    def last(self) -> Beat:
-        """Its newest counters."""
-        return self.history[-1] if self.history else _NO_COUNTERS
-
-    @property
-    def left(self) -> bool:
-        return self.goodbye is not None
-
-    @property
-    def finished(self) -> bool:
-        """It left because the crawl was over."""
-        return self.goodbye is not None and self.goodbye.finished
-
-    @property
-    def greeted_at(self) -> float:
-        """When it said hello, by its own clock."""
-        return self.hello.at if self.hello is not None else 0.0
-
-    @property
-    def seen_at(self) -> float:
-        """When it wrote its last line, by its own clock."""
-        return max(self.last.at, self.greeted_at)
-
-    def heard_at(self, now: float) -> float:
-        """Give when its last line came, by the observer's clock.
-
-        Before the log was seen to grow, there is only the machine's own clock to go by, and it may be ahead of `now`.
-        """
-        return self.grew_at or min(self.seen_at, now)
-
-    @property
-    def doing(self) -> str:
-        """What keeps it from fetching; "" if nothing does."""
-        return self.last.state or ("idle" if self.last.idle else "")
-
-    @property
-    def took_part(self) -> bool:
-        """Whether it is a machine. An empty log is none, nor is that of a command that wrote URLs into a log."""
-        if self.goodbye is not None and self.goodbye.is_command:
-            return False
-        return self.hello is not None or bool(self.history)
-
-    def take(self, data: bytes) -> None:
-        """Take in lines of its log."""
-        newest = b""
-        for each in data.split(b"\n"):
-            line = parse_line(each, host_tables=False)
-            if isinstance(line, Hello):
-                self.hello = line
-            elif line is not None:
-                if self.history and not newest:
-                    self.history[-1] = _without_host_tables(self.last)
-                newest = each
-                self.goodbye = line if isinstance(line, Goodbye) else None
-                self.history.append(line.counters if isinstance(line, Goodbye) else line)
-        whole = parse_line(newest)  # the tables of hosts are read from the last beat only
-        if whole is not None and not isinstance(whole, Hello):
-            self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
-
-    def rate(self, window_s: float, counter: CounterName = "stored") -> float:
-        """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
-        last = first = self.last
-        for first in reversed(self.history):
-            if last.at - first.at >= window_s:
-                break
-        span_s = last.at - first.at
-        return max(0.0, getattr(last, counter) - getattr(first, counter)) / span_s if span_s > 0 else 0.0
-
-
-def _without_host_tables(beat: Beat) -> Beat:
-    """Drop the tables of hosts, which matter in the last beat only: so an hour of beats stays small."""
-    return replace(beat, slow={}, failing={}, rests={})
 
 
 def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
@@ -177,6 +73,7 @@ class Snapshot:
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
+    unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
     """
 
@@ -189,6 +86,7 @@ class Snapshot:
     settings_trouble: str = ""
     max_pages: int | None = None
     over_pages: bool = False
+    unheard: int = 0
     stopped_labels: tuple[str, ...] = ()
 
     def alive(self) -> list[MachineStatus]:
@@ -206,7 +104,7 @@ class Snapshot:
     @property
     def is_exact(self) -> bool:
         """Whether the sums are those of the tree; else it has more: a machine that died could not count its last."""
-        return not self.over_pages and all(machine.state != "dead" for machine in self.machines)
+        return not (self.over_pages or self.unheard or any(machine.state == "dead" for machine in self.machines))
 
     @property
     def at_least(self) -> str:
@@ -287,6 +185,7 @@ class Observer:
         self._tree = tree
         self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
+        self._logs = TreeLogs(tree)
         self._machines: dict[str, MachineStatus] = {}
         self._gone = gone
         self._clock = clock
@@ -298,6 +197,7 @@ class Observer:
         """Take a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
         now = time.time() if now is None else now
         tick = self._clock()
+        with_logs = set(self._logs.log_machines())  # before the others: a machine begins with its heartbeats
         for name in self._machinery.machines():
             self._observe(self._machines.setdefault(name, MachineStatus(name, grown_at=tick)), now, tick)
         self._looked = True
@@ -316,6 +216,7 @@ class Observer:
             trouble,
             max_pages=self._good.crawl.max_pages,
             over_pages=bool(self._tree.record.over_pages),
+            unheard=len(with_logs - self._machines.keys()),
             stopped_labels=self._good.crawl.stopped_labels,
         )
 

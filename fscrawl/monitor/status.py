@@ -19,8 +19,9 @@ from rich.text import Text
 
 from fscrawl import urls
 from fscrawl.fleet.label_figures import LabelFigure
+from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_go_on
-from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
+from fscrawl.monitor.snapshot import WINDOWS_S, Snapshot
 from fscrawl.monitor.state import CrawlState, state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import DAY_S, count, number_of, size, span
@@ -210,6 +211,9 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     dead = [machine for machine in snapshot.machines if machine.state == "dead"]
     if dead and snapshot.alive():
         lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
+    if snapshot.unheard:
+        who = f"{number_of(snapshot.unheard, 'machine')} without a heartbeat log"
+        lines.append(f"{who}: pages stored there are not counted; to count the files:  {command('audit', root)}")
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending():

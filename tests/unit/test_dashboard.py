@@ -14,7 +14,8 @@ from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refus
 from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
 from fscrawl.monitor.dashboard.metrics import metrics
 from fscrawl.monitor.dashboard.summary import POINTS, summary
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import CrawlState
 from tests.support.beats import Logs
 

@@ -7,7 +7,8 @@ import pytest
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
-from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, MachineStatus
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs
 from tests.support.snapshots import encoded, names

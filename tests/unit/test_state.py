@@ -11,8 +11,9 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.monitor import status
 from fscrawl.monitor.dashboard.summary import summary
+from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.report import gather, render
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import CrawlState, state_of
 from tests.support.beats import Logs
 

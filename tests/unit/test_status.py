@@ -165,6 +165,22 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     assert others == [dead, resume]
 
 
+def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
+    """A machine that has a log of URLs and no heartbeats is not counted: the sums are no longer called exact."""
+    logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
+    for machine in ("m-1-aa", "m-2-bb"):
+        (logs.root / ".fscrawl" / "log" / machine).mkdir(parents=True)
+    observer = logs.observer()
+    view = observer.look(logs.at(2))
+    assert not view.is_exact
+    assert status.facts(view)["pages"].startswith("at least 6 stored")
+    (line,) = status.remarks(view, "R")
+    assert line.startswith("1 machine without a heartbeat log: pages stored there are not counted; to count the files:")
+    logs.write("m-2-bb", [logs.bye(2, pages=1, finished=True)])
+    view = observer.look(logs.at(3))
+    assert (view.is_exact, status.remarks(view, "R")) == (True, [])
+
+
 def test_what_the_web_says_is_no_markup(logs: Logs) -> None:
     """Hosts, machine states and signs with terminal escapes or markup are printed as the text that they are."""
     logs.write("m", [logs.beat(9, slow={HOSTILE: 2.0}, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fscrawl import __version__
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import Snapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]

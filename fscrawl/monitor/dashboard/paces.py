@@ -20,7 +20,8 @@ from typing import NamedTuple
 from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import NOTHING, Said
 from fscrawl.frontier.host_figures import HostFigure
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import Snapshot
 
 _LIVES_S = 10.0
 _BUDGET_S = 1.0

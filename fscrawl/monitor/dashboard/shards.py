@@ -26,7 +26,8 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.leases import Lease
 from fscrawl.monitor.dashboard.paces import Paces
 from fscrawl.monitor.dashboard.tables import Query, cut, place, sort_rows
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.util.parallel import READERS, in_turn
 
 SORTS = ("shard", "holder", "beat_at", "pending")

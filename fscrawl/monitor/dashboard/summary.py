@@ -13,7 +13,8 @@ from typing import Any
 
 from fscrawl.fleet.beat import Beat
 from fscrawl.monitor.dashboard.curves import Grid, grid, levels, rates, summed
-from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot
+from fscrawl.monitor.machine_status import MachineStatus
+from fscrawl.monitor.snapshot import WINDOWS_S, Snapshot
 from fscrawl.monitor.state import state_of
 
 WINDOWS = {"10min": 600.0, "1h": 3600.0}

@@ -16,8 +16,9 @@ from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.said import rule_against, told_terms
+from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
-from fscrawl.monitor.snapshot import MachineStatus, Snapshot
+from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import url_of
 from fscrawl.sites.rules import Sites, near_to

@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from fscrawl import urls
 from fscrawl.fleet.label_figures import LabelFigure, summed
 from fscrawl.http.error_classes import CLASSES
+from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.report import svg
 from fscrawl.monitor.report.svg import cut, escaped
 from fscrawl.monitor.report.timeline import Timeline
 from fscrawl.monitor.report.totals import Duplicate, Fact, Host, Totals
-from fscrawl.monitor.snapshot import MachineStatus
 from fscrawl.monitor.state import CrawlState
 from fscrawl.request import shown
 from fscrawl.storage.records import timestamp

@@ -20,8 +20,8 @@ from typing import Literal, NamedTuple
 
 from fscrawl.fleet.beat import Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.leases import Machinery
+from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.report.svg import Point
-from fscrawl.monitor.snapshot import MachineStatus
 
 EDGES = 181
 CounterName = Literal["pages", "bytes", "errors", "pending"]

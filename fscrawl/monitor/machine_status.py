@@ -1,0 +1,120 @@
+"""A machine of a crawl, as its heartbeat log shows it to somebody who looks on.
+
+Vocabulary:
+  history   the beats of its last hour; fewer if its log is long
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
+from fscrawl.fleet.label_figures import Figures
+
+_HISTORY_BEATS = 4000
+
+CounterName = Literal["pages", "stored", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
+State = Literal["alive", "left", "dead"]
+_NO_COUNTERS = Beat()
+
+
+@dataclass
+class MachineStatus:
+    """A machine, as its log shows it.
+
+    grown_at    when its log was last seen to grow, by the observer's monotonic clock
+    grew_at     the same by the observer's clock (UNIX time), 0 before
+    proven      it was seen to grow
+    looked_at   when the observer last looked whether it has grown
+    labels      its figures by label; `labels_at_end`: they will not change any more; `labels_at`: when they were read
+    """
+
+    name: str
+    offset: int = 0
+    hello: Hello | None = None
+    history: deque[Beat] = field(default_factory=lambda: deque(maxlen=_HISTORY_BEATS))
+    goodbye: Goodbye | None = None
+    state: State = "dead"
+    grown_at: float = 0.0
+    grew_at: float = 0.0
+    looked_at: float = float("-inf")
+    proven: bool = False
+    labels: Figures = field(default_factory=dict)
+    labels_at_end: bool = False
+    labels_at: float = float("-inf")
+
+    @property
+    def last(self) -> Beat:
+        """Its newest counters."""
+        return self.history[-1] if self.history else _NO_COUNTERS
+
+    @property
+    def left(self) -> bool:
+        return self.goodbye is not None
+
+    @property
+    def finished(self) -> bool:
+        """It left because the crawl was over."""
+        return self.goodbye is not None and self.goodbye.finished
+
+    @property
+    def greeted_at(self) -> float:
+        """When it said hello, by its own clock."""
+        return self.hello.at if self.hello is not None else 0.0
+
+    @property
+    def seen_at(self) -> float:
+        """When it wrote its last line, by its own clock."""
+        return max(self.last.at, self.greeted_at)
+
+    def heard_at(self, now: float) -> float:
+        """Give when its last line came, by the observer's clock.
+
+        Before the log was seen to grow, there is only the machine's own clock to go by, and it may be ahead of `now`.
+        """
+        return self.grew_at or min(self.seen_at, now)
+
+    @property
+    def doing(self) -> str:
+        """What keeps it from fetching; "" if nothing does."""
+        return self.last.state or ("idle" if self.last.idle else "")
+
+    @property
+    def took_part(self) -> bool:
+        """Whether it is a machine. An empty log is none, nor is that of a command that wrote URLs into a log."""
+        if self.goodbye is not None and self.goodbye.is_command:
+            return False
+        return self.hello is not None or bool(self.history)
+
+    def take(self, data: bytes) -> None:
+        """Take in lines of its log."""
+        newest = b""
+        for each in data.split(b"\n"):
+            line = parse_line(each, host_tables=False)
+            if isinstance(line, Hello):
+                self.hello = line
+            elif line is not None:
+                if self.history and not newest:
+                    self.history[-1] = _without_host_tables(self.last)
+                newest = each
+                self.goodbye = line if isinstance(line, Goodbye) else None
+                self.history.append(line.counters if isinstance(line, Goodbye) else line)
+        whole = parse_line(newest)  # the tables of hosts are read from the last beat only
+        if whole is not None and not isinstance(whole, Hello):
+            self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
+
+    def rate(self, window_s: float, counter: CounterName = "stored") -> float:
+        """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
+        last = first = self.last
+        for first in reversed(self.history):
+            if last.at - first.at >= window_s:
+                break
+        span_s = last.at - first.at
+        return max(0.0, getattr(last, counter) - getattr(first, counter)) / span_s if span_s > 0 else 0.0
+
+
+def _without_host_tables(beat: Beat) -> Beat:
+    """Drop the tables of hosts, which matter in the last beat only: so an hour of beats stays small."""
+    return replace(beat, slow={}, failing={}, rests={})
