@@ -30,7 +30,9 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
+from fscrawl.admin.doctor.rooms import of_machinery
 from fscrawl.config.settings import Settings
+from fscrawl.errors import TreeError
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.upgrade import check_format
 from fscrawl.store import Tree
@@ -53,15 +55,22 @@ def audit(
     """Read all of an open tree, and repair it if asked to; TreeError if it cannot be read, or not be repaired.
 
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `line`: shows
-    how far it is.
+    how far it is. If a part of `.fscrawl` is missing, no crawl would come to fetch what a repair puts back.
     """
     tree.check_rooms()
+    missing = tree.missing_rooms()
+    advice = list(of_machinery(tree, missing))
     if repair:
         check_format(tree)
+        for found in advice:
+            raise TreeError(f"{found.what}; {found.advice}")
     dead_after_s, shards = settings.fleet.dead_after, tree.record.shards
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, line=line, sleep=sleep) as scanner:
         scanner.run()
+        for room in missing:
+            scanner.report.add("missing_rooms", room)
+        scanner.report.notes += [found.advice for found in advice]
         tree.check_rooms()  # the share may have been unmounted meanwhile: then all seems to be gone
         if repair:
             Repair(tree, scanner, liveness, warn, line).run()

@@ -121,6 +121,23 @@ def test_missing_room(made, capsys, room, words):
     assert run(made) == 0
 
 
+@pytest.mark.parametrize("room", ["leases", "machines", "snap", "terms"])
+def test_missing_part_of_the_machinery(made, capsys, room):
+    """What is missing in `.fscrawl` is wrong, and what helps is said. No repair is made for a crawl that cannot be."""
+    (made.root / ".fscrawl" / room).rename(made.root.with_name("away"))
+    advice = f"when no machine runs on this tree:  rm -r {made.root}/.fscrawl && "
+    assert run(made) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:4] == ["directories of .fscrawl that are missing: 1", f"    .fscrawl/{room}"]
+    assert lines[-2].startswith(f"note: {advice}")
+    assert lines[-1] == "problems: 1; a crawl needs all of .fscrawl: see the note"
+    flipped_body(made)
+    assert run(made, "--repair") == 75
+    assert f"{made.root}/.fscrawl/{room} is missing; {advice}" in capsys.readouterr().err
+    made.root.with_name("away").rename(made.root / ".fscrawl" / room)
+    assert run(made, "--repair") == 0
+
+
 @pytest.mark.parametrize("room", ["htmls", "links"])
 @pytest.mark.parametrize("step", ["scan", "repair"])
 def test_room_that_goes_away_meanwhile(made, capsys, monkeypatch, room, step):
