@@ -45,9 +45,14 @@ class Hearing:
         """Give the time between two heartbeats: where machines are many, each one's are read by all others."""
         return max(settings.beat, min(self.least_pause_s, settings.dead_after * _MOST_OF_DEAD_AFTER))
 
-    def hear_all(self) -> None:
+    def hear_all(self, now: float) -> None:
         """Read the heads of all logs that there are; to begin with."""
-        self._ledger.hear(dict.fromkeys({*self._ledger.machines(), *self._fleet.peers}))
+        ends: dict[str, Place | None] = dict.fromkeys({*self._ledger.machines(), *self._fleet.peers})
+        for peer in self._fleet.peers.values():
+            if peer.bye is not None:
+                self._looked_at[peer.machine] = now
+                ends[peer.machine] = _end(peer)
+        self._ledger.hear(ends)
 
     def hear(self, now: float, *, starved: bool) -> None:
         """Read what is new."""
@@ -57,6 +62,8 @@ class Hearing:
         ends: dict[str, Place | None] = {peer.machine: _end(peer) for peer in live if peer.last().log}
         ends |= {machine: self._said_end(machine) for machine in self._silent_ones(now)}
         ends |= dict.fromkeys(self._unsigned_ones(now))
+        for machine in self._ledger.doubted:  # it may have been an old view: nothing else would show that it was one
+            ends.setdefault(machine, self._said_end(machine) if machine in self._fleet.peers else None)
         if starved:
             ends |= dict.fromkeys(self._some_of([peer.machine for peer in live]))
         self._ledger.hear(ends)
@@ -69,7 +76,11 @@ class Hearing:
                 self._looked_at.pop(peer.machine, None)
                 continue
             looked_at = self._looked_at.get(peer.machine)
-            if looked_at is None or is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
+            # What said goodbye writes no more: its log is as long as it said, and was read so far.
+            fresh_s = 0.0 if peer.bye is None or self._said_end(peer.machine) is not None else self._fleet.dead_after_s
+            if looked_at is None or (
+                now - looked_at >= fresh_s and is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s)
+            ):
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
@@ -79,6 +80,7 @@ def is_gone_by_name(machine: str) -> bool:
     return host == here and pid.isdecimal() and (int(pid) == os.getpid() or _start_of(int(pid)) == "")
 
 
+@cache
 def _surroundings() -> tuple[str, str]:
     """Give what processes that see each other have in common: the boot, and the namespace of process ids."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from fscrawl import urls
@@ -306,8 +306,12 @@ class Ledger:
     # -- cuts
 
     @property
+    def doubted(self) -> Collection[str]:
+        """The logs that seem to be cut: it may also be an old view of the file, so they are looked at again."""
+        return self._reader.cuts.keys()
+
+    @property
     def has_doubts(self) -> bool:
-        """Some log seems to be cut: it may also be an old view of the file, so it is looked at again."""
         return bool(self._reader.cuts)
 
     def believed_cut(self, now: float, more: Mapping[str, Cut]) -> Cut | None:

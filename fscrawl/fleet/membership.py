@@ -182,7 +182,7 @@ class Membership:
         self._stored.list_hosts()
         needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
         self.ledger.needed |= needed | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
-        self._hearing.hear_all()
+        self._hearing.hear_all(now)
         self._round(now, starved=True)
 
     def leave(self, *, finished: bool) -> None:

@@ -132,7 +132,7 @@ class Fleet:
         if peer.offset > before:  # the file system may have hung: the machine may have beaten until a moment ago
             peer.grown_at = max(now, self._clock())
         peer.proven = peer.proven or 0 < before < peer.offset
-        peer.gone = over or self._is_gone(peer)
+        peer.gone = over or (peer.bye is None and self._is_gone(peer))
         self.pages_elsewhere += peer.last().pages - pages_before
         if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
             self._finishers.append(peer)

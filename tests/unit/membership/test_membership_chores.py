@@ -9,7 +9,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet import ledger
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.stored import StoredOnTree
@@ -58,29 +58,82 @@ def test_flush_when_somebody_waits(world):
     assert a.membership.ledger.is_flushed
 
 
-def test_logs_of_the_long_dead(world, monkeypatch):
-    """Logs of machines that are over are read for as long as caches live, and then more and more seldom."""
-    world.create(url(MINE[0]))
-    b = world.join("b")
-    b.membership.leave(finished=False)
-    a = world.join("a")
-    looks, open_segment = [], TreeLogs.open_segment
+@pytest.fixture
+def looks(monkeypatch):
+    """The machines whose logs were opened, one by one."""
+    opened, open_segment = [], TreeLogs.open_segment
 
     def noted(logs, machine, segment):
-        looks.append(machine)
+        opened.append(machine)
         return open_segment(logs, machine, segment)
 
     monkeypatch.setattr(TreeLogs, "open_segment", noted)
+    return opened
 
-    def looks_in(ticks):
-        looks.clear()
-        for _ in range(ticks):
-            a.tick()
-        return looks.count("b")
 
-    assert looks_in(25) == 25  # each takes 2 s
-    looks_in(300)
-    assert 0 < looks_in(60) < 6
+def looks_in(member, looks, ticks):
+    looks.clear()
+    for _ in range(ticks):
+        member.tick()
+    return looks.count("b")
+
+
+def test_logs_of_the_long_dead(world, looks):
+    """Logs of machines that were killed are read for as long as caches live, and then more and more seldom."""
+    world.create(url(MINE[0]))
+    world.join("b").kill()
+    a = world.join("a")
+    a.membership.fleet._gone = lambda greeting: greeting.machine == "b"
+    assert looks_in(a, looks, 25) == 25  # each takes 2 s
+    looks_in(a, looks, 300)
+    assert 0 < looks_in(a, looks, 60) < 6
+
+
+def test_logs_of_machines_that_left(world, looks):
+    """What said goodbye writes no more. Its log is read as far as it said, and then seldom: it may be cut."""
+    world.create(url(MINE[0]))
+    b = world.join("b")
+    b.membership.discover([url(HERS[0], "y")], 1, "")
+    b.leave()
+    a = world.join("a")
+    assert "b" in looks
+    assert looks_in(a, looks, 28) == 0
+    assert looks_in(a, looks, 5) == 1
+    looks_in(a, looks, 300)
+    assert 0 < looks_in(a, looks, 60) < 6
+
+
+def test_logs_of_runs_that_said_nothing(world, looks):
+    """A run that found nothing to do leaves a log without a line: who joins need not open it, nor list its segments."""
+    world.create()
+    for name in "bcd":
+        world.join(name).leave()
+    listed, log_segments = [], TreeLogs.log_segments
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TreeLogs, "log_segments", lambda logs, name: listed.append(name) or log_segments(logs, name))
+        a = world.join("a")
+    assert [name for name in looks + listed if name == "b"] == []
+    assert a.membership.ledger.read_to("b") == Place(0, len("L b 0 0\n"))
+
+
+def test_old_view_of_a_log_that_was_read(world, looks, monkeypatch):
+    """A log that seems to be cut is looked at again before that is believed, though its machine left long ago."""
+    world.create(url(MINE[0]))
+    b = world.join("b")
+    b.membership.discover([url(HERS[0], "y")], 1, "")
+    b.leave()
+    a = world.join("a")
+    for _ in range(300):
+        a.tick()
+    path = world.root / ".fscrawl/log/b/0.log"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    while not a.membership.ledger.has_doubts:
+        a.tick()
+    path.write_bytes(whole)
+    for _ in range(60):
+        a.tick()
+    assert a.membership.rules.generation == 0
 
 
 def test_long_chores(world, monkeypatch):
