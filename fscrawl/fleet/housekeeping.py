@@ -18,9 +18,8 @@ from typing import Protocol
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.log_writer import SEGMENT_BYTES
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.fleet.snapshots import Snapshots, said_bytes
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
@@ -82,7 +81,7 @@ class Housekeeping:
         if shard is not None:
             epoch, ends, term = self._fleet.held[shard], self._ledger.ends(), self._ledger.rules.term
             self._ledger.lines_since[shard] = 0
-            self._made_at[shard] = self._bytes_of_logs()
+            self._made_at[shard] = said_bytes(ends)
             self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
         elif now >= self._next_removal:
             self._next_removal = now + _REMOVAL_PAUSE_S
@@ -97,12 +96,12 @@ class Housekeeping:
             return None
         if self._ledger.lines_since[shard] > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)):
             return shard
-        quiet_before = self._bytes_of_logs() - _QUIET_BYTES
-        return next((shard for shard in held if self._made_at.setdefault(shard, 0) < quiet_before), None)
+        quiet_before = said_bytes(self._ledger.ends()) - _QUIET_BYTES
+        return next((shard for shard in held if self._tried_at(shard) < quiet_before), None)
 
-    def _bytes_of_logs(self) -> int:
-        """Give how much all machines have said since the crawl began."""
-        return sum(place.segment * SEGMENT_BYTES + place.bytes for place in self._ledger.ends().values())
+    def _tried_at(self, shard: int) -> int:
+        """Give how much all machines had said when a snapshot of a shard was begun last, by this machine or another."""
+        return max(self._made_at.get(shard, 0), self._snapshots.covered_bytes_of(shard))
 
     def _start(self, work: Callable[[], object]) -> None:
         def run() -> None:

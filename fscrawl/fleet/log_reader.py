@@ -22,7 +22,7 @@ from fscrawl.fleet.log_walk import Cut, Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import LogFiles
 
-__all__ = ["Cut", "LogReader"]
+__all__ = ["Cut", "LogReader", "without_blocks"]
 
 _BEGINNING = Place(0, 0)
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class LogReader:
         begin = self.places.get(machine, _BEGINNING)
         if until is not None and until <= begin and machine not in self._live:
             return
-        if until is not None and begin == _BEGINNING and until == _without_blocks(machine):
+        if until is not None and begin == _BEGINNING and until == without_blocks(machine):
             self.places[machine] = until
             return
         end = None if until is None else max(until, begin)
@@ -89,7 +89,7 @@ class LogReader:
         What is missing is reported and gone over.
         """
         walk = self._walk(machine, shards, start, end, skips=True)
-        if start < end != _without_blocks(machine):
+        if start < end != without_blocks(machine):
             for lines in walk.blocks():
                 yield from lines
         known = self._past.get(machine)
@@ -133,7 +133,7 @@ class LogReader:
         return Place(last, size or 0)
 
 
-def _without_blocks(machine: str) -> Place:
+def without_blocks(machine: str) -> Place:
     """Give the end of a log in which nothing was said, as of most runs that find nothing to do: it need not be read."""
     return Place(0, len(format_first(First(machine, 0, (0,)))))
 

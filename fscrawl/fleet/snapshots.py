@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
+from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
 from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.fleet.snapshot_removal import Removal
@@ -57,7 +57,7 @@ class Snapshots:
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
-        self._sizes: dict[int, int] = {}
+        self._heads: dict[int, _Last] = {}
         self._stopped = False
         self._failures: Counter[tuple[int, int, int]] = Counter()  # snapshots that could not be read to their end
 
@@ -72,7 +72,7 @@ class Snapshots:
             except RecordError as error:
                 self._warn(f"{error}; an older snapshot or the logs are read instead")
             else:
-                self._sizes[shard] = snapshot.head.urls
+                self._heads[shard] = _Last.of(snapshot.head)
                 return snapshot
         return None
 
@@ -94,7 +94,11 @@ class Snapshots:
 
     def size_of(self, shard: int) -> int:
         """Give how many URLs are in the snapshot of a shard that was read or made last; 0 if there was none."""
-        return self._sizes.get(shard, 0)
+        return self._heads.get(shard, _NO_LAST).urls
+
+    def covered_bytes_of(self, shard: int) -> int:
+        """Give how much all machines had said, in bytes, when that snapshot was made; 0 if there was none."""
+        return self._heads.get(shard, _NO_LAST).covered_bytes
 
     # -- making
 
@@ -140,7 +144,7 @@ class Snapshots:
                 self.could_not_read(previous.head)
             raise RecordError(f"no snapshot of shard {shard} was made: {error}") from error
         self._made[shard] = (epoch, head.number)
-        self._sizes[shard] = head.urls
+        self._heads[shard] = _Last.of(head)
         return head
 
     def stop(self) -> None:
@@ -155,9 +159,10 @@ class Snapshots:
         """Give up to where in each log the new snapshot goes.
 
         The one before may go further than this machine has read, since another machine made it. Its places count, but
-        not where a log was cut since then: a place behind the end of a log would be taken for another cut.
+        not where a log was cut since then: a place behind the end of a log would be taken for another cut. Logs in
+        which nothing was said are left out: short runs may have left thousands, and each snapshot would name them all.
         """
-        at = dict(ends)
+        at = {machine: place for machine, place in ends.items() if place != without_blocks(machine)}
         for machine, place in (previous.head.at if previous else {}).items():
             end = ends.get(machine)
             if end is None or (place > end and self._reader.end_of(machine) >= place):
@@ -179,6 +184,25 @@ class Snapshots:
     def remove_old(self, wait_s: float) -> None:
         """Remove old snapshots, and the segments of logs that no shard needs any more (see `Removal.remove`)."""
         self._removal.remove(wait_s)
+
+
+def said_bytes(ends: Mapping[str, Place]) -> int:
+    """Give how much machines have said up to these places in their logs, those segments included that were removed."""
+    return sum(place.segment * SEGMENT_BYTES + place.bytes for place in ends.values())
+
+
+class _Last(NamedTuple):
+    """What is remembered of the snapshot of a shard that was read or made last. Its head may be large."""
+
+    urls: int = 0
+    covered_bytes: int = 0
+
+    @classmethod
+    def of(cls, head: SnapshotHead) -> _Last:
+        return cls(head.urls, said_bytes(head.at))
+
+
+_NO_LAST = _Last()
 
 
 class _CutError(Exception):

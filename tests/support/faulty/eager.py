@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from fscrawl.cli import main
-from fscrawl.fleet import housekeeping, ledger, log_writer
+from fscrawl.fleet import housekeeping, ledger, log_writer, snapshots
 from tests.support.faulty.coherent import trust_listings
 
 SEGMENT_BYTES = 300
@@ -16,8 +16,9 @@ SEGMENT_BYTES = 300
 
 def be_eager() -> None:
     """Lower the thresholds of this process."""
-    vars(housekeeping).update(_FEWEST_LINES=1, _PART=0.0, _QUIET_BYTES=1000, _PAUSE_S=0.05, _REMOVAL_PAUSE_S=0.2)
-    vars(housekeeping).update(SEGMENT_BYTES=SEGMENT_BYTES)
+    vars(housekeeping).update(_FEWEST_LINES=1, _PART=0.0, _QUIET_BYTES=1000, _PAUSE_S=0.05)
+    vars(housekeeping).update(_REMOVAL_PAUSE_S=0.2)
+    vars(snapshots).update(SEGMENT_BYTES=SEGMENT_BYTES)
     vars(ledger).update(_BUSY_FLUSH_S=0.1, _HUNGRY_FLUSH_S=0.1)
     trust_listings()
     defaults = log_writer.LogWriter.__init__.__kwdefaults__

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from fscrawl.errors import RecordError
+from fscrawl.fleet import housekeeping
 from fscrawl.fleet.snapshot_file import SnapshotHead
 from tests.support.members import MINE, shard, url
 
@@ -99,3 +100,44 @@ def made_by(member):
         except RecordError:
             pass
     return None
+
+
+def test_quiet_shards_of_a_new_run(world, monkeypatch):
+    """A shard of which nothing new was said gets a snapshot once logs have grown by much, and not in each run."""
+    monkeypatch.setattr(housekeeping, "_QUIET_BYTES", 500)
+    world.create(HOME)
+    a = world.join("a")
+    a.finish(a.take(), [url(MINE[0], str(n)) for n in range(20)])
+    a.membership.ledger.flush()
+    a.leave()
+    made = world.root / ".fscrawl/snap"
+    for name in ("b", "c", "d"):
+        member = world.join(name)
+        for _ in range(40):
+            member.tick()
+        member.leave()
+    assert len(list(made.iterdir())) == 1
+    member = world.join("e")
+    member.membership.discover([url(MINE[0], f"new/{n}") for n in range(20)], 1, "")
+    member.leave()
+    member = world.join("f")
+    for _ in range(40):
+        member.tick()
+    assert len(list(made.iterdir())) == 2
+
+
+def test_snapshots_do_not_name_runs_that_said_nothing(world):
+    """The head of a snapshot grows with the machines that have said something, and not with all that ever ran."""
+    world.create(HOME)
+    a = world.join("a")
+    a.finish(a.take(), [url(MINE[0], "x")])
+    a.leave()
+    world.join("idle").leave()
+    b = world.join("b")
+    world.pass_time(80, b)
+    b.finish(b.take(), [url(MINE[0], "y")])
+    assert snapshot(b).at.keys() == {"a", "b"}
+    b.leave()
+    c = world.join("c")
+    c.settle()
+    assert c.frontier.pending == 1
