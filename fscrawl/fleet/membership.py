@@ -189,8 +189,7 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.flush()
-        self.ledger.close()
+        self.ledger.end()
         self._update()
         try:
             self._heart.stop(finished=finished)
