@@ -105,6 +105,11 @@ class MachineStatus:
         if whole is not None and not isinstance(whole, Hello):
             self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
+    def forget_before(self, moment: float) -> None:
+        """Forget the beats before a time by its own clock, but never the last one."""
+        while len(self.history) > 1 and self.history[0].at < moment:
+            self.history.popleft()
+
     def rate(self, window_s: float, counter: CounterName = "stored") -> float:
         """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
         last = first = self.last

@@ -32,6 +32,7 @@ from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.store import Tree
 
 HISTORY_S = 3600.0
+_KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
@@ -204,6 +205,8 @@ class Observer:
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
+            silent_s = 0.0 if machine.state == "alive" else tick - machine.grown_at
+            machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
         self._read_labels(tick)
         shown = [machine for machine in self._machines.values() if machine.took_part]
         return Snapshot(

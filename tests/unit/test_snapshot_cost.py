@@ -146,3 +146,20 @@ def test_an_observer_that_is_behind_reads_the_end(tmp_path: Path, monkeypatch: p
     _, read_bytes = cost(logs, monkeypatch, observer, logs.at(100_000))
     assert read_bytes <= 1 << 20
     assert observer.look(logs.at(100_000)).total("pages") == 999_900
+
+
+def test_beats_are_kept_for_an_hour(logs: Logs) -> None:
+    """Who looks on for weeks remembers some more than an hour of each machine, and of those that are over the end."""
+    observer = logs.observer()
+    observer.look(logs.at(0))
+    for minute in range(180):
+        logs.clock.now = minute * 60.0
+        logs.write("works", [logs.beat(minute * 60.0, pages=minute)])
+        if minute <= 60:
+            logs.write("leaves", [logs.beat(minute * 60.0) if minute < 60 else logs.bye(3600.0, pages=7)])
+        view = observer.look(logs.at(minute * 60.0))
+    kept = {machine.name: len(machine.history) for machine in view.machines}
+    assert 60 <= kept["works"] <= 70
+    assert kept["leaves"] == 1
+    assert view.total("pages") == 179 + 7
+    assert view.rate(3600.0, "pages") == pytest.approx(1 / 60)
