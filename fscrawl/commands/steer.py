@@ -10,7 +10,7 @@ from fscrawl import interrupts
 from fscrawl.admin import signs
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, SettingsError
+from fscrawl.errors import EXIT_OK, FscrawlError
 from fscrawl.monitor.resuming import to_go_on
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say
@@ -89,8 +89,8 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _delay(tree: Tree) -> str:
-    """Say how long two heartbeats take. A wrong crawl.toml must not keep anybody from stopping the machines."""
+    """Say how long two heartbeats take. The signs are there: a `crawl.toml` that is wrong or gone is no failure."""
     try:
         return f"{2 * settings_of(tree).fleet.beat:g} s"
-    except SettingsError:
+    except FscrawlError:
         return "two heartbeats"

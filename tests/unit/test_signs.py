@@ -132,6 +132,20 @@ def test_signs_can_be_put_up_while_the_settings_are_wrong(tree: Tree, capsys: py
     assert "created: STOP; machines obey within two heartbeats" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("instead", ["nothing", "a directory"])
+@pytest.mark.parametrize("verb", ["pause", "stop"])
+def test_signs_can_be_put_up_without_settings(
+    tree: Tree, verb: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command that has made its sign says so, and is no failure, although crawl.toml cannot be read."""
+    (tree.root / "crawl.toml").unlink()
+    if instead == "a directory":
+        (tree.root / "crawl.toml").mkdir()
+    assert run(tree, verb) == 0
+    assert tree.controls.signs() == {verb.upper()}
+    assert f"created: {verb.upper()}; machines obey within two heartbeats" in capsys.readouterr().out
+
+
 def test_a_bad_host_makes_no_sign(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
     """A host that is none is exit code 2, and none of the others given with it is paused."""
     assert run(tree, "pause", "--host", "a.example", "--host", "/") == 2
