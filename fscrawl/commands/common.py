@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fscrawl import urls
 from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
@@ -137,5 +138,6 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 def asked_for(words: list[str]) -> str:
     """Give what was asked for: a request need not be quoted, if the shell leaves its words alone."""
     if len(words) > 1 and words[0].upper() not in METHODS:
-        raise UsageError(f"{words[1]}: there must be one URL, or a request like POST https://example.org/ a=1")
+        second = urls.without_login(words[1])
+        raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")
     return " ".join(words)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fscrawl import store
+from fscrawl import store, urls
 from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, asked_for, directory, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         url = read_seed(asked)
     except ValueError as error:
-        raise UsageError(f"{asked}: {error}") from None
+        raise UsageError(f"{urls.without_login(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, url, options.set, line)
         settings = with_site(settings, options.site)

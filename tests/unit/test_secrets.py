@@ -69,6 +69,23 @@ def test_arguments(
     assert "ter2" not in said
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("try", "http://me:hunter2@a.example:99999/"),
+        ("try", "POST", "http://me:hunter2@a.example:99999/", "day=1"),
+        ("try", "http://a.example/", "http://me:hunter2@a.example/"),
+        ("show", "--root", "/nonexistent", "http://a.example/", "http://me:hunter2@a.example/"),
+    ],
+)
+def test_urls_that_are_asked_for(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """A URL that is none, or is one too many, is named without its login."""
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "http://…@a.example" in said
+    assert "hunter2" not in said
+
+
 def test_seeds() -> None:
     """A line of seeds that is no URL is shown without its login."""
     said: list[str] = []
