@@ -30,7 +30,14 @@ from pathlib import Path
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
 from fscrawl.parse.shadow_roots import opened
 from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
-from fscrawl.storage.creation import create, instead_of_tree, state_of, strangers, wait_for_deletion
+from fscrawl.storage.creation import (
+    create,
+    instead_of_tree,
+    remains_of_tree,
+    state_of,
+    strangers,
+    wait_for_deletion,
+)
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.later_rooms import make_room
 from fscrawl.storage.layout import (
@@ -75,6 +82,7 @@ __all__ = [
     "is_stopped",
     "kept_seeds",
     "kept_settings",
+    "remains_of_tree",
     "state_of",
     "strangers",
     "upgrade_record",

@@ -76,6 +76,8 @@ def state_of(root: Path) -> str:
 
     def look() -> str:
         if not root.exists():
+            if root.is_symlink():  # nothing can be made there, and the share that it leads to may not be mounted
+                raise NotATreeError(f"{root}: it is a symbolic link that leads nowhere; is the share mounted?")
             return "nothing"
         if not root.is_dir():
             raise NotATreeError(f"{root}: it is a file; the root of a crawl must be a directory")
@@ -89,12 +91,17 @@ def state_of(root: Path) -> str:
 
 def instead_of_tree(root: Path) -> str:
     """Say what is at a root that has no `tree.json`, and what to do."""
+    return remains_of_tree(root) or f"there is no crawl here (no {TREE_RECORD}); is the share mounted?"
+
+
+def remains_of_tree(root: Path) -> str:
+    """Say what is at a root without `tree.json` where no new crawl would begin, and what to do; "" if one would."""
     names = BRIEF.find(root, lambda: os.listdir(root), [])
     if _is_of_dataset(names):
         return "this is a dataset, which fscrawl merge has made; name the directory of a crawl"
     if any(_is_used(root / room) for room in PAGE_ROOMS if room in names):
         return f"pages are here, but {TREE_RECORD} is missing; to make it again:  {command('crawl', root)}"
-    return f"there is no crawl here (no {TREE_RECORD}); is the share mounted?"
+    return ""
 
 
 def _is_of_dataset(names: list[str]) -> bool:

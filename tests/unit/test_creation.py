@@ -327,6 +327,17 @@ def test_elections_that_are_made_up(root, number):
     assert Tree(root, "m").record == RECORD
 
 
+@pytest.mark.parametrize("target", ["away", "root"])
+def test_a_root_that_leads_nowhere(tmp_path, target):
+    """A link to a share that is not mounted, or to itself, is no place for a new tree."""
+    root = tmp_path / "root"
+    root.symlink_to(tmp_path / target)
+    with pytest.raises(NotATreeError, match="a symbolic link that leads nowhere; is the share mounted"):
+        store.state_of(root)
+    (tmp_path / "away").mkdir()
+    assert target == "root" or store.state_of(root) == "directory"
+
+
 @pytest.mark.parametrize(
     ("paths", "said"),
     [
@@ -346,6 +357,7 @@ def test_what_is_there_instead_of_a_tree(root, paths, said):
     with pytest.raises(NotATreeError) as caught:
         Tree(root, "m")
     assert str(caught.value).startswith(f"{root}: {said}")
+    assert store.remains_of_tree(root).startswith("" if "no crawl here" in said else said)
     assert store.state_of(root) == (
         "dataset" if "dataset" in said else "seeds" if "seeds.txt" in paths else "directory"
     )

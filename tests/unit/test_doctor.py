@@ -1,6 +1,7 @@
 """What the doctor says of a tree and of a crawl."""
 
 import json
+import shutil
 import threading
 from dataclasses import replace
 
@@ -136,7 +137,32 @@ def test_a_missing_directory_is_a_problem(tmp_path):
 def test_a_file_in_place_of_a_directory_is_a_problem(tmp_path):
     """A root that is a file is a problem."""
     (tmp_path / "file").touch()
-    assert says(examine(tmp_path / "file")[0], PROBLEM, "does not exist")
+    for root in (tmp_path / "file", tmp_path / "file" / "tree"):
+        assert says(examine(root)[0], PROBLEM, f"{tmp_path}/file is a file, and no directory")
+
+
+def test_a_link_that_leads_nowhere_is_a_problem(tmp_path):
+    """No crawl can be made there, although the directory that has the link is good."""
+    (tmp_path / "tree").symlink_to(tmp_path / "unmounted")
+    assert says(examine(tmp_path / "tree")[0], PROBLEM, "a symbolic link that leads nowhere; is the share mounted?")
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"),
+    [
+        ("nothing", "pages are here, but .fscrawl/tree.json is missing; to make it again:  "),
+        ("a file", "it is a file or a symbolic link, and must be a directory"),
+    ],
+)
+def test_pages_without_the_files_of_machines_are_a_problem(tree, instead, said):
+    """What no other command can use is no place where there is no tree yet."""
+    (tree.root / "links" / "a.example").mkdir()
+    shutil.rmtree(tree.root / ".fscrawl")
+    if instead == "a file":
+        (tree.root / ".fscrawl").touch()
+    found = examine(tree.root)[0]
+    assert says(found, PROBLEM, said)
+    assert not says(found, OK, "there is no tree")
 
 
 def test_a_tree_of_a_later_format_is_a_problem(tree):

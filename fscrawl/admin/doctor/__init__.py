@@ -10,6 +10,7 @@ system does not answer, the user is told while the check waits.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -26,7 +27,7 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.engine.usable import check_edit, check_usable
-from fscrawl.errors import TreeError
+from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.sites.rules import origins
 from fscrawl.store import Tree
@@ -110,7 +111,8 @@ def _directory(
     step.begin("the mount and its space")
     holder = directory.holder_of(root)
     if not holder.is_dir():
-        yield CheckResult(PROBLEM, f"{holder} does not exist", "check that the share is mounted, and the path")
+        what = "is a file, and no directory" if holder.exists() else "does not exist"
+        yield CheckResult(PROBLEM, f"{holder} {what}", "check that the share is mounted, and the path")
         return
     mount = directory.mount_at(holder)
     yield from step.of(chain(directory.mount(holder, mount), directory.free_space(holder)))
@@ -119,10 +121,8 @@ def _directory(
     step.total = _STEPS if tree is None else _STEPS_OF_TREE
     yield from step("trying out the file system", directory.try_out(tree, holder))
     waiting.cancel()
-    if state == "dataset":
-        yield CheckResult(PROBLEM, f"{root}: {store.instead_of_tree(root)}")
-    elif tree is None:
-        yield CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
+    if tree is None:
+        yield _no_tree(root, state)
     elif store.kept_settings(root) is None:
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
@@ -135,6 +135,16 @@ def _directory(
         directories = chain(rooms.missing(tree), permissions.compare(tree), crawl.user_agent(chosen))
         yield from step("the directories", directories)
         yield from _fleet(tree, chosen, warn, step)
+
+
+def _no_tree(root: Path, state: str) -> CheckResult:
+    """Say whether a crawl can make a tree here; TreeError if something is in the place of its parts."""
+    if state != "nothing":
+        with contextlib.suppress(NotATreeError):  # what other commands say, unless only `tree.json` is missing
+            Tree(root, new_machine_id())
+    if remains := store.remains_of_tree(root):
+        return CheckResult(PROBLEM, f"{root}: {remains}")
+    return CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
 
 
 def _room(holder: Path, mount: Mount | None, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
