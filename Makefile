@@ -60,19 +60,27 @@ constraints:  ## resolve the newest versions and pin them in constraints.txt
 	mv .venv/constraints.txt constraints.txt
 	rm -rf .venv/resolve
 
-merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT and ARGS for more options
-	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
-	$(BIN)/python -m fscrawl merge --root "$(ROOT)" --out "$(OUT)" $(foreach format,$(FORMAT),--format $(format)) $(ARGS)
-
 # a variable that the target does not know is a mistake: make crawl WORKER=8
 ours = $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 only = $(if $(filter-out $1 BIN PYTHON,$(ours)),echo 'make $@: $(filter-out $1 BIN PYTHON,$(ours)): unknown; there are $1' >&2; exit 2)
+# one word for the shell, whatever is in it
+quoted = '$(subst ','\'',$1)'
 
+merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT and ARGS for more options
+	@$(call only,ROOT OUT FORMAT ARGS)
+	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
+	$(BIN)/python -m fscrawl merge --root $(call quoted,$(ROOT)) --out $(call quoted,$(OUT)) \
+		$(foreach format,$(FORMAT),--format $(format)) $(ARGS)
+
+# without ROOT, these would be left out in silence, and the demo crawled; so would be an empty ROOT, as of ROOT=$DIR
+of_root = $(filter ROOT SEED SEEDS SET,$(ours))
 crawl: .venv/.run  ## crawl into ROOT; without ROOT, crawl the bundled demo web
 	@$(call only,ROOT SEED SEEDS WORKERS THREADS SET)
+	@$(if $(ROOT),,$(if $(of_root),echo 'make crawl: $(of_root): name the tree with ROOT=DIR' >&2; exit 2))
 ifdef ROOT
-	$(BIN)/python crawl.py --root "$(ROOT)" $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS)) \
-		$(if $(SEEDS),--seeds "$(SEEDS)") $(foreach url,$(SEED),--seed '$(url)') $(foreach pair,$(SET),--set '$(pair)')
+	$(BIN)/python crawl.py --root $(call quoted,$(ROOT)) $(if $(WORKERS),--workers $(WORKERS)) \
+		$(if $(THREADS),--threads $(THREADS)) $(if $(SEEDS),--seeds $(call quoted,$(SEEDS))) \
+		$(foreach url,$(SEED),--seed $(call quoted,$(url))) $(foreach pair,$(SET),--set $(call quoted,$(pair)))
 else
 	@$(BIN)/python -m demo.run $(if $(WORKERS),--workers $(WORKERS)) $(if $(THREADS),--threads $(THREADS))
 endif

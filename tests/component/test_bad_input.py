@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -193,9 +194,29 @@ def test_the_script_of_a_checkout() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("fscrawl: unknown option --worker; did you mean --workers? see ")
     assert done.stderr.endswith(" crawl --help\n")
-    planned = ["make", "--dry-run", "-C", str(script.parent), "crawl", "WORKER=8"]
-    done = subprocess.run(planned, capture_output=True, text=True, check=False)
-    assert "make crawl: WORKER: unknown; there are ROOT SEED SEEDS WORKERS THREADS SET" in done.stdout
+    assert "make crawl: WORKER: unknown; there are ROOT SEED SEEDS WORKERS THREADS SET" in planned("crawl", "WORKER=8")
+    assert "make merge: FORMATS: unknown; there are ROOT OUT FORMAT ARGS" in planned("merge", "FORMATS=warc")
+
+
+def planned(*words: str) -> str:
+    """Give what `make` would do."""
+    command = ["make", "--dry-run", "--no-print-directory", "-C", str(Path(__file__).parents[2]), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("word", ["SEEDS=s.txt", "SEED=http://a.example/", "ROOT=", "SET=a.b=1"])
+def test_make_without_a_tree(word: str) -> None:
+    """What is meant for a tree does not make the demo begin without it, and an empty ROOT is no wish for the demo."""
+    assert f"make crawl: {word.partition('=')[0]}: name the tree with ROOT=DIR" in planned("crawl", word)
+    assert "ROOT=DIR" not in planned("crawl", "WORKERS=2")
+
+
+def test_make_with_quotes() -> None:
+    """Paths and URLs reach the shell as one word each, whatever quotes are in them."""
+    said = planned("crawl", """ROOT=it's "my" tree""", "SEED=http://a.example/O'Hara http://b.example/?a=1&b=2")
+    line = said[said.index("crawl.py") :].replace("\\\n", " ")
+    words = ["--root", """it's "my" tree""", "--seed", "http://a.example/O'Hara", "--seed", "http://b.example/?a=1&b=2"]
+    assert shlex.split(line)[1:] == words
 
 
 @pytest.mark.parametrize(
