@@ -36,6 +36,10 @@ def at_least(least: float) -> Check:
     return lambda value: None if value is None or value >= least else f"{least} or more"
 
 
+def between(least: int, most: int) -> Check:
+    return lambda value: None if least <= value <= most else f"from {least} to {most}"
+
+
 def more_than_zero(value: float) -> str | None:
     return None if value > 0 else "more than 0"
 

@@ -235,7 +235,7 @@ class FleetSettings:
     """How machines share the work."""
 
     shards: int = _setting(
-        512, "how many parts the work is divided into; fixed when the tree is created", checks.at_least(1)
+        512, "how many parts the work is divided into; fixed when the tree is created", checks.between(1, 1_000_000)
     )
     beat: float = _setting(10.0, "seconds between two heartbeats of a machine", checks.more_than_zero)
     dead_after: float = _setting(
