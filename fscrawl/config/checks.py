@@ -20,6 +20,8 @@ from fscrawl.util.user_text import BACKSPACE
 
 Check = Callable[[Any], str | None]
 
+# They say where a request goes and where it ends. In all requests, they spoil pages, and the exchanges behind them.
+_OF_ONE_REQUEST = frozenset({"host", "content-length", "transfer-encoding", "expect", "te", "trailer", "upgrade"})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of RFC 9110 5.6.2
 
 
@@ -107,9 +109,16 @@ def header_values(values: tuple[str, ...]) -> str | None:
 
 
 def headers(values: dict[str, str]) -> str | None:
+    """Check headers of all requests: none may say how the message is sent, or to whom.
+
+    >>> headers({"Content-Length": "5"})
+    'a table of header names and values; Content-Length cannot be set, since each request has its own'
+    """
     for name, value in values.items():
         if not _HEADER_NAME.fullmatch(name) or header_value(value):
             return 'a table of header names and one-line values, for example {"Accept-Language" = "en"}'
+        if name.lower() in _OF_ONE_REQUEST:
+            return f"a table of header names and values; {name} cannot be set, since each request has its own"
     return None
 
 
