@@ -81,10 +81,12 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
-        from fscrawl.dataset import card, search_shards  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.dataset import card, crew, search_shards  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(_needs(options, error.name)) from error
+    if options.processes is not None and options.scheduler is None:
+        crew.check_fits(options.processes)
     site = None if options.site is None else read_file(options.site)
     with ProgressLine() as line:
         manifest = merge(

@@ -19,14 +19,16 @@ from fscrawl import interrupts
 from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.no_pandas import keep_pandas_out
-from fscrawl.errors import FscrawlError
+from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.children import SIGNALS, start_server
-from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc, look_for_cycles_rarely
+from fscrawl.util.humanize import size
+from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc, limit_bytes, look_for_cycles_rarely
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
 from fscrawl.util.progress import ProgressLine
 
 T = TypeVar("T")
+_PROCESS_BYTES = 10 << 20  # of one that has read a few small pages; measured
 
 
 class Crew:
@@ -47,6 +49,15 @@ class Crew:
         before = self._counted()
         self.line.begin(step, sum(sizes), "pages", source=lambda: self._counted() - before)
         yield from in_turn(self._executor, tasks, 2 * self._width)
+
+
+def check_fits(processes: int) -> None:
+    """Raise UsageError if processes would not fit into memory even with small pages: the computer would stand still."""
+    most = limit_bytes()
+    fit = most // _PROCESS_BYTES
+    if processes > fit:
+        what = f"--processes {processes}: they need more than the {size(most)} of memory that there are"
+        raise UsageError(f"{what}; use at most {fit:,}")
 
 
 @contextlib.contextmanager

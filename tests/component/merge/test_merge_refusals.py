@@ -40,6 +40,7 @@ from tests.support.trees import ALL, Grown, Made, check, contents, inline
         (["--limit", "-1"], ["--limit"]),
         (["--limit", "ten"], ["--limit"]),
         (["--processes", "0"], ["--processes"]),
+        (["--processes", "100000000"], ["--processes 100000000: they need more than", "use at most"]),
         (["--fields", "/nowhere/fields.toml"], ["--fields /nowhere/fields.toml"]),
         (["--fields", "/dev/null/x"], ["--fields"]),
         (["--forma", "csv"], ["--forma"]),
