@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from http.client import HTTPException, parse_headers
 
 import pytest
@@ -129,3 +130,13 @@ def test_no_second_header(name: str, value: str | bytes) -> None:
     """A header cannot bring another one along."""
     with pytest.raises(ValueError, match="cannot be sent"):
         written({name: value})
+
+
+def test_blanks_cost_no_time() -> None:
+    """A head with as many blanks as it may have is read at once: its reader would hold up all threads."""
+    blanks = " \t" * 32_000
+    began_s = time.thread_time()
+    head = read("".join(f"{name}: a{blanks}b\r\n" for name in "ABC") + f"D: a\r\n{blanks}\r\n b{blanks}\r\n\r\n")
+    assert time.thread_time() - began_s < 0.5
+    assert head.get("a") == f"a{blanks}b"
+    assert head.get("d") == "a  b"
