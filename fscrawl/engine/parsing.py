@@ -6,8 +6,8 @@ Vocabulary:
   quick     a process that reads all other pages, as long as they take little more than the usual time
   patient   a process that stands back for all others. It reads what was too much for the quick one, and all pages of
             sites that have used up their processor time (see `parse_budget`)
-  document  a PDF: even a small one may keep its reader busy for ever, and an honest one takes long. A process of its
-            own takes the place of the quick one, so that pages do not wait for it
+  document  a PDF, or a sitemap that is large or compressed: even a small one may keep its reader busy for long, and an
+            honest one takes long. A process of its own takes the place of the quick one, so that pages do not wait
 
 Promise: a page that takes too long costs its own site, and nobody else: the quick process is held up for a moment, once
 for each site. Only a page for which even the patient process has not enough time cannot be read.
@@ -24,20 +24,22 @@ from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
 from fscrawl.engine.parse_server import NotStartedError, ParseServer
-from fscrawl.handlers.reading import FEED, PDF, Reading, UnreadableError, read_here, read_if_usual
+from fscrawl.handlers.reading import FEED, PDF, SITEMAP, Reading, UnreadableError, read_here, read_if_usual
 from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
 
 _SMALL_BYTES = 16_384  # takes 0.1 s at most: measured, with pages made for that
 _LARGER_BYTES = 524_288  # and so does the attempt to read such a page
-_SMALL_FEED_BYTES = 65_536
+_SMALL_FEED_BYTES = 65_536  # and of a sitemap, if it is not compressed: 50 KB may inflate to 52 MB
+_GZIP = b"\x1f\x8b"
 _QUICK_S = 0.05  # and the usual time
 _TOO_LONG_S = 1.0  # what a page is charged that was too much for the quick process
 _PATIENT_S = 10.0  # and the usual time
 _DOCUMENT_S = 2.0  # and the usual time
 _DOCUMENTS_STAND_BACK = 5
-_SMALL_HERE = {"lexbor": _SMALL_BYTES, FEED: _SMALL_FEED_BYTES}
+_SMALL_HERE = {"lexbor": _SMALL_BYTES, FEED: _SMALL_FEED_BYTES, SITEMAP: _SMALL_FEED_BYTES}
+_XML, _DOCUMENTS = frozenset({FEED, SITEMAP}), frozenset({PDF, SITEMAP})
 _RULES = 4.0  # times longer: the rules of a site parse the page once more with each parser that they use
 _STANDS_BACK = 19  # gets a sixtieth of what others get, if they want it
 _MOST_WAITING = 16  # for the patient process
@@ -104,6 +106,8 @@ class Parsing:
     def _read_in_time(self, reading: Reading, joiner: Joiner) -> ParsedPage | None:
         """Read a page if that takes 0.1 s at most, however it is made; None if it may take longer."""
         size = len(reading.body)
+        if reading.parser in _XML and reading.body.startswith(_GZIP):
+            return None
         if size <= _SMALL_HERE.get(reading.parser, -1):
             return read_here(reading, joiner)
         if size > _LARGER_BYTES or reading.parser != "lexbor":
@@ -112,7 +116,7 @@ class Parsing:
             return read_if_usual(reading, joiner)
 
     def _read_quickly(self, reading: Reading, usual: float) -> ParsedPage | None:
-        process, limit_s = (self._documents, _DOCUMENT_S) if reading.parser == PDF else (self._quick, _QUICK_S)
+        process, limit_s = (self._documents, _DOCUMENT_S) if reading.parser in _DOCUMENTS else (self._quick, _QUICK_S)
         read, took_s = process.read(reading, limit_s + usual, self._on_wait)
         self._charge(reading, read, took_s if read is not None else usual + _TOO_LONG_S)
         return read

@@ -17,7 +17,17 @@ from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of, rest_s
 from fscrawl.handlers.outcome import Exchange, ReturnedError
 from fscrawl.handlers.page_network import Network, NetworkRules
-from fscrawl.handlers.reading import FEED, NO_LINKS, PDF, OfSite, Reader, Reading, UnreadableError
+from fscrawl.handlers.reading import (
+    FEED,
+    NO_LINKS,
+    PDF,
+    SITEMAP,
+    OfSite,
+    ParsedSitemap,
+    Reader,
+    Reading,
+    UnreadableError,
+)
 from fscrawl.handlers.redirect_chains import RedirectChains
 from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Asking, Sessions, asking
@@ -184,6 +194,12 @@ class Context:
             with contextlib.suppress(UnreadableError):
                 return self.read(reading, self.joiner)
         return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
+
+    def sitemap(self, body: bytes, url: str) -> ParsedSitemap:
+        """Read a sitemap. UnreadableError if it takes too long. `url`: its own."""
+        found = self.read(Reading(body, url, None, None, SITEMAP, drop_query=False), self.joiner)
+        assert isinstance(found, ParsedSitemap)
+        return found
 
     def _reader_of(self, type_: str) -> str:
         """Tell who reads a page or document of a type."""

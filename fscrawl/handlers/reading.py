@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fscrawl.http.answers import Failed
-from fscrawl.parse import feeds, links, pdf
+from fscrawl.parse import feeds, links, pdf, sitemaps
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.trees import UnusualPageError
 from fscrawl.sites.page import Page, SiteRules
 from fscrawl.urls import Joiner
 
-FEED, PDF, NO_LINKS = "feed", "pdf", "none"  # readers of documents, beside the parsers of HTML
+# Readers of documents, beside the parsers of HTML.
+FEED, PDF, SITEMAP, NO_LINKS = "feed", "pdf", "sitemap", "none"
 
 
 class OfSite(NamedTuple):
@@ -29,7 +30,7 @@ class OfSite(NamedTuple):
 class Reading(NamedTuple):
     """A page to read. `content_type`, `robots_tag`: HTTP headers; `drop_query`, `follow`: settings.
 
-    parser     "lexbor" or "html5lib", as the settings say; FEED, PDF or NO_LINKS for documents
+    parser     "lexbor" or "html5lib", as the settings say; FEED, PDF, SITEMAP or NO_LINKS for documents
     is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
     site       None if the page's site has no rules that say something of pages
     follow     the elements whose references are links; None: the usual ones
@@ -46,6 +47,13 @@ class Reading(NamedTuple):
     site: OfSite | None = None
     follow: frozenset[str] | None = None
     with_routes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSitemap(ParsedPage):
+    """The URLs of a sitemap, as its links, and the further sitemaps that it names."""
+
+    sitemaps: tuple[str, ...] = ()
 
 
 class UnreadableError(Exception):
@@ -97,7 +105,29 @@ def _without_links(
     return page_of((), url, joiner, robots_tag=robots_tag, is_plain=is_plain)
 
 
-_DOCUMENTS = {FEED: feeds.extract, PDF: pdf.extract, NO_LINKS: _without_links}
+def _sitemap(
+    body: bytes,
+    url: str,
+    _joiner: Joiner,
+    *,
+    robots_tag: str | None = None,  # noqa: ARG001 - what a sitemap names is meant to be found
+    is_plain: bool = True,  # noqa: ARG001
+) -> ParsedSitemap:
+    found = sitemaps.read(body, url)
+    return ParsedSitemap(
+        encoding="",
+        title=None,
+        links=found.pages,
+        nofollow=(),
+        canonical=None,
+        robots=(),
+        truncated=found.truncated,
+        too_long=found.too_long,
+        sitemaps=found.sitemaps,
+    )
+
+
+_DOCUMENTS = {FEED: feeds.extract, PDF: pdf.extract, SITEMAP: _sitemap, NO_LINKS: _without_links}
 
 
 def _understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:

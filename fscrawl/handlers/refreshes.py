@@ -71,11 +71,15 @@ class RefreshHandler:
         asked = self._sitemaps.ask(as_sitemap)
         if isinstance(asked, Returned):
             return asked
-        if asked.failure is None:
-            return self._sitemaps.stored(as_sitemap, asked)._replace(replaced=Replaced(old.kind, old.bytes))
+        failure = asked.failure
+        if failure is None:
+            stored = self._sitemaps.stored(as_sitemap, asked)
+            if not isinstance(stored, Failed):
+                return stored._replace(replaced=Replaced(old.kind, old.bytes))
+            failure = stored
         if asked.at is None:
             return self._pages.report(task, old)
-        return self._keep(task, old, asked.answer, asked.at, asked.failure)
+        return self._keep(task, old, asked.answer, asked.at, failure)
 
     def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float) -> Outcome:
         """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""

@@ -15,11 +15,11 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context, asked_at
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
+from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import page_record
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.parse import sitemaps
 from fscrawl.politeness.redirects import Followed, follow
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.storage.records import SITEMAP
@@ -59,7 +59,8 @@ class SitemapHandler:
             return self._writer.failed(task, asked.answer, None)
         if asked.failure is not None:
             return self._writer.answered(task, asked.answer, asked.at or time.monotonic())
-        return self.stored(task, asked)
+        stored = self.stored(task, asked)
+        return self._writer.failed(task, stored, asked.at) if isinstance(stored, Failed) else stored
 
     def ask(self, task: PageTask) -> Asked | Returned:
         """Ask for a sitemap, if its host allows it."""
@@ -77,14 +78,17 @@ class SitemapHandler:
                 return Asked(failure, at=answer.head_at)
         return Asked(answer, target, asked_at(answer))
 
-    def stored(self, task: PageTask, asked: Asked) -> Stored:
-        """Store what has come; `asked` has no failure."""
+    def stored(self, task: PageTask, asked: Asked) -> Stored | Failed:
+        """Store what has come, or give the failure if that cannot be read; `asked` has no failure."""
         answer, target = asked.answer, asked.target
         assert isinstance(answer, Fetched)
         if target is not None:
             return self._moved(task, answer, target)
         assert answer.body is not None
-        found = sitemaps.read(answer.body, task.url)
+        try:
+            found = self._context.sitemap(answer.body, task.url)
+        except UnreadableError as error:
+            return error.failure
         # A sitemap index names sitemaps, and they are read. If one of these names others, that is against the
         # protocol, and might never end.
         is_first = task.flags.sitemap != SITEMAP_PART
@@ -93,7 +97,7 @@ class SitemapHandler:
             task,
             answer,
             self._context.tree.machine,
-            found.pages,
+            found.links,
             skipped=SITEMAP,
             sitemaps=parts or None,
             truncated=found.truncated or None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fscrawl.handlers.exchange import health_of
+from fscrawl.handlers.meaning import health_of
 from fscrawl.http.answers import Failed
 from tests.support.crawling import crawl, errors
 from tests.support.web import HTML, Request, Response, Web

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import cast
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from fscrawl.engine import parsing
 from fscrawl.engine.parse_server import ParseServer
 from fscrawl.engine.parsing import Parsing
-from fscrawl.handlers.reading import FEED, Reading, read_here
+from fscrawl.handlers.reading import FEED, PDF, SITEMAP, Reading, read_here
 from fscrawl.urls import Joiner
 
 URL = "http://a.example/dir/"
 LINKS = b'<p>A paragraph with <a href="/a">a link</a>, <a href="#b">another</a> and <em>other</em> words.'
+URLS = b"<urlset><url><loc>/a</loc></url>" + b"<url><loc>/b</loc></url>" * 9
 PARAGRAPH = LINKS + b"<p>Words. " * 9
 
 
@@ -47,6 +49,7 @@ def page(size: int, unit: bytes = PARAGRAPH, **more: object) -> Reading:
         page(60_000, with_routes=True),
         page(60_000, follow=frozenset({"img"})),
         page(60_000, parser=FEED),
+        page(60_000, URLS, parser=SITEMAP),
         page(16_000, b"<div>"),
         page(0, body=b"<p " + b"b " * 8000),
     ],
@@ -65,6 +68,7 @@ def test_usual_pages_are_read_here(here: Parsing, reading: Reading) -> None:
         page(70_000, parser="html5lib"),
         page(1000, parser="html5lib"),
         page(70_000, parser=FEED),
+        page(0, body=gzip.compress(LINKS), parser=FEED),
         page(70_000, with_routes=True),
         page(40_000, content_type="text/html; charset=windows-1252"),
         page(0, body=b"<p " + b"b " * 9000),
@@ -76,6 +80,21 @@ def test_others_are_read_elsewhere(here: Parsing, reading: Reading) -> None:
     with pytest.raises(ElsewhereError) as error:
         here.read(reading, Joiner())
     assert error.value.args == (0,)
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        page(1000, parser=PDF),
+        page(70_000, URLS, parser=SITEMAP),
+        page(0, body=gzip.compress(URLS), parser=SITEMAP),  # nobody knows how far it inflates
+    ],
+)
+def test_documents_are_read_by_their_own_process(here: Parsing, reading: Reading) -> None:
+    """It stands back a little for those that read pages."""
+    with pytest.raises(ElsewhereError) as error:
+        here.read(reading, Joiner())
+    assert error.value.args == (5,)
 
 
 def test_attempts_are_charged(here: Parsing, monkeypatch: pytest.MonkeyPatch) -> None:

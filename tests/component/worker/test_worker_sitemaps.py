@@ -11,15 +11,19 @@ import pytest
 
 from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
-from fscrawl.frontier.flags import SITEMAP_PART, Flags
+from fscrawl.frontier.flags import SITEMAP_PART, Flags, parse_flags
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned, Unchanged
+from fscrawl.handlers.reading import Reading, UnreadableError
 from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
+from fscrawl.http.answers import Failed
+from fscrawl.parse.links import ParsedPage
 from fscrawl.storage.records import SITEMAP
+from fscrawl.urls import Joiner
 from fscrawl.worker import Worker
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, task, what
+from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
 
 
 def urlset(*locations: str) -> Response:
@@ -210,3 +214,28 @@ def test_broken_sitemap(work: Work, root: Path) -> None:
     with Web(site({"/s.xml": Response(200, {}, body)}), [HOST]) as web:
         assert read_sitemap(work, web, "/s.xml").links == (web.url(HOST, "/a"),)
         assert pages(root)[web.url(HOST, "/s.xml")].truncated is True
+
+
+def _unreadable(reading: Reading, joiner: Joiner) -> ParsedPage:
+    raise UnreadableError(Failed("parse", "it takes too long", retry=False))
+
+
+def test_sitemap_that_takes_too_long(work: Work, root: Path) -> None:
+    """A sitemap that cannot be read in time is an error, as a page is: it holds up no other host."""
+    with Web(site({"/s.xml": urlset("/a")}), [HOST]) as web:
+        url = web.url(HOST, "/s.xml")
+        outcome = work(read=_unreadable).do(task(url)._replace(flags=Flags(SITEMAP), referrer=""))
+    assert isinstance(outcome, FailedForGood)
+    assert outcome.class_ == errors(root)[url].class_ == "parse"
+    assert not pages(root)
+
+
+def test_sitemap_that_takes_too_long_now(tree: store.Tree, work: Work) -> None:
+    """A sitemap that could be read once, and cannot be now, stays as it was."""
+    with Web(site({"/a": urlset("/new")}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags("refresh"))
+        tree.put_page(asked.host, stored_record(asked.url, b"", sha256="", skipped=SITEMAP), None)
+        before = tree.page(asked.host, asked.key)
+        outcome = work(read=_unreadable).do(asked)
+    assert what(outcome) is Unchanged
+    assert tree.page(asked.host, asked.key).links == before.links
