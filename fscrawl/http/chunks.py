@@ -3,7 +3,11 @@
 `http.client` takes for the size of a chunk whatever `int` reads, such as `0x5`, `-1` and `5_0`, and any two bytes for
 its end. Another reader, such as a proxy, then sees the body end elsewhere, and the rest of it as the next answer.
 
-Promise: what is no chunk is an HTTPException. A line that ends in a line feed alone is taken, as browsers do.
+Each chunk costs a microsecond, and a body of `fetch.max_bytes` may consist of millions of them, a byte each. To read it
+would take seconds, in which the other threads of the process hardly get on. So their lines are bounded.
+
+Promise: what is no chunk is an HTTPException. A line that ends in a line feed alone is taken, as browsers do. Lines
+that are too much for a body are a TooLargeError.
 """
 
 from __future__ import annotations
@@ -13,7 +17,11 @@ from collections.abc import Iterator
 from http.client import HTTPException, LineTooLong
 from typing import Protocol
 
+from fscrawl.http.bodies import TooLargeError
+
 _LINE_BYTES = 65536
+# Of all lines; and an eighth of the body, so chunks of 50 bytes may go on. Of one byte there may be 100,000.
+_LINES_BYTES = 524_288
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE_ENDS = (b"\r\n", b"\n")
 
@@ -34,7 +42,9 @@ def pieces(file: Readable, size: int) -> Iterator[bytes]:
     """
     parts: list[bytes] = []
     room = size
-    while left := _size(_line(file)):
+    lines = _Lines(file)
+    while left := _size(lines.next()):
+        lines.may_have(left)
         while left:
             part = file.read(min(left, room))
             if not part:
@@ -47,17 +57,32 @@ def pieces(file: Readable, size: int) -> Iterator[bytes]:
                 parts, room = [], size
         if file.readline(2) not in _LINE_ENDS:
             raise HTTPException("a chunk of the body does not end where its size says")
-    while _line(file) not in (*_LINE_ENDS, b""):  # the trailer; some servers end the connection in place of it
+    while lines.next() not in (*_LINE_ENDS, b""):  # the trailer; some servers end the connection in place of it
         pass
     if parts:
         yield b"".join(parts)
 
 
-def _line(file: Readable) -> bytes:
-    line = file.readline(_LINE_BYTES + 1)
-    if len(line) > _LINE_BYTES:
-        raise LineTooLong("chunk or trailer line")
-    return line
+class _Lines:
+    """The lines of a body: sizes of chunks, and the trailer."""
+
+    def __init__(self, file: Readable) -> None:
+        self._file = file
+        self._left = 8 * _LINES_BYTES  # an eighth of it in bytes
+
+    def may_have(self, body_bytes: int) -> None:
+        """Allow for the lines of some more bytes of the body."""
+        self._left += body_bytes
+
+    def next(self) -> bytes:
+        """Read a line."""
+        line = self._file.readline(_LINE_BYTES + 1)
+        if len(line) > _LINE_BYTES:
+            raise LineTooLong("chunk or trailer line")
+        self._left -= 8 * (len(line) + 2)  # a chunk has an end of line behind it, too
+        if self._left < 0:
+            raise TooLargeError("the body comes in chunks that are too small")
+        return line
 
 
 def _size(line: bytes) -> int:

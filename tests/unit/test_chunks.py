@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import time
 from http.client import HTTPException
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.chunks import pieces
 
 
@@ -71,3 +73,19 @@ def test_lines_that_are_too_long(data: bytes) -> None:
     """A line of a body in chunks has a limit, as one of a head."""
     with pytest.raises(HTTPException, match="more than 65536 bytes"):
         list(pieces(io.BytesIO(data), 100))
+
+
+@pytest.mark.parametrize("data", [b"1\r\nx\r\n" * 2_000_000, b"0\r\n" + b"a:b\r\n" * 2_000_000])
+def test_millions_of_lines(data: bytes) -> None:
+    """A body of one byte a chunk, or an endless trailer, ends before its reader has held up others for long."""
+    began_s = time.thread_time()
+    with pytest.raises(TooLargeError, match="too small"):
+        list(pieces(io.BytesIO(data), 65536))
+    assert time.thread_time() - began_s < 1
+
+
+def test_small_chunks() -> None:
+    """A page that comes in small pieces is read: some servers send each as they make it."""
+    assert len(b"".join(pieces(io.BytesIO(b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"), 65536))) == 50_000
+    large = b"40\r\n" + b"x" * 64 + b"\r\n"
+    assert len(b"".join(pieces(io.BytesIO(large * 160_000 + b"0\r\n\r\n"), 65536))) == 10_240_000
