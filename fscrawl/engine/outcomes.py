@@ -253,6 +253,10 @@ class Bookkeeper:
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""
         now = time.monotonic()
+        if exchange.rest_s:
+            until = now + min(exchange.rest_s, self._settings().politeness.max_rest)
+            why = "costly" if exchange.health == "unknown" else "retry-after"
+            self._frontier.scheduler.rest(task.host, until, why)
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":
@@ -264,9 +268,6 @@ class Bookkeeper:
                 self._begin_outage(message)
         elif self._outage.answered(task.host, task.url, exchange.asked_at):
             self._progress.warn("the network is back: the crawl goes on")
-        if exchange.rest_s:
-            until = now + min(exchange.rest_s, self._settings().politeness.max_rest)
-            self._frontier.scheduler.rest(task.host, until, "retry-after")
 
     def _begin_outage(self, message: str) -> None:
         hosts = self._outage.silent_hosts

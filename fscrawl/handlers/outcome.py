@@ -28,9 +28,10 @@ class Exchange(NamedTuple):
     """What one exchange showed of the host.
 
     asked_at    monotonic time when the request had surely reached the host: its delay counts from then
-    health      "answered", "failing" (the host says "not now"), "silent" (no answer) or "unknown" (defect of fscrawl)
+    health      "answered", "failing" (the host says "not now"), "silent" (no answer) or "unknown": it was not asked,
+                or fscrawl has a defect
     latency_s   time until the answer was complete
-    rest_s      seconds that Retry-After asks for, 0 without it
+    rest_s      seconds that Retry-After asks for, 0 without it; of a host that was not asked: see `robots.paced`
     begun_at    monotonic time when a thread began the task, so before the host was asked; `Worker.do` sets it
     address     the host's IP address, "" if it is not known
     """

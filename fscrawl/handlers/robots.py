@@ -15,6 +15,9 @@ from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of
 
+_LONG_S = 0.002  # a robots.txt for people takes some microseconds, or with thousands of wildcards some milliseconds
+_RESTS = 20.0  # times as long, so one host takes a twentieth of a processor at most
+
 
 def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """Give the reason why a page may not be fetched now; None if it may.
@@ -31,6 +34,17 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     if was_asked or isinstance(rules, Failed):
         return Returned(task, time.monotonic())
     return forbidden(rules, url_of(task.url))
+
+
+def paced(outcome: FailedForGood | FailedForNow, took_s: float) -> FailedForGood | FailedForNow:
+    """Let the host of a page that was refused rest, if it took long to find that out.
+
+    Its host was not asked, so the next page could come at once; and a robots.txt may be made so that each takes a tenth
+    of a second, while the other threads of this process wait. `took_s`: processor time.
+    """
+    if took_s < _LONG_S or outcome.exchange is not None:
+        return outcome
+    return outcome._replace(exchange=Exchange(time.monotonic(), "unknown", rest_s=_RESTS * took_s))
 
 
 class RobotsHandler:

@@ -254,6 +254,15 @@ def test_retry_after(desk):
     assert 59 < desk.frontier.scheduler.rests(time.monotonic())["b.example"] <= 60
 
 
+def test_rest_without_a_request(desk):
+    """A host that was not asked may rest, too: it does not count as one that has answered or failed."""
+    desk = desk()
+    desk.take(FailedForGood(handed_out(desk), Exchange(1.0, "unknown", rest_s=7.0), "robots", "no"))
+    scheduler = desk.frontier.scheduler
+    assert 6 < scheduler.rests(time.monotonic())["a.example"] <= 7
+    assert scheduler.why_it_rests("a.example") == "costly"
+
+
 @pytest.mark.parametrize(
     "answer",
     [

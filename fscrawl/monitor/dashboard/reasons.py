@@ -13,6 +13,7 @@ _CAUSES = {
     Cause.GIVEN_UP: "given up: it failed for too long",
     Cause.PAUSED: "paused by a sign",
     Cause.RETRY_AFTER: "rests: its answer asked for a pause (Retry-After)",
+    Cause.COSTLY: "rests: its robots.txt takes long to go by",
     Cause.FAILING: "rests: it failed too often",
     Cause.PROBED: "rests: it was asked whether the network is back",
     Cause.TOLD: "rests: its last machine said so",
@@ -37,7 +38,7 @@ _SETS = {
     "failures": "after failures",
 }
 HELD_BACK = frozenset(
-    {Cause.GIVEN_UP, Cause.PAUSED, Cause.RETRY_AFTER, Cause.FAILING, Cause.PROBED, Cause.TOLD}
+    {Cause.GIVEN_UP, Cause.PAUSED, Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD}
     | {Cause.SITE, Cause.ADDRESS, Cause.SLOW}
 )
 

@@ -10,7 +10,7 @@ import pytest
 
 from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
-from fscrawl.frontier.flags import parse_flags
+from fscrawl.frontier.flags import SITEMAP, Flags, parse_flags
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Returned, RobotsKnown
 from fscrawl.worker import Worker
@@ -222,3 +222,22 @@ def test_robots_that_says_when(work: Work) -> None:
     with Web(site({}, Response(503, {"Retry-After": "7"})), [HOST]) as web:
         outcome = opened(work(), web.url(HOST))
     assert (what(outcome), outcome.exchange.health, outcome.exchange.rest_s) == (FailedForNow, "failing", 7.0)
+
+
+@pytest.mark.parametrize("sitemap", ["", SITEMAP])
+def test_rules_that_take_long(work: Work, sitemap: str) -> None:
+    """A host whose robots.txt takes long to go by rests after each page that it forbids; others need not."""
+    many = "".join(f"Disallow: /*{'a' * 100}b{'a' * 100}{n}\n" for n in range(2_000))
+    rests = []
+    for rules in ("", many):
+        robots = Response(200, {}, f"User-agent: *\nDisallow: /x\n{rules}".encode())
+        with Web(site({}, robots), [HOST]) as web:
+            worker = work(SETTINGS)
+            opened(worker, web.url(HOST))
+            url = web.url(HOST, f"/x{'a' * 1900}")
+            outcome = worker.do(task(url)._replace(flags=Flags(sitemap)))
+            assert isinstance(outcome, FailedForGood)
+            assert outcome.class_ == "robots"
+            rests.append(outcome.exchange and (outcome.exchange.health, outcome.exchange.rest_s > 0.1))
+            assert web.count(HOST) == 1
+    assert rests == [None, ("unknown", True)]
