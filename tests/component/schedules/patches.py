@@ -34,7 +34,7 @@ from fscrawl.fleet import (
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.handlers import context, exchange, pages, probes, records, refreshes, robots
+from fscrawl.handlers import context, meaning, pages, probes, records, refreshes, robots
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import append_log, atomic, controls, files, permissions, retrying, safe_open, segments, temporary
 from fscrawl.store import Tree
@@ -53,7 +53,7 @@ _OF_CLOCKS = (
         heartbeat,
         recovery,
         context,
-        exchange,
+        meaning,
         pages,
         probes,
         records,
