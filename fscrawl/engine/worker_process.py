@@ -178,7 +178,7 @@ class _WorkerProcess:
         self._stalled_from.pop(threading.get_ident(), None)
 
     def _park(self, most: int = _MOST_PARKED) -> None:
-        """From now on this thread waits for its page to be read: another thread works in its place."""
+        """From now on this thread waits for its page to be read or rendered: another thread works in its place."""
         me = threading.get_ident()
         if me not in self._parked and len(self._parked) < most:
             self._parked.add(me)
