@@ -45,9 +45,11 @@ from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
 from fscrawl.storage.records import PageRecord
+from fscrawl.util.time_limit import time_limit
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
+_OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
 _OF_RECORDS = frozenset(PageRecord.__slots__)
 ARROW_END = b"ARROW1"
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -160,7 +162,8 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
         record, seen = record.as_seen, opened(page.dom)
     found = parse(job, record, seen, result)
     if seen is not None and (job.site is not None or job.item_columns):
-        found.update(_of_site(job, record, seen, result))
+        with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
+            found.update(_of_site(job, record, seen, result))
     rows.add(page, page.record, found)
 
 
@@ -242,7 +245,9 @@ def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> d
     """Return the user's columns."""
     if job.rules is None:
         return {}
-    extracted = job.rules.extract(url_of(record.url), html)
+    extracted = field_rules.Extracted({}, dict.fromkeys((each.name for each in job.rules.columns), "too long"), ())
+    with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
+        extracted = job.rules.extract(url_of(record.url), html)
     _count(extracted, result)
     return {f"field.{name}": value for name, value in extracted.values.items()}
 

@@ -9,11 +9,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
+_CLOCK = signal.ITIMER_REAL, signal.SIGALRM
+_PROCESSOR = signal.ITIMER_VIRTUAL, signal.SIGVTALRM
+
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float, *, of_processor: bool = False) -> Iterator[None]:
     """Raise TimeoutError in what runs inside, when the time is over, and each second after that: the code may catch it.
 
+    `of_processor`: only time in which this process computes counts, so it does not matter how busy the computer is.
     Without effect in a thread beside the main one.
     The exception comes from wherever the code is then, so its traceback shows the line. Loops of Python and regular
     expressions end; a single call of a library that takes for ever does not.
@@ -25,13 +29,14 @@ def time_limit(seconds: float) -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signals want it
         raise TimeoutError(f"it has not ended after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    timer, number = _PROCESSOR if of_processor else _CLOCK
+    before = signal.signal(number, end)
+    signal.setitimer(timer, seconds, 1.0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
 
 
 class TookTooLongError(TimeoutError):

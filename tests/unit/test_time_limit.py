@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 
@@ -32,6 +33,14 @@ def test_the_main_thread() -> None:
     with time_limit(0.1):
         pass
     time.sleep(0.3)
+
+
+def test_of_processor_time() -> None:
+    """Time in which the process waits need not count; a regular expression is ended, too."""
+    with time_limit(0.2, of_processor=True):
+        time.sleep(0.5)
+    with pytest.raises(TimeoutError, match="it has not ended"), time_limit(0.2, of_processor=True):
+        re.search("^(a+)+$", "a" * 60 + "!")
 
 
 def test_another_thread() -> None:

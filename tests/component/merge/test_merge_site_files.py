@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.trees import Made
+from fscrawl.dataset import extract
+from tests.support.trees import Grown, Made
 
 Merge = Callable[..., tuple[int, str, str]]
 SITE = """\
@@ -45,6 +46,25 @@ def test_columns(fscrawl: Merge, out: Path, site: Path) -> None:
     found = {row["url"]: (row["words"], row["name"]) for row in Made(out).rows() if row["words"] or row["name"]}
     assert found == {"http://a.example/": (5, "http://a.example/"), "http://b.example/c": (None, "c")}
     assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
+
+
+def test_what_never_ends(
+    tree: Grown, fscrawl: Merge, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method or an expression that never ends on a page is a bad value of it; all others have theirs."""
+    monkeypatch.setattr(extract, "_OF_USERS_S", 0.2)
+    site, rules = tmp_path / "site.py", tmp_path / "fields.toml"
+    site.write_text(SITE.replace('raise KeyError("b")', "while True: pass"))
+    rules.write_text('[hosts."*"]\nlast = { css = "p", regex = "^([a-z]+)+4?$" }\n')
+    tree.page("http://c.example/", b"<p>" + b"x" * 60 + b"!")
+    tree.page("http://d.example/", b"<p>x4")
+    code, said, _ = fscrawl("--site", str(site), "--fields", str(rules))
+    assert code == 0
+    rows = Made(out).by_url()
+    assert (rows["http://a.example/"]["words"], rows["http://a.example/b"]["words"]) == (5, None)
+    assert (rows["http://c.example/"]["last"], rows["http://d.example/"]["last"]) == (None, "x")
+    assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
+    assert "field last: found on 1 of 5 pages, 1 with a value of the wrong type" in said
 
 
 def test_the_same_file_for_all_runs(fscrawl: Merge, site: Path) -> None:
