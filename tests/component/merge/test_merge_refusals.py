@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,13 @@ def test_out_is_a_file(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int,
     refused(fscrawl(), 2, str(out), "must be a directory")
     refused(fscrawl(to=out / "below"), 2, str(out / "below"))
     assert out.read_text() == "mine"
+
+
+def test_out_is_not_utf8(tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+    """A directory whose name is no UTF-8, in which Arrow cannot write, is refused before anything is made."""
+    out = tmp_path / os.fsdecode(b"caf\xe9")
+    refused(fscrawl(to=out), 2, "--out", "its path must be UTF-8")
+    assert not out.exists()
 
 
 def test_out_is_a_dangling_link(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
