@@ -144,7 +144,8 @@ def _lines(found: Attempt) -> Iterator[str]:
         return
     yield from _record_lines(record)
     what = "link" if record.requests is None else "request"
-    yield f"{what + 's':<10}{number_of(len(found.followed), what)} to follow, {len(found.cut)} not"
+    more = "; it has more than are kept" if record.truncated else ""
+    yield f"{what + 's':<10}{number_of(len(found.followed), what)} to follow, {len(found.cut)} not{more}"
     yield from (f"  follow  {shown(url)}" for url in found.followed[:_MAX_LINES])
     yield from _more(len(found.followed), "link")
     yield from (f"  cut     {shown(url)}: {rule}" for url, rule in found.cut[:_MAX_LINES])

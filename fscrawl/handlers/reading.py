@@ -141,4 +141,4 @@ def _understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner
         joiner=joiner,
     )
     said = site.rules.understand(seen)
-    return replace(page, **said._asdict())
+    return replace(page, **{**said._asdict(), "truncated": page.truncated or said.truncated})

@@ -26,16 +26,20 @@ def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
         if error.is_missing:  # the audit names it; until then its links count
             return replace(record, requests=None, rules=None)
         raise
-    new = replace(record, requests=_found(context, record, body), rules=context.rules_of(record.url))
+    requests, is_cut = _found(context, record, body)
+    truncated = record.truncated or is_cut or None
+    new = replace(record, requests=requests, truncated=truncated, rules=context.rules_of(record.url))
     if context.permitted():
         context.tree.put_record(host, new)
     return new
 
 
-def _found(context: Context, record: PageRecord, body: bytes) -> tuple[str, ...] | None:
-    """Give what the rules find. In a page that they do not expect, or that takes too long, they find nothing."""
+def _found(context: Context, record: PageRecord, body: bytes) -> tuple[tuple[str, ...] | None, bool]:
+    """Give what the rules find, and whether there is more. In a page that they do not expect they find nothing, nor in
+    one that takes too long.
+    """
     try:
         page = context.understand(record.url, body, record.status, record.as_seen.headers)
     except UnreadableError:
-        return ()
-    return () if page.unexpected or page.fault else page.requests
+        return (), False
+    return ((), False) if page.unexpected or page.fault else (page.requests, page.truncated)

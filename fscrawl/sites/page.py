@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.json_values import read_json
+from fscrawl.parse.resolving import Room, base_of, resolve_all
 from fscrawl.request import Request
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -142,6 +143,15 @@ class Page:
         """
         return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)
 
+    def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
+        """For the crawler: do what `join` does. Tell also whether there were more than a page may have."""
+        room, url, joiner = Room(), self.url, self._joiner
+        base = base_of(self._base, joiner, url, room)
+        found, is_cut = resolve_all(
+            references, joiner, base, room, url=url, encoding=self.encoding, limit=links.MAX_LINKS
+        )
+        return tuple(found), is_cut
+
     @cached_property
     def _base(self) -> str | None:
         return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.body) else None
@@ -154,12 +164,14 @@ class Understood(NamedTuple):
     unexpected   why the page is not what was asked for: its class is `unexpected`, and nothing is stored; "": it is
     renew        its session is at fault, and must be opened anew
     fault        what is wrong with the rules themselves: its class is `site`, and nothing is stored; "": nothing
+    truncated    there is more to follow than is kept
     """
 
     requests: tuple[str, ...] | None = None
     unexpected: str = ""
     renew: bool = False
     fault: str = ""
+    truncated: bool = False
 
 
 class SiteRules(Protocol):

@@ -80,7 +80,10 @@ class Site:
             flaw = each.flaw(page) if isinstance(each, Expectation) else ""
             if flaw:
                 return Understood(unexpected=flaw)
-        return Understood(None if self.follow is None else page.join(list(self._references(page, self.follow))))
+        if self.follow is None:
+            return Understood()
+        found, is_cut = page.join_all(list(self._references(page, self.follow)))
+        return Understood(found, truncated=is_cut)
 
     def _flaw_of_redirect(self, page: Page) -> str:
         from fscrawl.sites.matchers import Redirect  # noqa: PLC0415 - as above

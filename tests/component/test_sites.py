@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from pathlib import Path
 
 from tests.support.crawling import Running, check_tree, command, crawl, errors, pages
@@ -309,3 +310,23 @@ def test_an_edit_that_names_a_list_before_it_is_there(root: Path, tmp_path: Path
             running.signal(signal.SIGINT)
             running.wait()
         assert said.read_text().count("late.txt does not exist; write it there") == 1
+
+
+FEW = "import fscrawl.parse.links\nfscrawl.parse.links.MAX_LINKS = 2\n"
+
+
+def test_a_list_with_more_than_is_kept(root: Path, tmp_path: Path) -> None:
+    """Of a list of too many items its record says so, also if the rules that find them are written later."""
+    ids = Response(200, JSON, b"[1, 2, 3]")
+    with Web(lambda request: NONE if "robots" in request.path else ids, [A]) as web:
+        for follow, truncated in (("[]", None), ("['json:$[*] -> /{}']", True)):
+            write(root, f"[[site]]\nhosts = ['{A}']\nfollow = {follow}\n")
+            seeds = [] if truncated else [web.url(A)]
+            with Running(command(root, seeds=seeds), env=customised(tmp_path, FEW)) as running:
+                done = running.wait()
+            assert done.code == 0, done
+            record = pages(root)[web.url(A)]
+            assert (len(record.requests or ()), record.truncated) == (2 if truncated else 0, truncated)
+        words = [sys.executable, "-m", "fscrawl", "try", "--root", str(root), "--stored", web.url(A)]
+        with Running(words, env=customised(tmp_path, FEW)) as running:
+            assert "2 requests to follow, 0 not; it has more than are kept" in running.wait().out

@@ -7,7 +7,7 @@ import pytest
 from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.sites import told
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Page, Understood
 from fscrawl.sites.rules import NO_SITES, Site, Sites, files, near_to, origins
 from fscrawl.storage.records import PageRecord
 
@@ -91,6 +91,14 @@ def test_a_matcher_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("fscrawl.parse.json_paths._MOST_VALUES", 1)
     page = Page(URL, b'{"a": [1, 2], "b": "x"}')
     assert site("follow = ['json:$.a[*]', 'json:$.b']").understand(page).requests == (URL + "x",)
+
+
+def test_more_to_follow_than_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is known, as it is of a page's own links."""
+    rules = site("follow = ['json:$[*]']")
+    assert not rules.understand(Page(URL, b'["a", "b"]')).truncated
+    monkeypatch.setattr("fscrawl.parse.links.MAX_LINKS", 1)
+    assert rules.understand(Page(URL, b'["a", "b"]')) == Understood((URL + "a",), truncated=True)
 
 
 def test_fields() -> None:
