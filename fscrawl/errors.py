@@ -24,8 +24,7 @@ EXIT_OK = 0
 EXIT_UNUSABLE_RESULT = 1
 EXIT_USAGE = 2
 EXIT_TREE = 75  # EX_TEMPFAIL of sysexits.h: repair the mount and run again
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report Ctrl-C
-EXIT_TERMINATED = 143  # 128 + SIGTERM
+EXIT_BY_SIGNAL = 128  # and the number of the signal, as shells report it: 129 SIGHUP, 130 SIGINT (Ctrl-C), 143 SIGTERM
 
 
 class FscrawlError(Exception):

@@ -1,9 +1,9 @@
-"""What SIGINT (Ctrl-C) and SIGTERM (`kill`) do to a command, from its first line to its last.
+"""What SIGINT (Ctrl-C), SIGTERM (`kill`) and SIGHUP (the terminal is gone) do to a command, from first line to last.
 
-The handler ends the child processes, says in one line what is kept, and ends the process at once: exit code 130 or 143.
-It raises no exception. An exception that may come between any two steps is a traceback while modules load, is lost in a
-destructor, and comes a second time into the code that cleans up after the first. Nothing has to be cleaned up: what a
-command has made is whole at every moment, since the process may also be killed (docs/design/failures.md).
+The handler ends the child processes, says in one line what is kept, and ends the process at once: exit code 130, 143 or
+129. It raises no exception. An exception that may come between any two steps is a traceback while modules load, is lost
+in a destructor, and comes a second time into the code that cleans up after the first. Nothing has to be cleaned up:
+what a command has made is whole at every moment, since the process may also be killed (docs/design/failures.md).
 
     catch            the entry points call it before anything else is loaded
     keeps            a command tells what is kept if a signal comes from now on
@@ -15,8 +15,8 @@ Two commands have other handlers while they work: a crawl finishes its pages in 
 dashboard closes its streams. Both end by `leave` if they are told twice, or cannot.
 
 Promise: no traceback and no process stays behind, whenever a signal comes. Only the interpreter's own start, before
-`catch`, is as Python has it: SIGTERM ends it silently, SIGINT may show a traceback of `site`. Measured: once in 500 of
-these first 30 ms, Python drops the interrupt ("Exception ignored in: … cb"), and the command goes on.
+`catch`, is as Python has it: SIGTERM and SIGHUP end it silently, SIGINT may show a traceback of `site`. Measured: once
+in 500 of these first 30 ms, Python drops the interrupt ("Exception ignored in: … cb"), and the command goes on.
 """
 
 # Only what Python has loaded at its start is imported here: until `catch` is called, signals do what Python does.
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-_NAMES = {_signal.SIGINT: "interrupted", _signal.SIGTERM: "terminated"}
+# SIGTERM last: whoever sees it caught knows that all are
+_NAMES = {_signal.SIGINT: "interrupted", _signal.SIGHUP: "hung up", _signal.SIGTERM: "terminated"}
 SAME_SIGNAL_S = 0.1  # `timeout` and others send one to the process, and the same to its group
 _STEP_TAKES_S = 1.0  # at most; then a second signal cuts it all the same
 _STDERR = 2
@@ -46,8 +47,8 @@ _waiting_since = 0.0
 
 
 def catch() -> None:
-    """Handle both signals from now on. One that the parent has let ignore, as `nohup` does, stays ignored."""
-    for number in _NAMES:  # SIGTERM last: whoever sees it caught knows that both are
+    """Handle these signals from now on. One that the parent has let ignore, as `nohup` does, stays ignored."""
+    for number in _NAMES:
         if _signal.getsignal(number) != _signal.SIG_IGN:
             _signal.signal(number, _on_signal)
 

@@ -53,6 +53,7 @@ _CODES = (
     ("1", "it has done it, and the result is not what one hopes for"),
     ("2", "the command line, a setting or a file that they name is wrong, or a package is missing"),
     ("75", "the tree, the dataset or the report cannot be used: not there, not mounted, read-only, full"),
+    ("129", "ended because its terminal was closed (SIGHUP)"),
     ("130", "interrupted by Ctrl-C"),
     ("143", "ended by SIGTERM"),
 )

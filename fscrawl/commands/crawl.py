@@ -15,7 +15,7 @@ fscrawl crawl --root ./tree --seeds seeds.txt --set politeness.delay=0.5 --set c
 """
 _EXIT_CODES = """\
 exit codes: 0 finished, 1 finished with no page stored, or with seeds missing because of the site file, 2 usage,
-  75 tree not usable, 130 interrupted, 143 terminated
+  75 tree not usable, 129 terminal gone, 130 interrupted, 143 terminated
 """
 
 

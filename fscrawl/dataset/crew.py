@@ -110,6 +110,7 @@ def _start(count: Synchronized[int], no_pandas: bool) -> None:
         keep_pandas_out()
     keep_freed_memory()
     look_for_cycles_rarely()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them
+        signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(1)

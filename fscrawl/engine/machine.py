@@ -31,7 +31,7 @@ from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.site_process import Seeds
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
-from fscrawl.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
+from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
@@ -198,7 +198,7 @@ class Machine:
 
     def _exit_code(self) -> int:
         if self._interrupts:
-            return EXIT_TERMINATED if self._interrupted_by == signal.SIGTERM else EXIT_INTERRUPTED
+            return EXIT_BY_SIGNAL + self._interrupted_by
         if self._membership.seeding.fault and self._ending() == "finished":
             return EXIT_UNUSABLE_RESULT
         there = self._edits.stopped or self.counts.pages or self._membership.pages_elsewhere()
@@ -371,8 +371,12 @@ class Machine:
             self._progress.note(why_paced(self._settings.politeness.delay))
 
     def _interrupt(self, number: int) -> None:
-        """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog."""
-        if self._interrupts and time.monotonic() - self._interrupted_at < interrupts.SAME_SIGNAL_S:
+        """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog.
+
+        When a terminal goes, both its shell and the system send SIGHUP: nobody means anything by the second one.
+        """
+        is_same = number == signal.SIGHUP or time.monotonic() - self._interrupted_at < interrupts.SAME_SIGNAL_S
+        if self._interrupts and is_same:
             return
         self._interrupts += 1
         self._interrupted_at = time.monotonic()

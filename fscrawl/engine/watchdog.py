@@ -1,8 +1,8 @@
 """Threads beside the main loop that do not touch the tree, and so work while a call to it hangs.
 
 A file server that stops answering can hold every call to a hard mount for any time, also a call of the main loop. Then
-no signal handler runs (Python runs them in the main thread) and no line is printed. So one thread here receives SIGINT
-and SIGTERM, and another warns when the main loop has not called `alive` for long.
+no signal handler runs (Python runs them in the main thread) and no line is printed. So one thread here receives SIGINT,
+SIGTERM and SIGHUP, and another warns when the main loop has not called `alive` for long.
 
 Promise: the first signal asks the crawl to stop, a second one ends the process at once, whatever hangs. Before and
 after this, signals end the process at once (`interrupts`).
@@ -50,7 +50,10 @@ class Watchdog:
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         self._fd_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        self._handlers = {number: signal.signal(number, _do_nothing) for number in SIGNALS}
+        handled = [
+            each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN
+        ]  # nohup
+        self._handlers = {number: signal.signal(number, _do_nothing) for number in handled}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # else the system would choose this thread
         self._alive_at = time.monotonic()
         self._listener.start()

@@ -1,7 +1,8 @@
 """The server that the processes of a crawl and of a merge are forked from, and the end of all of them.
 
-Signals reach the whole process group, by Ctrl-C or by `kill` of a group. The server and a child that begins cannot
-ignore them yet. So they are started with both signals blocked, and a child unblocks them when it is ready.
+Signals reach the whole process group, by Ctrl-C, by `kill` of a group, or when a terminal goes. The server and a child
+that begins cannot ignore them yet. So they are started with these signals blocked, and a child unblocks them when it is
+ready.
 
 Promise: when a signal ends this process, its children are gone, and so is what multiprocessing has put on the disk.
 """
@@ -22,7 +23,7 @@ from fscrawl.errors import UsageError
 from fscrawl.util import forked_servers
 from fscrawl.util.ignored_environment import pass_on
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NO_WARNING = "ignore:resource_tracker"
 
 
@@ -35,9 +36,10 @@ def start_server(modules: Sequence[str], *, as_copy: bool = False) -> None:
     _silence_tracker()
     interrupts.before_leaving(_end)
     with interrupts.later(), forked_servers.copies() if as_copy else contextlib.nullcontext():
-        resource_tracker.ensure_running()  # when it starts, it unblocks signals
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
+            resource_tracker.ensure_running()  # it ignores the first two, and SIGHUP stays blocked there
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # it has unblocked some
             forkserver.ensure_running()
         except OSError as error:  # such as "AF_UNIX path too long"
             where = tempfile.gettempdir()

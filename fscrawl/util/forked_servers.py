@@ -66,7 +66,7 @@ def _be_server(program: str, descriptors: Sequence[int]) -> NoReturn:
 
 def _forget(descriptors: Sequence[int]) -> None:
     """Keep nothing of the process that this one is a copy of, but what it has loaded."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     after = _FIRST_FD

@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.support.crawling import CHECKOUT, Done, Running, lines_of, unmeasured
 from tests.support.sessions import await_end
 
-WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "hung up"}
 _NO_CHANGE = "nothing was changed"
 _LOST_AFTER_S = 5.0
 _DROPPED = "KeyboardInterrupt"  # Python has printed it, and gone on

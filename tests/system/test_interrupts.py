@@ -1,4 +1,4 @@
-"""Every command gets SIGINT and SIGTERM, alone and with its whole process group, at random moments of its life.
+"""Every command gets SIGINT, SIGTERM and SIGHUP, alone and with its whole process group, at random moments of its life.
 
 Each time it must end at once (a crawl: when its pages are stored) with one line, the right exit code, and no process,
 no temporary file, no traceback and no torn file left; and the same command must then do what an undisturbed one does.
@@ -327,7 +327,7 @@ class Trial:
 def test_interrupts(name: str, grown: Grown, web: Web, tmp_path: Path) -> None:
     """Whenever a signal comes, the command ends with one line, leaves nothing behind, and goes on when repeated."""
     trial = Trial(CASES[name](grown, web), tmp_path, name)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         left = moments_of(name)
         while left:
             place = trial.place()

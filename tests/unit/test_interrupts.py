@@ -21,11 +21,19 @@ def run(code, begin=BEGIN + CATCH):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "hung up")],
+)
 def test_a_line_and_a_code(number, name):
     """Each signal has its exit code and its word; what is kept is said as the command said it last."""
     assert run(f"send({number:d})\nprint('on')") == (128 + number, "", f"{name}: nothing was changed\n")
     assert run(f"keeps('a'); keeps('b')\nsend({number:d})") == (128 + number, "", f"{name}: b\n")
+
+
+def test_a_signal_that_is_ignored():
+    """What the parent has let ignore, as `nohup` does with SIGHUP, stays ignored."""
+    assert run(f"signal.signal(1, signal.SIG_IGN)\n{CATCH}send(1)\nprint('on')", BEGIN) == (0, "on\n", "")
 
 
 def test_no_exception():

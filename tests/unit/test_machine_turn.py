@@ -92,6 +92,8 @@ def test_a_signal_that_comes_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> N
         machine._interrupt(15)
     assert ([text.partition(":")[0] for text in said], left) == (["stopping"], [])
     clock.now = 50.2
+    machine._interrupt(1)  # of a shell whose terminal is gone
+    assert len(said) == 1
     machine._interrupt(2)
     assert (said[-1], left) == ("leaving at once: 2 pages in flight will be fetched again", [2])
 

@@ -18,7 +18,7 @@ def until(holds, timeout_s=10.0):
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals(number):
     """A signal is answered in another thread, wherever the main one is; afterwards signals are handled as before."""
     came = []
@@ -30,6 +30,21 @@ def test_signals(number):
     assert came == [("signals", number)] * 2
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
     assert not {"signals", "watchdog"} & {thread.name for thread in threading.enumerate()}
+
+
+def test_nohup():
+    """A crawl that was started by `nohup` goes on when its terminal is gone."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    came = []
+    try:
+        with Watchdog(came.append, print, "/t"):
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGTERM)
+            until(lambda: came)
+        assert came == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_silence(monkeypatch):
