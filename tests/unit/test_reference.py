@@ -9,7 +9,12 @@ import pytest
 
 import fscrawl
 from fscrawl import site
+from fscrawl.admin.audit.report import Report as AuditReport
+from fscrawl.commands.try_url import _as_json
 from fscrawl.config import settings
+from fscrawl.engine.progress import Counts
+from fscrawl.monitor.attempt import Attempt
+from fscrawl.monitor.explain.facts import Explanation
 from fscrawl.storage.records import PageRecord
 from tools.reference import __main__ as write
 from tools.reference import commands, declared, docstrings, records
@@ -91,6 +96,28 @@ def test_every_public_name_of_site_files_is_described() -> None:
     assert names <= set(re.findall(r"\w+", made))
     assert "parsed" not in made
     assert "def open_session(self, session: str, send: Send) -> None" in made
+
+
+def names_in(path: str, heading: str) -> set[str]:
+    """Give what stands in backquotes below a heading of a document."""
+    text = f"\n{(CHECKOUT / path).read_text(encoding='utf-8')}"
+    level = heading.partition(" ")[0]
+    part = text.split(f"\n{heading}\n", 1)[1]
+    return set(re.findall(r"`(\w+)`", re.split(rf"\n#{{1,{len(level)}}} ", part)[0]))
+
+
+@pytest.mark.parametrize(
+    ("path", "heading", "printed"),
+    [
+        ("docs/reference/cli.md", "### JSON lines", vars(Counts())),
+        ("docs/reference/cli.md", "## fscrawl show", Explanation("http://a.example/").as_json()),
+        ("docs/reference/cli.md", "## fscrawl try", _as_json(Attempt("u", None, None, None, None, (), ()))),
+        ("docs/how-to/audit.md", "# How to audit a tree", AuditReport("r").as_json()),
+    ],
+)
+def test_every_field_of_json_is_described(path: str, heading: str, printed: dict[str, object]) -> None:
+    """Programs that read what --json and --log-json print find each field in the reference."""
+    assert set(printed) - names_in(path, heading) == set()
 
 
 def test_signatures_are_written_as_python() -> None:
