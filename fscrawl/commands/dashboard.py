@@ -31,7 +31,9 @@ def add(commands: Commands[Parser]) -> None:
     dashboard.add_argument(
         "--port", type=_port, default=_PORT, metavar="N", help=f"port (default {_PORT}); 0: any free port"
     )
-    dashboard.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)")
+    dashboard.add_argument(
+        "--host", type=_address, default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)"
+    )
     dashboard.add_argument(
         "--dataset",
         type=directory,
@@ -56,6 +58,11 @@ def run(options: argparse.Namespace) -> int:
     if options.control:
         open_tree(options.root, writing=True)
     return serve(options.root, options.host, options.port, VERBS if options.control else {}, options.dataset)
+
+
+def _address(text: str) -> str:
+    """Take the brackets off an IPv6 address, which it has in URLs."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
 
 
 def _port(text: str) -> int:
