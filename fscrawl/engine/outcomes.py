@@ -244,11 +244,11 @@ class Bookkeeper:
             self.counts.cut.update(cut)
         flags = labelled(task.flags.label)
         if task.flags.sitemap:
-            self._membership.discover(links, task.depth, task.key, flags)
+            self._membership.discover(links, task.depth, task.key, flags, task.host)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
             self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps)
         else:
-            self._membership.discover(links, task.depth + 1, task.key, flags)
+            self._membership.discover(links, task.depth + 1, task.key, flags, task.host)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

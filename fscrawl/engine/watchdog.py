@@ -50,9 +50,8 @@ class Watchdog:
         self._read_end, self._write_end = os.pipe()
         os.set_blocking(self._write_end, False)
         self._fd_before = signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
-        handled = [
-            each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN
-        ]  # nohup
+        hangs_up = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN  # as nohup has it
+        handled = SIGNALS if hangs_up else [each for each in SIGNALS if each != signal.SIGHUP]
         self._handlers = {number: signal.signal(number, _do_nothing) for number in handled}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # else the system would choose this thread
         self._alive_at = time.monotonic()

@@ -124,8 +124,12 @@ class Ledger:
 
     # -- saying
 
-    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS) -> list[int]:
+    def discover(
+        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, host: str = ""
+    ) -> list[int]:
         """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
+
+        `host`: of the page; "" for what no page links to, such as seeds.
 
         Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
         Those of a stopped task are only said. A URL that is not settled is said once for each task: one of them may be
@@ -146,7 +150,10 @@ class Ledger:
         for url, location in located:
             shard = location.shard
             own = shard in held
-            news = self._frontier.add(url, depth, referrer, location, flags) if own and not is_stopped else None
+            news = None
+            if own and not is_stopped:
+                foreign = host not in ("", location.host)
+                news = self._frontier.add(url, depth, referrer, location, flags, foreign=foreign)
             if mark and own and not news and self._frontier.is_settled(shard, int.from_bytes(location.digest[:8])):
                 continue
             if mark or news is None or (not news and url in self.rules.seeds):
@@ -256,7 +263,8 @@ class Ledger:
                 if line.flags.label:  # it need not be said for this task once more
                     self._sent.add(int.from_bytes(location.digest[:8]) ^ _mark(line.flags.label), line.depth)
                 if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
-                    self._frontier.add(line.url, line.depth, line.referrer, location, line.flags)
+                    foreign = bool(line.referrer)  # nobody knows; what the host itself links to is said here first
+                    self._frontier.add(line.url, line.depth, line.referrer, location, line.flags, foreign=foreign)
             case Told():
                 # A failure counts whatever the term: no links stand before it.
                 if line.failed_at or self.covers(line.term):

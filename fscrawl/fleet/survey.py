@@ -140,7 +140,7 @@ class Survey:
             self.refreshing.add(location.shard)
             return  # it is told when it has been refreshed
         links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
-        self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task)
+        self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task, location.host)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
         self._ledger.discover(page.sitemaps or (), depth, page.key, flags_of(kind, label=of_task.label))
         self._settle(Told(location.shard, page.key, depth, rules.term.digest))

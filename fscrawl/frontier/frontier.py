@@ -37,22 +37,12 @@ from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.retries import Retries
 from fscrawl.frontier.scratch import Scratch
-from fscrawl.frontier.shards import Location, Shard, Shards
+from fscrawl.frontier.shards import Location, Shard, Shards, probable_host
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.frontier.url_table import UrlTable
 
 _CROWDED = 10_000
-
-
-def _probable_host(url: str) -> str:
-    """Give what `urls.host` gives for most normal forms; for the others, the name of no host.
-
-    >>> _probable_host("http://a.example/b"), _probable_host("http://a.example:8080/"), _probable_host("http://[::1]/")
-    ('a.example', 'a.example_8080', '[__1]')
-    """
-    authority = url.split("/", 3)[2]
-    return authority.replace(":", "_") if ":" in authority else authority
 
 
 class Frontier:
@@ -94,7 +84,14 @@ class Frontier:
     # -- URLs come in
 
     def add(
-        self, url: str, depth: int, referrer: str, location: Location | None = None, flags: Flags = NO_FLAGS
+        self,
+        url: str,
+        depth: int,
+        referrer: str,
+        location: Location | None = None,
+        flags: Flags = NO_FLAGS,
+        *,
+        foreign: bool = False,
     ) -> bool | None:
         """Take in that a normal form is known at `depth`; tell whether that is news, so that the logs must have it.
 
@@ -102,6 +99,7 @@ class Frontier:
         pending or in flight already, or is settled. A URL that is to be retried or refreshed becomes pending in any
         case, and counts as news. A URL beyond `max_depth` is left out (False). One beyond `max_hosts_per_domain` is
         left out, too, and is not remembered (None): it is for the caller to remember whether the logs have it.
+        `foreign`: a page of another host links to it.
         """
         name, digest, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
@@ -126,7 +124,7 @@ class Frontier:
             return news
         if flags.retry_of:
             self.scheduler.try_again(host)
-        self._hosts.push(host, depth, referrer, url, flags)
+        self._hosts.push(host, depth, referrer, url, flags, foreign=foreign)
         if not host.in_heap:
             self.scheduler.schedule(host)
         return news
@@ -152,7 +150,7 @@ class Frontier:
 
     def location(self, url: str) -> Location:
         """Give where a normal form belongs."""
-        host = self._by_name.get(_probable_host(url))
+        host = self._by_name.get(probable_host(url))
         if host is not None and host.shard is not None:
             return Location(host.name, urls.digest(url), host.shard)
         return self._shards.locate(url)
@@ -167,7 +165,7 @@ class Frontier:
         found = []
         by_name, held = self._by_name, self._held
         for url in links:
-            host = by_name.get(_probable_host(url))
+            host = by_name.get(probable_host(url))
             if host is None or host.shard is None:
                 found.append((url, self._shards.locate(url)))
                 continue

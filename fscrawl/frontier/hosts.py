@@ -204,9 +204,9 @@ class Hosts:
 
     # -- what is pending
 
-    def push(self, host: Host, depth: int, referrer: str, url: str, flags: Flags) -> None:
-        """Make a URL pending."""
-        self._in_memory_bytes += host.queue.push(depth, referrer, url, flags)
+    def push(self, host: Host, depth: int, referrer: str, url: str, flags: Flags, *, foreign: bool = False) -> None:
+        """Make a URL pending. `foreign`: a page of another host links to it."""
+        self._in_memory_bytes += host.queue.push(depth, referrer, url, flags, foreign=foreign)
         self._count(host, flags.label, 1)
         if self._in_memory_bytes > _MEMORY_BYTES:
             self._spill()
@@ -234,7 +234,7 @@ class Hosts:
         if host.urgent:
             task = host.urgent.pop()
         else:
-            depth, referrer, url, flags = self._pop_line(host.queue, self.settings.order)
+            depth, referrer, url, flags, _ = self._pop_line(host.queue, self.settings.order)
             task = PageTask(url, host.name, urls.key(url), depth, referrer, 1, check=False, flags=flags)
         self._count(host, task.flags.label, -1)
         return task
@@ -273,7 +273,7 @@ class Hosts:
         while before.count:
             line = self._pop_line(before, "breadth")
             if wanted(line.url):
-                self._in_memory_bytes += host.queue.push(*line)
+                self._in_memory_bytes += host.queue.push(*line[:4], foreign=line.foreign)
             else:
                 self._count(host, line.flags.label, -1)
         urgent, host.urgent = host.urgent or (), None

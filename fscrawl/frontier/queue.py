@@ -6,6 +6,10 @@ Vocabulary:
   tail      the newest lines, in one bytearray: a third of the memory that as many objects take
   block     a tail that was moved to the local disk (`scratch.py`); its lines are read one by one, as they are needed
   head      lines that were split, to be handed out in random order
+  foreign   a URL to which a page of another host links
+
+Own URLs and foreign ones take turns. A page may link to 100,000 URLs that its author has made up: in one order with all
+others, the pages of the hosts that they name would wait behind them for a day.
 """
 
 from __future__ import annotations
@@ -19,16 +23,20 @@ from fscrawl.frontier.scratch import Scratch
 
 
 class Line(NamedTuple):
-    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form, its flags."""
+    """A pending URL: its depth, the key of the page that linked to it ("" for a seed), its normal form, its flags.
+
+    `foreign`: it was pushed as such.
+    """
 
     depth: int
     referrer: str
     url: str
     flags: Flags = NO_FLAGS
+    foreign: bool = False
 
 
-class Queue:
-    """The pending lines of one host. `memory_bytes`: of its lines in memory."""
+class _Lane:
+    """Pending lines in one order. `memory_bytes`: of its lines in memory."""
 
     __slots__ = ("_blocks", "_head", "_tail", "count", "memory_bytes")
 
@@ -132,3 +140,59 @@ class Queue:
         self._head = head or None
         self.memory_bytes -= len(line)
         return line
+
+
+class Queue(_Lane):
+    """The pending lines of one host: own ones, and beside them foreign ones. `count` and `memory_bytes`: of both."""
+
+    __slots__ = ("_foreign", "_is_foreign_turn")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._foreign: _Lane | None = None
+        self._is_foreign_turn = False
+
+    def push(self, depth: int, referrer: str, url: str, flags: Flags = NO_FLAGS, *, foreign: bool = False) -> int:
+        """Add a URL as the newest; give the size of its line in bytes."""
+        if not foreign:
+            return super().push(depth, referrer, url, flags)
+        if self._foreign is None:
+            self._foreign = _Lane()
+        size = self._foreign.push(depth, referrer, url, flags)
+        self.count += 1
+        self.memory_bytes += size
+        return size
+
+    def spill(self, scratch: Scratch) -> None:
+        """Move all lines from memory to the local disk."""
+        super().spill(scratch)
+        if self._foreign is not None:
+            self._foreign.spill(scratch)
+
+    def move(self, scratch: Scratch, segments: frozenset[int]) -> None:
+        """Write blocks that are in one of `segments` again elsewhere."""
+        super().move(scratch, segments)
+        if self._foreign is not None:
+            self._foreign.move(scratch, segments)
+
+    def clear(self, scratch: Scratch) -> None:
+        """Forget all lines, and give their room on the local disk back."""
+        super().clear(scratch)
+        if self._foreign is not None:
+            self._foreign.clear(scratch)
+            self._foreign = None
+
+    def pop(self, order: str, scratch: Scratch, rng: random.Random) -> Line:
+        """Take the next line: of the lane whose turn it is, unless it has none."""
+        lane = self._foreign
+        if lane is None or (lane.count < self.count and not self._is_foreign_turn):
+            self._is_foreign_turn = True
+            return super().pop(order, scratch, rng)
+        self._is_foreign_turn = False
+        before_bytes = lane.memory_bytes
+        line = lane.pop(order, scratch, rng)
+        self.count -= 1
+        self.memory_bytes += lane.memory_bytes - before_bytes
+        if not lane.count:
+            self._foreign = None
+        return line._replace(foreign=True)

@@ -33,6 +33,16 @@ class Location(NamedTuple):
     shard: int
 
 
+def probable_host(url: str) -> str:
+    """Give what `urls.host` gives for most normal forms; for the others, the name of no host.
+
+    >>> probable_host("http://a.example/b"), probable_host("http://a.example:8080/"), probable_host("http://[::1]/")
+    ('a.example', 'a.example_8080', '[__1]')
+    """
+    authority = url.split("/", 3)[2]
+    return authority.replace(":", "_") if ":" in authority else authority
+
+
 class Shard:
     """A shard that is held. `taken_at`: when it was taken over from another machine; None: no machine had it before.
 

@@ -107,3 +107,31 @@ def test_ports_of_one_address(tmp_path: Path) -> None:
     taken = [each.arrived for each in web.requests()]
     busiest = max(sum(at <= each < at + 1 for each in taken) for at in taken)
     assert 4 <= busiest <= 10
+
+
+def _made_up(request: Request) -> Response:
+    """One site is a chain of pages; another has links to pages that the first one does not have."""
+    if request.path == "/robots.txt":
+        return Response(404)
+    if request.host == HEALTHY:
+        number = request.path.strip("/") or "0"
+        if number.isdecimal() and int(number) < HEALTHY_PAGES:
+            return Response(200, HTML, f"<a href=/{int(number) + 1}>".encode())
+        return Response(404)
+    port = request.headers["host"].rpartition(":")[2]
+    links = "".join(f"<a href=http://{HEALTHY}:{port}/made-up-{n}>" for n in range(300))
+    return Response(200, HTML, links.encode())
+
+
+@pytest.mark.fleet
+def test_made_up_links_to_another_host(tmp_path: Path) -> None:
+    """The pages of a host do not wait behind all that a page elsewhere says that it has."""
+    with Web(_made_up, [HEALTHY, HOSTILE[0]]) as web:
+        seeds = [web.url(HOSTILE[0]), web.url(HEALTHY)]
+        words = command(tmp_path / "tree", seeds=seeds, settings={"politeness.delay": 0.01})
+        with Running(words) as running:
+            done = running.wait(60)
+    assert done.code == 0, done
+    asked = [exchange.path for exchange in web.requests(HEALTHY)]
+    first, last = asked.index("/1"), asked.index(f"/{HEALTHY_PAGES - 1}")
+    assert last - first < 3 * HEALTHY_PAGES

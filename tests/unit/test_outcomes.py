@@ -45,7 +45,7 @@ class Discoveries(list):
     def failed(self, task, failed_at):
         self.tellings.append((task.url, task.depth, failed_at))
 
-    def discover(self, links, depth, referrer, flags=None):
+    def discover(self, links, depth, referrer, flags=None, host=""):
         if links:
             self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 

@@ -208,9 +208,41 @@ def test_requests(scratch, order):
     for spills in (False, True):
         queue, rng = Queue(), random.Random(1)
         for line in pushed:
-            queue.push(*line)
+            queue.push(*line[:4])
         if spills:
             queue.spill(scratch)
         found = [queue.pop(order, scratch, rng) for _ in pushed]
         assert sorted(found) == sorted(pushed)
         assert queue.memory_bytes == 0
+
+
+@pytest.mark.parametrize("order", ["breadth", "depth", "random"])
+@pytest.mark.parametrize("spills", [False, True])
+def test_foreign_lines_take_turns(scratch, order, spills):
+    """What pages of other hosts link to does not stand before what the host itself links to, however much it is."""
+    queue, rng = Queue(), random.Random(1)
+    for number in range(50):
+        queue.push(number, "", f"http://a.example/{number}", foreign=True)
+    for number in range(50, 55):
+        queue.push(number, "", f"http://a.example/{number}")
+    if spills:
+        queue.spill(scratch)
+        queue.move(scratch, frozenset())
+    assert (queue.count, queue.memory_bytes > 0) == (55, not spills)
+    found = [queue.pop(order, scratch, rng) for _ in range(55)]
+    assert [line.foreign for line in found[:10]] == [False, True] * 5
+    assert all(line.foreign for line in found[10:])
+    assert sorted(line.depth for line in found) == list(range(55))
+    assert (queue.count, queue.memory_bytes) == (0, 0)
+
+
+def test_foreign_lines_are_cleared(scratch):
+    """Nothing is left of them, in memory or beyond, and new ones have their turn."""
+    queue = Queue()
+    queue.push(1, "", "http://a.example/1", foreign=True)
+    queue.spill(scratch)
+    queue.push(2, "", "http://a.example/2", foreign=True)
+    queue.clear(scratch)
+    assert (queue.count, queue.memory_bytes) == (0, 0)
+    queue.push(3, "", "http://a.example/3", foreign=True)
+    assert queue.pop("breadth", scratch, random.Random(1)) == Line(3, "", "http://a.example/3", foreign=True)
