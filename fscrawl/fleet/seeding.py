@@ -19,7 +19,7 @@ from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.shard_holder import ShardHolder
-from fscrawl.sites.rules import files, too_many
+from fscrawl.sites.rules import files, too_many, unruled
 from fscrawl.sites.seeds import SeedTemplate
 from fscrawl.store import Tree
 from fscrawl.util.text_lines import flaws
@@ -119,6 +119,8 @@ class Seeding:
         if said := too_many(sites, self._lists):
             self._warn_once(f"{said}; none of them is taken")
             return
+        for said in unruled(sites):
+            self._warn_once(said)
         for name in files(sites):
             for line, column, flaw in flaws(self._lists(name)):
                 self._warn_once(f"{name}:{line}:{column}: {flaw}, skipped")

@@ -142,6 +142,22 @@ def origins(sites: Sequence[Site]) -> frozenset[str]:
     return frozenset(origin for site in sites for seed in site.seeds for origin in seed.origins())
 
 
+def unruled(sites: Sequence[Site]) -> Iterator[str]:
+    """Say which tables have rules that are not for their own seeds, since these are on other hosts, of no table.
+
+    >>> from fscrawl.sites.seeds import read
+    >>> list(unruled([Site({}, ("a.example",), (read("http://www.a.example/x"),), follow=())]))
+    ['[[site]] 1 (a.example): its rules are not for its seeds on http://www.a.example/: hosts does not have this host']
+    """
+    ruled = Sites(sites)
+    for number, site in enumerate(sites, 1):
+        has_rules = site.digest or site.headers or site.columns or site.items
+        origins = (origin for seed in site.seeds for origin in seed.origins()) if has_rules else ()
+        if (origin := next((each for each in origins if ruled.of(each) is None), "")) != "":
+            where = f"[[site]] {number} ({site.hosts[0]})"
+            yield f"{where}: its rules are not for its seeds on {origin}: hosts does not have this host"
+
+
 def near_to(seeds: frozenset[str], sites: Sequence[Site], code: Sequence[SiteRules] = ()) -> frozenset[str]:
     """Give URLs of all hosts that count as those of seeds: of the seeds, of the templates, and of the site file.
 

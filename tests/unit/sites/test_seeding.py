@@ -139,6 +139,30 @@ def test_values_that_make_no_url(root: Path) -> None:
     )
 
 
+def test_rules_that_are_not_for_their_seeds(root: Path) -> None:
+    """Seeds on a host that no table has are taken, and one line says that no rules are for them."""
+    desk = Desk(root, table("http://www.a.example/{1..3}") + "follow = []\n")
+    assert len(desk.all()) == 3
+    assert len(desk.all()) == 3
+    [said] = desk.said
+    assert said.startswith("[[site]] 1 (a.example): its rules are not for its seeds on http://www.a.example/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        table("http://www.a.example/", "*.a.example") + "follow = []\n",
+        table("http://www.a.example/") + "follow = []\n" + table(f"http://{HOST}/", "*") + "follow = []\n",
+        table("http://www.a.example/"),
+    ],
+)
+def test_seeds_with_rules_or_without(root: Path, text: str) -> None:
+    """Nothing is said if some table is for the seeds, or if theirs has no rules."""
+    desk = Desk(root, text)
+    desk.all()
+    assert desk.said == []
+
+
 def test_a_list_that_becomes_too_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a list grows beyond what a crawl may have, nothing is taken, and that is said once."""
     desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
