@@ -13,6 +13,7 @@ Promise: only `start_over` removes what `manifest.json` names. Files that are no
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -27,7 +28,7 @@ from typing import Any
 
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
-from fscrawl.errors import UsageError, tree_error
+from fscrawl.errors import FscrawlError, UsageError, tree_error
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -37,6 +38,8 @@ FOLDERS = (
     *(each for each in FORMATS if each != "parquet"),
 )
 STATE = ".merge"
+# What Arrow says of bytes that are no Parquet has no number.
+_DAMAGE = frozenset({None, errno.ENOENT, errno.EISDIR})
 
 
 class DatasetDir:
@@ -89,7 +92,7 @@ class DatasetDir:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise UsageError(f"{self.root / name}: cannot be read ({error}); start again with --rebuild") from error
+            raise unreadable(self.root / name, error) from error
 
     def read_scratch(self, name: str) -> Any:
         """Read a JSON file of a run that was interrupted; None if it is not there, or torn: then it is made again."""
@@ -221,6 +224,13 @@ class DatasetDir:
 
     def was_starting_over(self) -> bool:
         return (self.root / STATE / "rebuilding").exists()
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> FscrawlError:
+    """Say that a file of a dataset cannot be read. What may be whole is no reason to make the dataset anew."""
+    if isinstance(error, OSError) and error.errno not in _DAMAGE:
+        return tree_error(error, path)
+    return UsageError(f"{path}: cannot be read ({error}); start again with --rebuild")
 
 
 def _discard(path: Path) -> None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fscrawl.dataset.dataset_dir import STATE, DatasetDir
+from fscrawl.dataset.dataset_dir import STATE, DatasetDir, unreadable
 from fscrawl.dataset.options import Filters
-from fscrawl.errors import UsageError
 from fscrawl.storage.layout import LINKS, is_host
 from fscrawl.store import Tree
 
@@ -71,7 +70,7 @@ def seen(directory: DatasetDir, run: int, columns: list[str], at_once: int = _AT
                 groups = range(done, min(done + at_once, metadata.num_row_groups))
                 rows = file.read_row_groups(groups, columns)
         except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot be read ({error}); start again with --rebuild") from error
+            raise unreadable(path, error) from error
         done = groups.stop
         yield from rows.to_batches()
 

@@ -23,13 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl import urls
-from fscrawl.dataset.dataset_dir import DatasetDir
+from fscrawl.dataset.dataset_dir import DatasetDir, unreadable
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.search_shards import FORMAT, Shard, digests_of, file_name
 from fscrawl.dataset.search_words import TOKENIZER, separated
 from fscrawl.dataset.tally import pages_done
-from fscrawl.errors import TreeError, UsageError
+from fscrawl.errors import TreeError
 
 _COLUMNS = ("url", "key", "fetch_time", "fetch_redirect", "title", "text")
 _ROWS = 50  # that are read at once; the text of one page may have megabytes
@@ -133,4 +133,4 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
             columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
             yield from file.iter_batches(batch_size=_ROWS, columns=columns)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}); to make all files anew, add --rebuild") from error
+        raise unreadable(path, error) from error

@@ -108,7 +108,7 @@ def test_an_index_of_a_damaged_file(out: Path, fscrawl: Command) -> None:
     assert (code, printed) == (2, "")
     (_, line) = lines_of(err)  # the first one says that nothing is new
     assert line.startswith(f"fscrawl: {path}: cannot be read (")
-    assert line.endswith("); to make all files anew, add --rebuild")
+    assert line.endswith("); start again with --rebuild")
     assert fscrawl("--index", "--rebuild")[0] == 0
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from fscrawl import cli
@@ -209,6 +213,33 @@ def test_torn_memory(
     path.unlink() if change is None else path.write_bytes(change(path.read_bytes()))
     refused(fscrawl(), 2, "seen-0001.parquet", "--rebuild")
     assert fscrawl("--rebuild")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["manifest.json", ".merge/options.json", ".merge/seen-0001.parquet"])
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ESTALE, errno.EMFILE])
+def test_faults_of_the_file_system(
+    tree: Grown,
+    out: Path,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    number: int,
+) -> None:
+    """A file that cannot be read now, and may be whole, is no reason to start again: it is named, with exit code 75."""
+    fscrawl()
+    read_text, opened = Path.read_text, pq.ParquetFile
+
+    def failing(real: Callable[..., Any], path: Path, *arguments: Any, **options: Any) -> Any:
+        if str(path).endswith(name):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", lambda path, **options: failing(read_text, path, **options))
+    monkeypatch.setattr(pq, "ParquetFile", partial(failing, opened))
+    code, printed, err = fscrawl()
+    assert (code, printed) == (75, "")
+    assert name in err
+    assert "--rebuild" not in err
 
 
 CLASH = """\
