@@ -116,7 +116,8 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
     same_since = given.get("since_said") is not None and given["since_said"] == kept.since_said
     for name, value in given.items():
         old = getattr(kept, name)
-        if old != value and name != "since_said" and not (name == "since" and same_since):
+        is_same = set(old) == set(value) if isinstance(value, tuple) else old == value  # order and repeats say nothing
+        if not is_same and name != "since_said" and not (name == "since" and same_since):
             raise UsageError(f"{where} was made with {_difference(name, old, value)}, or give --rebuild")
     return kept
 

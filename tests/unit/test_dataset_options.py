@@ -213,3 +213,14 @@ def test_expressions():
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("formats", ("csv", "warc", "csv")), ("hosts", ("b.example", "a.example"))]
+)
+def test_the_order_of_values_does_not_matter(name, value):
+    """Options that may be repeated are the same in another order, and said twice."""
+    kept = Options(formats=("warc", "csv"), hosts=("a.example", "b.example"))
+    assert choose({name: value}, kept, "out") == kept
+    with pytest.raises(UsageError, match=f"was made with {name}"):
+        choose({name: value[1:2]}, kept, "out")
