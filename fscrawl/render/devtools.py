@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,7 @@ class DevTools:
         self._listeners: dict[str, Event] = {}  # by session
         self.gone = asyncio.Event()
         self.is_stuck = False  # a page has found that it answers, and does nothing
+        self.heard_at = 0.0  # monotonic time when it has said something last
         self._task: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -93,6 +95,7 @@ class DevTools:
         # Whatever happens: the browser cannot be used any more, and another one takes its place.
         with contextlib.suppress(Exception):
             while chunk := await reader.read(_READ_BYTES):
+                self.heard_at = time.monotonic()
                 first, *others = chunk.split(b"\0")
                 begun += first
                 for other in others:

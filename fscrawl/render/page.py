@@ -134,13 +134,18 @@ class _Page:
         )
 
     async def late(self) -> Trouble:
-        """Say whose fault it is that the page's time is over, and give the browser up if it is the browser's."""
+        """Say whose fault it is that the page's time is over, and give the browser up if it is the browser's.
+
+        One that is still talking is there: a page that says much may stand between us and its answer.
+        """
+        began = time.monotonic()
         try:
             async with asyncio.timeout(_ANSWERS_S):
                 await self._devtools.send("Browser.getVersion")
         except (DevToolsError, TimeoutError):
-            self._devtools.close()
-            return Trouble("the browser does not answer any more", retry=True)
+            if self._devtools.gone.is_set() or self._devtools.heard_at < began:
+                self._devtools.close()
+                return Trouble("the browser does not answer any more", retry=True)
         if not self._is_open:  # it had the answer already, so nothing of the page's was waited for
             self._devtools.is_stuck = True
             return Trouble(f"the browser has not opened it within {self._job.options.timeout_s:g} s", retry=True)
