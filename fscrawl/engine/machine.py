@@ -254,6 +254,7 @@ class Machine:
         self._hold_back_or_dispatch()
         for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
             self._tree_error = self._bookkeeper.take(answer) or self._tree_error
+        self._bookkeeper.go_on()
 
     def _look_around(self) -> None:
         """Do what is due beside the pages: look at the fleet and at edits, and show how far the crawl is."""
@@ -332,7 +333,7 @@ class Machine:
 
     def _wait_for_answers_s(self) -> float:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""
-        if self._membership.busy:
+        if self._membership.busy or self._bookkeeper.is_behind:
             return 0.0
         if self._frontier.idle and not self._options.follow:
             self._end_wait_s = min(2 * self._end_wait_s, _END_WAIT_S)

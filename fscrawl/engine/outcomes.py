@@ -6,14 +6,17 @@
     tell       then the log says that the links of the page, or its failure, are known
     finish     the frontier gets the task back; before that, a task that needs another attempt becomes pending again
 
-Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it.
+Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it. Only that of a page with many
+links stays so until all of them are taken in, some at each turn of the main loop (`go_on`): 100,000 links take seconds,
+and no other host would be asked meanwhile.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 
 from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
@@ -48,6 +51,9 @@ from fscrawl.util.terminal import plain
 _FIGURES = {"page": "stored", "redirect": "other", "other": "other"}  # all else is the class of a failure
 _FIRST_BACKOFF_S = 1.0
 _MOST_DOUBLINGS = 30
+_LINKS_AT_ONCE = 1000  # some ten milliseconds
+_MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
+_OVER = object()
 
 
 class Bookkeeper:
@@ -75,6 +81,28 @@ class Bookkeeper:
         self.labels = LabelCounter(tree.files, frontier.pending_by_label)
         self.hosts = HostTeller(tree.files, frontier.host_figures)
         self.probes_in_flight = 0
+        self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
+        self._links_left = 0  # of these
+
+    @property
+    def is_behind(self) -> bool:
+        """Some links that have come are not taken in yet."""
+        return bool(self._undone)
+
+    def go_on(self) -> None:
+        """Take in some more of the links that wait."""
+        if self._undone:
+            self._step(self._undone.popleft())
+
+    def _run(self, steps: Iterator[None]) -> None:
+        """Take a step, and leave the others for later, unless too many links wait."""
+        self._step(steps)
+        while self._links_left > _MOST_WAITING:
+            self.go_on()
+
+    def _step(self, steps: Iterator[None]) -> None:
+        if next(steps, _OVER) is not _OVER:
+            self._undone.append(steps)
 
     def write_figures(self, now: float) -> None:
         """Write for people how far labels and hosts are, if it is due."""
@@ -105,7 +133,7 @@ class Bookkeeper:
             case Unchanged():
                 self._unchanged(answer)
             case Known():
-                self._known(answer)
+                self._run(self._known(answer))
             case FailedForNow():
                 self._failed_for_now(answer)
             case FailedForGood():
@@ -126,24 +154,31 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
+        self._run(self._tell_stored(outcome))
+
+    def _tell_stored(self, outcome: Stored) -> Iterator[None]:
+        task = outcome.task
+        yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
         self._membership.told(task, outcome.term)
-        self._frontier.finish(task, exchange.asked_at, stored=outcome.kind == "page", told=True)
+        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
-        self._discover(outcome.task, outcome.links, outcome.cut)
+        self._run(self._tell_unchanged(outcome))
+
+    def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
+        yield from self._discover(outcome.task, outcome.links, outcome.cut)
         self._membership.told(outcome.task, outcome.term)
         self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=True)
 
-    def _known(self, outcome: Known) -> None:
+    def _known(self, outcome: Known) -> Iterator[None]:
         task = outcome.task
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
         elif outcome.term:
-            self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.moved)
+            yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.moved)
             self._membership.told(task, outcome.term)
         self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 
@@ -238,17 +273,27 @@ class Bookkeeper:
         sitemaps: tuple[str, ...] = (),
         *,
         moved: bool = False,
-    ) -> None:
+    ) -> Iterator[None]:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`."""
         if cut:
             self.counts.cut.update(cut)
         flags = labelled(task.flags.label)
         if task.flags.sitemap:
-            self._membership.discover(links, task.depth, task.key, flags, task.host)
+            yield from self._in_parts(links, task, task.depth, flags)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
             self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps)
         else:
-            self._membership.discover(links, task.depth + 1, task.key, flags, task.host)
+            yield from self._in_parts(links, task, task.depth + 1, flags)
+
+    def _in_parts(self, links: tuple[str, ...], task: PageTask, depth: int, flags: Flags) -> Iterator[None]:
+        """Take in links of a page."""
+        self._links_left += len(links)
+        for begin in range(0, len(links), _LINKS_AT_ONCE):
+            if begin:
+                yield
+            part = links[begin : begin + _LINKS_AT_ONCE]
+            self._links_left -= len(part)
+            self._membership.discover(part, depth, task.key, flags, task.host)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from fscrawl import urls
+from fscrawl.engine import outcomes
 from fscrawl.engine.messages import TreeUnusable
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import KilledWorker
@@ -311,3 +312,42 @@ def test_outage(desk):
     desk.take(Probed(ProbeTask(A, "a.example"), Exchange(time.monotonic(), "answered", 0.1)))
     assert not desk.outage.is_on
     assert "the network is back" in desk.stream.getvalue()
+
+
+def many(count):
+    return tuple(f"http://b.example/{number}" for number in range(count))
+
+
+def test_many_links_are_taken_in_by_parts(desk):
+    """A page with many links is in flight until the last of them is taken in, and only then it is told."""
+    desk = desk()
+    first = handed_out(desk)
+    fill(desk.frontier, "http://c.example/")
+    second = desk.frontier.take(time.monotonic())
+    links = many(2500)
+    desk.take(Stored(first, ANSWERED, "page", 200, 10, links, term="t"))
+    desk.take(Stored(second, ANSWERED, "page", 200, 10, links[:1000], term="t"))
+    assert (desk.frontier.in_flight, [len(each[0]) for each in desk.found]) == (1, [1000, 1000])
+    assert desk.found.tellings == [(second.url, 0, "t", 2)]
+    for left in (1, 0):
+        assert desk.bookkeeper.is_behind
+        desk.bookkeeper.go_on()
+        assert desk.frontier.in_flight == left
+    assert not desk.bookkeeper.is_behind
+    desk.bookkeeper.go_on()
+    assert sum((each[0] for each in desk.found if each[2] == first.key), ()) == links
+    assert desk.found.tellings[1:] == [(first.url, 0, "t", 4)]
+
+
+def test_links_that_wait_are_bounded(desk, monkeypatch):
+    """If more links come than are taken in, the machine does not go on before them."""
+    monkeypatch.setattr(outcomes, "_MOST_WAITING", 3000)
+    desk = desk()
+    for host in "abcd":
+        fill(desk.frontier, f"http://{host}.example/")
+        page = desk.frontier.take(time.monotonic())
+        desk.take(Stored(page, ANSWERED, "page", 200, 10, many(2500), term="t"))
+    assert sum(len(each[0]) for each in desk.found) >= 4 * 2500 - 3000
+    while desk.bookkeeper.is_behind:
+        desk.bookkeeper.go_on()
+    assert desk.frontier.in_flight == 0
