@@ -85,6 +85,9 @@ class Clock:
     def time(self) -> float:
         return EPOCH + self._world.now + self._world.skew_s
 
+    def thread_time(self) -> float:
+        return 0.0  # nothing that a machine does takes time by itself
+
     def sleep(self, seconds: float) -> None:
         self._world.now += seconds
 
