@@ -13,9 +13,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
     gc.set_threshold(_OBJECTS)
     interrupts.catch()
+    _open_standard_descriptors()
     from fscrawl.cli import main  # noqa: PLC0415 - it loads modules
 
     return main(arguments)
+
+
+def _open_standard_descriptors() -> None:
+    """Open /dev/null as standard input, output and error where they are closed, as by `>&-`.
+
+    Else a pipe between our processes would have such a number, and what is begun with another standard output would
+    keep it open: then a process waits for ever for the end of another one.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free: this one
 
 
 if __name__ == "__main__":

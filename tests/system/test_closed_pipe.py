@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import CHECKOUT
+from tests.support.sessions import await_end
 from tests.support.trees import Grown, one_page
+from tests.support.web import HTML, Response, Web
 
+HOST = "127.0.71.9"
 TIMEOUT_S = 60
 URL = "http://a.example/"
 COMMANDS = (
@@ -92,3 +95,16 @@ def test_a_command_without_standard_output_runs(grown: Grown) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (grown.root / "PAUSE").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["try URL", "crawl --root TREE --seed URL --workers 2"])
+def test_no_process_stays_behind(words: str, closed: str, root: Path) -> None:
+    """A pipe between processes must not have the number of a standard descriptor: its other end would wait for ever."""
+    with Web(lambda request: Response(200, HTML, b"<p>"), [HOST]) as web:
+        words = words.replace("URL", web.url(HOST)).replace("TREE", str(root))
+        line = f'exec "{sys.executable}" -m fscrawl {words} --set fetch.allow_private_addresses=true {closed}'
+        started = subprocess.Popen(["sh", "-c", line], cwd=CHECKOUT, start_new_session=True)
+        assert started.wait(TIMEOUT_S) == 0
+        await_end(started.pid)
+    assert web.count(path="/") == 1
