@@ -299,9 +299,7 @@ class Fleet:
         if self._shared.has_lease(shard, epoch + 1):
             return False  # the listing was out of date: this epoch is over
         if before and before.holder != _UNREAD and not self._shared.has_lease(shard, before.epoch):
-            return (
-                False  # so it was, by many epochs: the one before was removed. If it was not, the next look adopts it
-            )
+            return False  # out of date by many epochs: the one before was removed. Else the next look adopts this one
         self._unread_since.pop(shard, None)
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch
