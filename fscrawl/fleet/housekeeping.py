@@ -26,7 +26,6 @@ _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more th
 _QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
 _PAUSE_S = 1.0
 _CLOSE_S = 5.0  # for a chunk that is being written
-_FIRST_REMOVAL_S = 60.0  # after the start: many crawls are runs of some minutes
 _REMOVAL_PAUSE_S = 3600.0
 
 
@@ -71,9 +70,7 @@ class Housekeeping:
         self._work: Aside | None = None
         self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
-        # The first look only shows what is there; what is old may be removed by the second.
-        self._removals = iter((_FIRST_REMOVAL_S, 2 * caches_s + _FIRST_REMOVAL_S))
-        self._next_removal = clock() + next(self._removals)
+        self._next_removal = clock() + _REMOVAL_PAUSE_S
 
     def step(self, now: float) -> None:
         """Begin a snapshot if one is due and none is being made."""
@@ -87,7 +84,7 @@ class Housekeeping:
             self._made_at[shard] = said_bytes(ends)
             self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
         elif now >= self._next_removal:
-            self._next_removal = now + next(self._removals, _REMOVAL_PAUSE_S)
+            self._next_removal = now + _REMOVAL_PAUSE_S
             if min(self._ledger.needed, default=-1) in self._fleet.held:  # so one machine does it
                 self._start(lambda: self._snapshots.remove_old(2 * self._caches_s))
 

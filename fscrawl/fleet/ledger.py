@@ -94,10 +94,8 @@ class Ledger:
         """Make the own log, before there is anything to say: a listing may show a new file late."""
         self._writer.open()
 
-    def end(self) -> None:
-        """Let others read all that was said, and say nothing more."""
-        self.flush()
-        self._guarded(self._writer.end)
+    def close(self) -> None:
+        self._writer.close()
 
     def check(self) -> bool:
         """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""

@@ -23,7 +23,6 @@ from fscrawl.fleet.logs import LogFiles, SegmentEnd
 from fscrawl.storage.layout import log_path
 
 SEGMENT_BYTES = 16 * 1024 * 1024
-_LONG_BYTES = 1024 * 1024  # of the last segment of a run that is over: so much may stay for good
 _TAIL_BYTES = 256  # of a segment, by which it is known again: the end of the last block, and a short log's first line
 
 
@@ -204,16 +203,6 @@ class LogWriter:
         return (
             self._is_appending or self._spoilt or self._segment != flushed.place.segment or self._flushed is not flushed
         )
-
-    def end(self) -> None:
-        """Close the log of a run that is over. Nothing is flushed.
-
-        The last segment of a log is never removed, so a long one is followed by another that only says what counts.
-        """
-        if self._counted >= _LONG_BYTES:
-            self._leave_segment()
-            self._write(b"")
-        self.close()
 
     def close(self) -> None:
         """Close the file. Nothing is flushed."""

@@ -189,7 +189,8 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.end()
+        self.ledger.flush()
+        self.ledger.close()
         self._update()
         try:
             self._heart.stop(finished=finished)

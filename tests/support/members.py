@@ -243,7 +243,7 @@ class Member:
         if hasattr(self, "heart"):
             self.heart.close()
             if self.heart.ended in (None, ABANDONED):
-                self.membership.ledger._writer.close()
+                self.membership.ledger.close()
 
     def leave(self, *, finished=False):
         self._turn()

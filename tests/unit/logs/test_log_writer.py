@@ -5,7 +5,6 @@ import errno
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet import log_writer
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogChanged, Place
 from tests.support.log_files import ALL, TRIES, LogsInMemory, found
@@ -227,15 +226,3 @@ def test_closed(writer, store, write):
     writer.close()
     write(writer, TWO)
     assert len(store.log("a")) == 1
-
-
-def test_end(writer, store, write, monkeypatch):
-    """A long last segment would stay for good, so one follows it that only says what counts. A short one stays."""
-    write(writer, ONE)
-    there = store.log("a")
-    writer.end()
-    assert store.log("a") == there
-    monkeypatch.setattr(log_writer, "_LONG_BYTES", len(there[0]))
-    writer.end()
-    assert store.log("a") == [*there, b"L a 1 %d\n" % len(there[0])]
-    assert writer.place == Place(1, len(store.log("a")[1]))

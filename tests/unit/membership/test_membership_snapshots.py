@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from fscrawl.errors import RecordError
-from fscrawl.fleet import housekeeping, log_writer
+from fscrawl.fleet import housekeeping
 from fscrawl.fleet.snapshot_file import SnapshotHead
 from tests.support.members import MINE, shard, url
 
@@ -141,29 +141,3 @@ def test_snapshots_do_not_name_runs_that_said_nothing(world):
     c = world.join("c")
     c.settle()
     assert c.frontier.pending == 1
-
-
-def test_runs_of_some_minutes_remove_what_is_old(world, monkeypatch):
-    """A run need not last for an hour to remove old snapshots, and segments of logs that all snapshots have."""
-    monkeypatch.setattr(housekeeping, "_FEWEST_LINES", 3)
-    monkeypatch.setattr(log_writer, "_LONG_BYTES", 50)
-    world.create(HOME)
-
-    def segments_of(name):
-        return {path.name for path in (world.root / ".fscrawl/log" / name).iterdir()}
-
-    for name in ("a", "b", "c"):
-        member = world.join(name)
-        world.pass_time(80, member)
-        member.finish(member.take(), [url(MINE[0], f"{name}/{n}") for n in range(20)])
-        member.membership.ledger.flush()
-        for _ in range(120):  # each takes 2 s
-            member.tick()
-        member.leave()
-    assert {path.name for path in (world.root / ".fscrawl/snap").iterdir()} == {f"{SHARD}.2.1", f"{SHARD}.3.1"}
-    assert segments_of("a") == {"1.log"}
-    assert segments_of("b") == segments_of("c") == {"0.log", "1.log"}, "the last snapshot was still too new"
-    d = world.join("d")
-    d.settle()
-    assert d.membership.rules.generation == 0
-    assert d.frontier.pending == 58
