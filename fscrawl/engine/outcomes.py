@@ -311,7 +311,7 @@ class Bookkeeper:
         if exchange.health == "silent":
             if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
                 self._begin_outage(message)
-        elif self._outage.answered(task.host, task.url, exchange.asked_at):
+        elif exchange.asked_at is not None and self._outage.answered(task.host, task.url, exchange.asked_at):
             self._progress.warn("the network is back: the crawl goes on")
 
     def _begin_outage(self, message: str) -> None:

@@ -261,7 +261,7 @@ class Ledger:
                 if line.flags.label:  # it need not be said for this task once more
                     self._sent.add(int.from_bytes(location.digest[:8]) ^ _mark(line.flags.label), line.depth)
                 if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
-                    foreign = bool(line.referrer)  # nobody knows; what the host itself links to is said here first
+                    foreign = bool(line.referrer)  # nobody knows who linked to it: a line does not say so
                     self._frontier.add(line.url, line.depth, line.referrer, location, line.flags, foreign=foreign)
             case Told():
                 # A failure counts whatever the term: no links stand before it.

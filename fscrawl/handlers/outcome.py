@@ -27,7 +27,8 @@ class Replaced(NamedTuple):
 class Exchange(NamedTuple):
     """What one exchange showed of the host.
 
-    asked_at    monotonic time when the request had surely reached the host: its delay counts from then
+    asked_at    monotonic time when the request had surely reached the host: its delay counts from then; None: there
+                was none
     health      "answered", "failing" (the host says "not now"), "silent" (no answer) or "unknown": it was not asked,
                 or fscrawl has a defect
     latency_s   time until the answer was complete
@@ -36,7 +37,7 @@ class Exchange(NamedTuple):
     address     the host's IP address, "" if it is not known
     """
 
-    asked_at: float
+    asked_at: float | None
     health: Health
     latency_s: float = 0.0
     rest_s: float = 0.0

@@ -44,7 +44,7 @@ def paced(outcome: FailedForGood | FailedForNow, took_s: float) -> FailedForGood
     """
     if took_s < _LONG_S or outcome.exchange is not None:
         return outcome
-    return outcome._replace(exchange=Exchange(time.monotonic(), "unknown", rest_s=_RESTS * took_s))
+    return outcome._replace(exchange=Exchange(None, "unknown", rest_s=_RESTS * took_s))
 
 
 class RobotsHandler:

@@ -251,7 +251,7 @@ def _proxied_adapters(found: Sequence[proxies.Proxy], context: ssl.SSLContext, t
     """Make an adapter for each proxy; they share the connections that wait."""
     if not found:
         return []
-    from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads urllib3
+    from fscrawl.http.proxied import ProxiedAdapter  # noqa: PLC0415 - it loads requests
 
     kept: Kept[Any, Any] = Kept(threads)
     return [ProxiedAdapter(context, kept, proxy) for proxy in found]

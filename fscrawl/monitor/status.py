@@ -213,7 +213,7 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
         lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
     if snapshot.unheard:
         who = f"{number_of(snapshot.unheard, 'machine')} without a heartbeat log"
-        lines.append(f"{who}: pages stored there are not counted; to count the files:  {command('audit', root)}")
+        lines.append(f"{who}: what it has stored is not counted; to count the files:  {command('audit', root)}")
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending():

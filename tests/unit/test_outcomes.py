@@ -256,11 +256,14 @@ def test_retry_after(desk):
 
 
 def test_rest_without_a_request(desk):
-    """A host that was not asked may rest, too: it does not count as one that has answered or failed."""
-    desk = desk()
-    desk.take(FailedForGood(handed_out(desk), Exchange(1.0, "unknown", rest_s=7.0), "robots", "no"))
+    """A host that was not asked may rest, too: not for its delay, and it has neither answered nor failed."""
+    desk = desk("politeness.delay=60")
+    task = handed_out(desk)
+    desk.frontier.add("http://a.example/next", 1, "")
+    desk.take(FailedForGood(task, Exchange(None, "unknown", rest_s=0.5), "robots", "no"))
     scheduler = desk.frontier.scheduler
-    assert 6 < scheduler.rests(time.monotonic())["a.example"] <= 7
+    assert 0.3 < scheduler.rests(time.monotonic())["a.example"] <= 0.5
+    assert desk.frontier.next_at() <= time.monotonic() + 0.5
     assert scheduler.why_it_rests("a.example") == "costly"
 
 

@@ -175,7 +175,7 @@ def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
     assert not view.is_exact
     assert status.facts(view)["pages"].startswith("at least 6 stored")
     (line,) = status.remarks(view, "R")
-    assert line.startswith("1 machine without a heartbeat log: pages stored there are not counted; to count the files:")
+    assert line.startswith("1 machine without a heartbeat log: what it has stored is not counted; to count the files:")
     logs.write("m-2-bb", [logs.bye(2, pages=1, finished=True)])
     view = observer.look(logs.at(3))
     assert (view.is_exact, status.remarks(view, "R")) == (True, [])
