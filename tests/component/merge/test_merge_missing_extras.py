@@ -1,0 +1,90 @@
+"""What `fscrawl merge` says in one line where an optional package is missing, or does not work."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.merging import refused
+from tests.support.trees import Grown
+
+
+def test_missing_extra(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Without the packages that merge and its options need, it says at once which to install."""
+    monkeypatch.setitem(__import__("sys").modules, "fscrawl.merge", None)
+    refused(fscrawl(), 2, "merge needs fscrawl.merge: ", "EXTRAS=merge")
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
+    said = "merge needs fscrawl.merge, --text main needs not_there, --language needs gone: "
+    refused(fscrawl("--text", "main", "--language"), 2, said, "EXTRAS=merge,main-text,language")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with_cluster = fscrawl("--text", "main", "--scheduler", "tcp://127.0.0.1:9")
+    refused(with_cluster, 2, "merge needs fscrawl.merge, --scheduler needs Dask: ", "EXTRAS=merge,dask")
+
+
+def test_missing_extras_of_two_options(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """What two options need is said in one line."""
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
+    said = "--text main needs not_there, --language needs gone: "
+    refused(fscrawl("--text", "main", "--language"), 2, said, "EXTRAS=main-text,language")
+
+
+def test_missing_extra_for_main_text(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Without trafilatura, --text main is refused in one line, before anything is made; also in a later run."""
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    refused(fscrawl("--text", "main"), 2, "--text main needs not_there: ", "EXTRAS=main-text")
+    assert not out.exists()
+    monkeypatch.undo()
+    assert fscrawl("--text", "main")[0] == 0
+    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(), 2, "--text main needs not_there: ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "part", "extra"),
+    [
+        (["--text", "fast"], "parse.fast_content._extractor", "fast-text"),
+        (["--language"], "parse.language._detector", "language"),
+    ],
+)
+def test_missing_extras(
+    tree: Grown,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fscrawl: Callable[..., tuple[int, str, str]],
+    flags: list[str],
+    part: str,
+    extra: str,
+) -> None:
+    """The same for the other extras; and a merge that needs none of them asks for none."""
+    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(*flags), 2, f"{' '.join(flags)} needs not_there: ", f"EXTRAS={extra}")
+    assert not out.exists()
+    assert fscrawl(to=out.with_name("plain"))[0] == 0
+    monkeypatch.undo()
+    assert fscrawl(*flags)[0] == 0
+    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(), 2, f"{' '.join(flags)} needs not_there: ")
+
+
+def test_a_detector_that_does_not_work(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """If another package is in the way of the detector, what it says is one line."""
+
+    def fails(text: str) -> None:
+        raise RuntimeError("another fasttext\nis installed")
+
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: fails)
+    refused(fscrawl("--language"), 2, "--language cannot be used: another fasttext is installed")
+    assert not out.exists()
