@@ -138,18 +138,18 @@ def _most_usual_bytes(encoding: str, *, is_more: bool) -> float:
 
 def resolve(
     references: list[str], url: str, joiner: Joiner, *, base: str | None = None, encoding: str = "utf-8"
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], bool]:
     """Make references of a page absolute: normal forms, each once, without the page, within the bounds of its links.
 
-    `url`: of the page; `base`: the href of its `<base>`.
+    `url`: of the page; `base`: the href of its `<base>`. Return them, and whether there were more.
 
     >>> resolve(["b", "/c#d", "mailto:e"], "http://a.example/x/", Joiner())
-    ('http://a.example/x/b', 'http://a.example/c')
+    (('http://a.example/x/b', 'http://a.example/c'), False)
     """
     room = Room()
     based = base_of(base, joiner, url, room)
-    found, _ = resolve_all(references, joiner, based, room, url=url, encoding=encoding, limit=MAX_LINKS)
-    return tuple(found)
+    found, is_cut = resolve_all(references, joiner, based, room, url=url, encoding=encoding, limit=MAX_LINKS)
+    return tuple(found), is_cut
 
 
 def readable(body: bytes, encoding: str, *, limited: bool = True) -> bytes:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.json_values import read_json
-from fscrawl.parse.resolving import Room, base_of, resolve_all
 from fscrawl.request import Request
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -141,16 +140,11 @@ class Page:
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)
+        return self.join_all(references)[0]
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
         """For the crawler: do what `join` does. Tell also whether there were more than a page may have."""
-        room, url, joiner = Room(), self.url, self._joiner
-        base = base_of(self._base, joiner, url, room)
-        found, is_cut = resolve_all(
-            references, joiner, base, room, url=url, encoding=self.encoding, limit=links.MAX_LINKS
-        )
-        return tuple(found), is_cut
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)
 
     @cached_property
     def _base(self) -> str | None:
