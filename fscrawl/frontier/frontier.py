@@ -18,6 +18,7 @@ exchanges went. The fleet's membership sees only `shard_holder`: it takes shards
 
 Promise: no URL is fetched twice unless it is retried or given back, or a user asks for another try or a refresh. What
 the tree has a record of already is handed out with `check`: a worker tells its links or its failure from the record.
+A URL may be pending twice, since it was not told and since it is to be refreshed: it is in flight once at a time.
 Two tasks of a host are at least its delay apart, counted from the moment when the earlier request was surely with the
 server. Hosts take turns by earliest allowed time, so a large host never starves the rest. Times are monotonic seconds
 and come in as arguments.
@@ -61,7 +62,7 @@ class Frontier:
         `shards`: of the whole crawl.
         """
         self.in_flight = 0
-        self._labels_in_flight: dict[str, str] = {}  # key → label
+        self._pages_in_flight: dict[str, str] = {}  # key → label
         self._settings = settings
         self._shards = Shards(shards, by_url=settings.crawl.partition == "url", stored=stored)
         self._hosts = Hosts(settings.crawl, rng or random.Random(), scratch or Scratch())
@@ -69,7 +70,7 @@ class Frontier:
         self._held = self._shards.held
         self._retries = Retries()
         self._crowded = _CROWDED  # with so many hosts known by name, the next look for idle ones is worth its time
-        self.scheduler = HostScheduler(settings, self._hosts, self._shards)
+        self.scheduler = HostScheduler(settings, self._hosts, self._shards, self._pages_in_flight)
         self.cut = self.scheduler.cut  # URLs left out, by the limit that did it
 
     def use(self, settings: Settings) -> None:
@@ -293,8 +294,8 @@ class Frontier:
             return None
         shard = self.shard_of(task)
         self.in_flight += 1
-        if isinstance(task, PageTask) and (label := task.flags.label):
-            self._labels_in_flight[task.key] = label
+        if isinstance(task, PageTask):
+            self._pages_in_flight[task.key] = task.flags.label
         self._shards.in_flight[shard] += 1
         return task
 
@@ -317,7 +318,7 @@ class Frontier:
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
         if isinstance(task, PageTask):
-            self._labels_in_flight.pop(task.key, None)  # the record of a page may have another label
+            self._pages_in_flight.pop(task.key, None)
             if shard in self._held and failed:
                 self._held[shard].table.failed(urls.fingerprint(task.key))
             elif shard in self._held and told:
@@ -383,7 +384,8 @@ class Frontier:
 
     def pending_by_label(self) -> Counter[str]:
         """Tell how many URLs of each label are pending, or in flight; this takes time if many wait for another try."""
-        return self._hosts.labels + Counter(self._labels_in_flight.values()) + self._retries.labels()
+        in_flight = Counter(filter(None, self._pages_in_flight.values()))
+        return self._hosts.labels + in_flight + self._retries.labels()
 
     def host_figures(self, now: float, most: int) -> Figures:
         """Tell how `most` hosts do at most, and how many URLs are pending in which shard; it takes some time."""

@@ -40,12 +40,15 @@ def _turn_at(host: Host) -> float:
 class HostScheduler:
     """The hosts in the order of their turns."""
 
-    def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge) -> None:
-        """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs."""
+    def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str]) -> None:
+        """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs.
+
+        `in_flight`: the keys of the pages that are.
+        """
         self.settings = settings
         self.places = Places(settings.politeness, self._set_turn)
         self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
-        self._next_task = NextTask(hosts, knowledge, self.cut)
+        self._next_task = NextTask(hosts, knowledge, in_flight, self.cut)
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
         self._by_name = hosts.by_name

@@ -3,6 +3,7 @@
 Vocabulary:
   settled     a URL of which nothing is left to do: it was told by another machine meanwhile
   open        a host whose robots.txt is known: before that, the only task it gets is "robots"
+  twin        a pending task whose URL is in flight: one of both is a refresh, or a retry that a user wants
   full        a host with as many stored pages as `max_pages_per_host` allows
 
 Promise: a host that is full gets only tasks of stored pages, whose links must be told. Tasks of a host that was given
@@ -12,6 +13,7 @@ up are handed out only to be written down as failed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 from typing import Protocol
 
 from fscrawl.frontier.hosts import Host, Hosts
@@ -34,11 +36,13 @@ class Knowledge(Protocol):
 
 
 class NextTask:
-    """Chooses tasks. `cut`: gets the number of URLs that are left out, by the limit that did it."""
+    """Chooses tasks."""
 
-    def __init__(self, hosts: Hosts, knowledge: Knowledge, cut: Counter[str]) -> None:
+    def __init__(self, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str], cut: Counter[str]) -> None:
+        """`in_flight`: the keys of the pages that are. `cut`: gets the number of URLs left out, by the limit."""
         self._hosts = hosts
         self._knowledge = knowledge
+        self._in_flight = in_flight
         self._cut = cut
 
     def of(self, host: Host, now: float, limit: int | None, *, robots: bool) -> PageTask | RobotsTask | None:
@@ -69,6 +73,15 @@ class NextTask:
         return False
 
     def _pop(self, host: Host, now: float) -> PageTask | None:
+        """Take a host's next task that is not a twin; these stay pending."""
+        twins = []
+        while (task := self._pop_open(host, now)) is not None and task.key in self._in_flight:
+            twins.append(task)
+        for twin in twins:
+            self._hosts.put_first(host, twin)
+        return task
+
+    def _pop_open(self, host: Host, now: float) -> PageTask | None:
         """Take a host's next task that is not settled, as it is handed out: with the least depth that is known.
 
         A worker must look into the tree first if the tree may have a record.

@@ -217,7 +217,7 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending():
-        lines.append(f"{idle} idle: a host belongs to one machine at a time, and the others have those that are left")
+        lines.append(f"{idle} idle: a host belongs to one machine, and the others have all that are left")
     if state_of(snapshot) is CrawlState.STOPPED:
         if snapshot.max_pages is not None and snapshot.total("pages") >= snapshot.max_pages:
             lines.append(f"crawl.max_pages = {snapshot.max_pages} is reached; to get more, raise it in crawl.toml")

@@ -125,6 +125,28 @@ def test_refresh(make_frontier):
     assert [task.flags for task in drain(frontier)] == [REFRESH, Flags(SITEMAP_PART), REFRESH]
 
 
+@pytest.mark.parametrize("order", ["breadth", "depth", "random"])
+@pytest.mark.parametrize("again", [REFRESH, parse_flags("again=2026-01-02T03:04:05.678Z")])
+def test_in_flight_once(make_frontier, order, again):
+    """A URL that is pending twice waits until it is not in flight any more; other URLs of its host do not."""
+    frontier = make_frontier("politeness.delay=0", "politeness.per_host=9", f"crawl.order={order}")
+    fill(frontier, A)
+    frontier.add(A, 0, "", flags=again, foreign=True)
+    frontier.add(A + "1", 0, "", foreign=True)
+    taken = [frontier.take(0), frontier.take(0)]
+    assert ({task.url for task in taken}, frontier.take(0)) == ({A, A + "1"}, None)
+    assert (frontier.pending, frontier.next_at()) == (1, None)
+    first, other = sorted(taken, key=lambda task: task.url)
+    frontier.finish(other, 0, told=True)
+    assert frontier.take(0) is None
+    fill(frontier, A + "2")
+    assert frontier.take(0).url == A + "2"
+    frontier.finish(first, 0, told=True)
+    twin = frontier.take(0)
+    assert (twin is None) == first.flags.wanted_again  # what is only known need not be fetched after it was told
+    assert twin is None or (twin.url, twin.flags, twin.check) == (A, again, True)
+
+
 def test_flags_obey_the_limits(make_frontier):
     """A URL that is too deep stays out, also if another try is asked for."""
     frontier = make_frontier("crawl.max_depth=1")

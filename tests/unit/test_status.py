@@ -283,7 +283,8 @@ def test_a_machine_that_idles(logs: Logs) -> None:
     logs.write("idle", [logs.beat(10, idle=True)])
     logs.write("busy", [logs.beat(10, pending=5)])
     (line,) = status.remarks(logs.observer().look(logs.at(11)), "/shared")
-    assert line.startswith("1 idle: a host belongs to one machine at a time")
+    assert line.startswith("1 idle: a host belongs to one machine")
+    assert len(f"! {line}") <= 80  # the width of a terminal
     logs.write("busy", [logs.beat(12, pending=0, idle=True)])
     assert status.remarks(logs.observer().look(logs.at(13)), "/shared") == []
 
