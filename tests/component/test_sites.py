@@ -25,7 +25,7 @@ accept = ["text/html", "application/json"]
 retries = 1
 [fleet]
 beat = 0.2
-dead_after = 2
+dead_after = 20
 shards = 16
 """
 JSON = {"Content-Type": "application/json"}

@@ -18,7 +18,7 @@ from tests.support.crawling import check_tree, pages
 from tests.support.faults import Fault
 from tests.support.faulty.trials import Tally
 from tests.support.faulty.waiting import wait_for
-from tests.support.fleet import Fleet, Member
+from tests.support.fleet import DYING, Fleet, Member
 from tests.support.passthrough import Passthrough, missing
 from tests.support.web import Web, linked_site
 
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 SEED = int(os.environ.get("FSCRAWL_SEED") or time.time() // 86400)
-DEAD_AFTER_S = 3.0  # of tests.support.fleet.QUICK
+DEAD_AFTER_S = DYING["fleet.dead_after"]
 DELAY_S = 0.2
 THREADS = 4  # of each machine's one worker: so many pages are in flight at most
 HOSTS = [f"127.0.42.{n}" for n in range(1, 7)]
@@ -61,7 +61,7 @@ def backing(tmp_path: Path) -> Path:
 @contextmanager
 def machines(backing: Path, faults: list[Fault]) -> Iterator[tuple[Web, Fleet, list[Passthrough]]]:
     """Start three machines, each on a mount with these faults, and wait until they are in the middle of a crawl."""
-    settings = {"politeness.delay": DELAY_S, "store.patience": 60}
+    settings = {**DYING, "politeness.delay": DELAY_S, "store.patience": 60}
     with ExitStack() as stack:
         web = stack.enter_context(Web(linked_site(PAGES, 4, body_bytes=2000), HOSTS))
         mounts = [stack.enter_context(Passthrough(backing, seed=SEED + n)) for n in range(3)]

@@ -16,6 +16,7 @@ from tests.support.faults import Fault
 from tests.support.faulty import coherent
 from tests.support.faulty.trials import HOSTS, PATIENCE_S, SETTINGS, THREADS, WORKERS, Tally
 from tests.support.faulty.waiting import published, wait_for
+from tests.support.fleet import DYING
 from tests.support.passthrough import Passthrough, missing
 from tests.support.web import Pages, Web, linked_site
 
@@ -26,7 +27,7 @@ pytestmark = [
 
 SEED = int(os.environ.get("FSCRAWL_SEED") or time.time() // 86400)
 PROGRAM = Path(coherent.__file__)
-DEAD_AFTER_S = 3.0  # of tests.support.fleet.QUICK
+DEAD_AFTER_S = DYING["fleet.dead_after"]
 HANGS_S = 2 * DEAD_AFTER_S
 DELAY_S = 0.2
 PAGES = 30  # of each host

@@ -20,6 +20,7 @@ from tests.support.fleet import Fleet, Place
 from tests.support.web import Request, Response, Web, linked_site
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
+RENEWED = {"fleet.dead_after": 10}  # for so long the machines of a .fscrawl that was deleted are waited for
 
 
 def hosts_of(count: int, net: int = 20) -> list[str]:
@@ -182,7 +183,7 @@ def test_an_empty_handed_fleet_ends(place: Place) -> None:
 def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     """A tree whose .fscrawl was deleted crawls on to completion and fetches no stored page again."""
     hosts = hosts_of(4)
-    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(place, quick(0.02)) as fleet:
+    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(place, quick(0.02, **RENEWED)) as fleet:
         first = fleet.start(seeds=[web.url(host, "/") for host in hosts])
         first.until(lambda: web.count() > 60, "some pages")
         first.running.signal(signal.SIGINT)
@@ -205,7 +206,7 @@ def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
     """
     hosts = hosts_of(8)
     delay_s = 0.1
-    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(place, quick(delay_s)) as fleet:
+    with Web(linked_site(40, 3), hosts=hosts) as web, Fleet(place, quick(delay_s, **RENEWED)) as fleet:
         one = fleet.start(seeds=[web.url(host, "/") for host in hosts])
         fleet.wait_for_tree()
         two = fleet.start()

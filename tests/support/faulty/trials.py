@@ -23,7 +23,7 @@ from fscrawl.errors import EXIT_TREE, RecordError
 from tests.support.crawling import Done, check_tree, crawl, errors, pages
 from tests.support.faults import Fault
 from tests.support.faulty import coherent
-from tests.support.fleet import QUICK
+from tests.support.fleet import DYING, QUICK
 from tests.support.ledger import note
 from tests.support.passthrough import Passthrough
 from tests.support.web import Request, Response, Web
@@ -31,7 +31,7 @@ from tools.reliability import Row
 
 HOSTS = ["127.0.41.1", "127.0.41.2"]
 PATIENCE_S = 5.0
-SETTINGS = {**QUICK, "store.patience": PATIENCE_S}
+SETTINGS = {**QUICK, **DYING, "store.patience": PATIENCE_S}
 # A machine that gets no processor for half of `dead_after` fences itself, and may fetch again what was in flight. So it
 # is longer where nothing may be fetched twice: other suites run beside these.
 _UNFENCED = {"fleet.dead_after": 30}

@@ -17,7 +17,7 @@ from typing import Literal
 
 from tests.support.crawling import crawl
 from tests.support.faulty import coherent
-from tests.support.fleet import QUICK, Fleet
+from tests.support.fleet import DYING, QUICK, Fleet
 from tests.support.passthrough import Passthrough
 from tests.support.power.disk import Survivors
 from tests.support.power.operations import Operation, read_operations
@@ -131,7 +131,7 @@ def recorded(kind: Kind, directory: Path, *, fsync: bool) -> Iterator[Recording]
     """Crawl, and record it; the web stays up within the `with`, since crawls go on with it."""
     hosts = tuple(f"127.0.{60 + _NET[kind, fsync]}.{n}" for n in (1, 2, 3))
     site = Site(hosts, 0.05 if kind == "two" else 0.0)
-    settings = {**QUICK, "store.fsync": str(fsync).lower(), "politeness.robots": "true"}
+    settings = {**QUICK, **DYING, "store.fsync": str(fsync).lower(), "politeness.robots": "true"}
     settings |= {"crawl.partition": "url", "fleet.shards": 16} if kind == "two" else {}
     backing, log = directory / "backing", directory / "operations.jsonl"
     backing.mkdir(parents=True)
