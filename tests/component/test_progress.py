@@ -24,7 +24,7 @@ from tests.support.trees import Grown
 
 PAGES = 40
 SLOW_S = 6.0
-LONGEST_S = 3.0  # between two texts: a second, and what a busy machine needs
+LONGEST_S = 5.0  # between two texts: a second, and what a busy machine needs; SLOW_S if nothing moves
 # Put into sitecustomize.py of all processes: one file takes long.
 _SLOWLY = f"""
 import os, time

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from tests.support.raw import head
 
 HTML = {"Content-Type": "text/html"}
+ENDS_S = 10.0  # an exchange with a limit of a second, on a busy machine; without the limit these take 30 s and more
 
 
 def _dripping(data: bytes) -> Callable[[socket.socket], None]:

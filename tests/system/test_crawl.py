@@ -83,13 +83,13 @@ def test_new_host_is_begun_at_once(root: Path) -> None:
     def serve(request: Request) -> Response:
         to = HOSTS.index(request.host) + 1
         port = request.headers["host"].rpartition(":")[2]
-        link = f'<a href="http://{HOSTS[to]}:{port}/">' if to < 3 else ""
+        link = f'<a href="http://{HOSTS[to]}:{port}/">' if to < len(HOSTS) else ""
         return Response(404 if request.path == "/robots.txt" else 200, HTML, link.encode())
 
     with Web(serve, HOSTS) as web:
         assert crawl(root, seeds=[web.url(A)]).code == 0
-        first = [web.requests(host, "/")[0].arrived for host in HOSTS[:3]]
-    assert first[2] - first[0] < 1.5
+        first = [web.requests(host, "/")[0].arrived for host in HOSTS]
+    assert first[-1] - first[0] < 10, "of five that followed, each would have waited for a heartbeat, every 10 s"
 
 
 def failing_first(status: int, headers: dict[str, str] | None = None, times: int = 1) -> Pages:
@@ -192,7 +192,7 @@ def test_interrupt_drains(root: Path, number: int, group: bool) -> None:
 @pytest.mark.parametrize("group", [False, True])
 def test_second_interrupt_leaves_at_once(root: Path, group: bool) -> None:
     """A second signal does not wait for the slow page that the first one waits for."""
-    slow = slowly(linked_site(5, 4), 25.0)
+    slow = slowly(linked_site(5, 4), 30.0)
     asked: list[str] = []
 
     def serve(request: Request) -> Response:
@@ -209,7 +209,7 @@ def test_second_interrupt_leaves_at_once(root: Path, group: bool) -> None:
             second_at = time.monotonic()
             running.signal(signal.SIGINT, group=group)
             done = running.wait()
-            assert (done.code, time.monotonic() - second_at < 3) == (130, True), done
+            assert (done.code, time.monotonic() - second_at < 15) == (130, True), done  # half of what the page takes
             assert done.err == "leaving at once: 1 page in flight will be fetched again\n"
         assert pages(root) == {}
     assert temporaries(root) == []

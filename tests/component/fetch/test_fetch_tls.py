@@ -21,7 +21,7 @@ import pytest
 from fscrawl.errors import SettingsError
 from fscrawl.http import tls
 from fscrawl.http.answers import Failed
-from tests.support.exchanges import SLOW, silence
+from tests.support.exchanges import ENDS_S, SLOW, silence
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 
 
@@ -123,7 +123,7 @@ def test_slow_drip_over_tls(make: Make, context: ssl.SSLContext, part: str) -> N
         answer = failed(fetcher.get(server.url(scheme="https")))
         elapsed_s = time.monotonic() - began
     assert (answer.class_, answer.retry) == ("timeout", True)
-    assert elapsed_s < 2
+    assert elapsed_s < ENDS_S
 
 
 def test_tls_to_a_silent_port(make: Make) -> None:
@@ -133,7 +133,7 @@ def test_tls_to_a_silent_port(make: Make) -> None:
         answer = failed(make(timeout=1.0).get(server.url(scheme="https")))
         elapsed_s = time.monotonic() - began
     assert (answer.class_, answer.retry) == ("timeout", True)
-    assert elapsed_s < 2
+    assert elapsed_s < ENDS_S
 
 
 def test_tls_to_a_plain_port(make: Make) -> None:
