@@ -22,6 +22,7 @@ from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
 from fscrawl.handlers.robots import RobotsHandler
+from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Fetched
@@ -46,14 +47,16 @@ class Worker:
         allow_env: Collection[str] = (),
         read: Reader = read_here,
         render: Render | None = None,
+        opened: Opened | None = None,
     ) -> None:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
         `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
         `allow_env`: as for `credentials.Variables`. `read`: reads a page.
         `render`: runs the scripts of a page; None: there is no browser.
+        `opened`: the sessions of its process; None: there are none yet.
         """
-        self._context = Context(tree, config, threads, permit, on_answer, allow_env, read, render)
+        self._context = Context(tree, config, threads, permit, on_answer, allow_env, read, render, opened)
         self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._sitemaps = SitemapHandler(self._context, writer)

@@ -45,6 +45,7 @@ from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
 from fscrawl.handlers.records import error_record
+from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
 from fscrawl.render.messages import Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
@@ -113,6 +114,7 @@ class _WorkerProcess:
         self._home = home
         self._setup = setup
         self._parsing = Parsing(_parse_server, self._park, self._unpark)
+        self._opened = Opened()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Sent] = deque()
@@ -156,7 +158,8 @@ class _WorkerProcess:
         self._tree = self._setup.tree(config.settings.store.patience)
         setup, on_answer, read = self._setup, self._host_has_answered, self._parsing.read
         render = self._render if setup.browsers and config.settings.render.is_on else None
-        return Worker(self._tree, config, setup.threads, setup.permit, on_answer, setup.allow_env, read, render)
+        threads, permit, allow_env = setup.threads, setup.permit, setup.allow_env
+        return Worker(self._tree, config, threads, permit, on_answer, allow_env, read, render, self._opened)
 
     def _render(self, job: Job, fetch: Fetch) -> Rendered | Trouble:
         """Let a keeper render a page: this thread waits for long, so another one works in its place."""

@@ -30,7 +30,7 @@ from fscrawl.handlers.reading import (
 )
 from fscrawl.handlers.redirect_chains import RedirectChains
 from fscrawl.handlers.rendering import Render, Rendering
-from fscrawl.handlers.sessions import Asking, Sessions, asking
+from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking, identity_of
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Fetcher
@@ -66,6 +66,7 @@ class Context:
         allow_env: Collection[str],
         read: Reader,
         render: Render | None,
+        opened: Opened | None,
     ) -> None:
         """All arguments: as for `Worker`."""
         self.tree = tree
@@ -83,7 +84,7 @@ class Context:
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
-        self.sessions = Sessions(by_itself)
+        self.sessions = Sessions(by_itself, opened, identity_of(settings))
         self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)

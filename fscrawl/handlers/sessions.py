@@ -1,12 +1,15 @@
-"""Sessions of sites that a site file describes: opened when first needed, renewed, and gone with the worker.
+"""Sessions of sites that a site file describes: opened when first needed, renewed, and gone with the worker process.
 
 Vocabulary:
   session   a jar of cookies that requests of one name share. Nothing of it is stored
+  opened    the sessions of a worker process. They outlive an edit of the settings, since a site may count log-ins
+  identity  what a host may see of who asks. A session that was opened under one identity is not used under another
   opening   the requests by which a site file opens a session. They are made here, one after the other, by the rules
             that hold for pages: scope, robots.txt, the delay of the host, the limits of an exchange
   spoilt    a page has shown that its session is at fault; it is opened anew before its next request
 
-Promise: a session is opened by one thread; others that need it wait. Its requests go to one host, which one machine
+Promise: a session is opened by one thread; others that need it wait. An edit that leaves the identity as it is opens
+none anew. Its requests go to one host, which one machine
 holds, so no other machine opens it meanwhile. (Another worker process of the machine may, when the host moves there.)
 """
 
@@ -17,6 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from fscrawl import urls
+from fscrawl.config.settings import Settings
 from fscrawl.handlers.meaning import bad_status, is_redirect
 from fscrawl.handlers.redirected import redirected
 from fscrawl.http.answers import Failed, Fetched
@@ -94,13 +98,39 @@ class _Given(threading.local):
     jar: Jar | None = None
 
 
+class Opened:
+    """The sessions of one worker process, whatever its settings are by now; used by all its threads."""
+
+    def __init__(self, most: int = MOST_SESSIONS) -> None:
+        self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
+        self._lock = threading.Lock()
+
+    def of(self, identity: str, request: Request) -> _Session:
+        """Give the session of a request, which may be a new one."""
+        key = identity, urls.host(request.url), request.session
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is None:
+                session = _Session()
+                self._sessions.put(key, session)
+            return session
+
+
+def identity_of(settings: Settings) -> str:
+    """Give all that a host may see of who asks. It has secrets of the settings, and is never shown."""
+    fetch, politeness = settings.fetch, settings.politeness
+    of_sites = [(site.hosts, site.headers) for site in settings.sites if site.headers]
+    return repr((politeness.user_agent, politeness.user_agents, fetch.headers, fetch.auth, fetch.proxies, of_sites))
+
+
 class Sessions:
     """The sessions of one worker; used by all its threads."""
 
-    def __init__(self, asking: Asking, most: int = MOST_SESSIONS) -> None:
+    def __init__(self, asking: Asking, opened: Opened | None = None, identity: str = "") -> None:
+        """`opened`: those of its process, None: it begins with none. `identity`: see `identity_of`."""
         self._asking = asking
-        self._sessions: Lru[tuple[str, str], _Session] = Lru(most)
-        self._lock = threading.Lock()
+        self._opened = opened or Opened()
+        self._identity = identity
         self._given = _Given()
 
     def jar(self, request: Request, site: Opener | None) -> Jar | Failed:
@@ -108,7 +138,7 @@ class Sessions:
 
         `site`: that of the request's host; None: its sessions begin without cookies.
         """
-        session = self._of(request)
+        session = self._opened.of(self._identity, request)
         with session.lock:
             is_worn = site is not None and site.renew_after is not None and session.served >= site.renew_after
             if session.jar is None or is_worn:
@@ -134,19 +164,10 @@ class Sessions:
         """
         if not request.session:
             return
-        session = self._of(request)
+        session = self._opened.of(self._identity, request)
         with session.lock:
             if session.jar is self._given.jar:
                 session.jar = None
-
-    def _of(self, request: Request) -> _Session:
-        key = urls.host(request.url), request.session
-        with self._lock:
-            session = self._sessions.get(key)
-            if session is None:
-                session = _Session()
-                self._sessions.put(key, session)
-            return session
 
     def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
         limit = ThreadLimit(MOST_OWN_S)

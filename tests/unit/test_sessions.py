@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fscrawl.handlers.sessions import MOST_SENT, Asking, Sessions
+from fscrawl.handlers.sessions import MOST_SENT, Asking, Opened, Sessions
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.request import Request
@@ -200,7 +200,7 @@ def test_one_thread_opens_a_session() -> None:
 def test_sessions_are_bounded() -> None:
     """A worker keeps so many sessions; one that was not used for the longest time is opened anew."""
     web = Web()
-    sessions, site = Sessions(web.asking(), most=2), Site(start)
+    sessions, site = Sessions(web.asking(), Opened(most=2)), Site(start)
     first = sessions.jar(ASKED, site)
     for name in ("2", "3"):
         sessions.jar(ASKED._replace(session=name), site)
