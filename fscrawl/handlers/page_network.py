@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.handlers.meaning import rest_s
+from fscrawl.handlers.meaning import bad_status, rest_s
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
@@ -96,7 +96,7 @@ class PageNetwork:
     """The requests of one page.
 
     requests    how many were made, by host
-    refused     how many were not, by what refused them
+    lacking     how many brought nothing that the page could use, by why: a rule, or the class of the failure
     loaded      bytes of all answers
     asked_at    monotonic time of the last answer of the page's own host; None if it was not asked
     not_now     the answer by which the page's own host has said that it does not want to be asked now
@@ -114,7 +114,7 @@ class PageNetwork:
         self._counting = threading.Lock()
         self._is_over = False
         self.requests: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        self.lacking: Counter[str] = Counter()
         self.loaded = 0
         self.asked_at: float | None = None
         self.not_now: Fetched | None = None
@@ -160,7 +160,7 @@ class PageNetwork:
 
     def _refuse(self, ask: Ask, why: str) -> Answer:
         with self._counting:
-            self.refused[why] += 1
+            self.lacking[why] += 1
         return Answer(ask.number)
 
     def _refusal(self, url: str, turn: _Turn, *, is_own: bool) -> str:
@@ -195,6 +195,8 @@ class PageNetwork:
             self.requests[urls.shown_host(urls.host(url))] += 1
             if isinstance(answer, Fetched):
                 self.loaded += len(answer.body or b"")
+                if answer.status >= 400:
+                    self.lacking[bad_status(answer).class_] += 1
         return answer
 
     def _jar_of(self, ask: Ask, url: str) -> _RequestJar:

@@ -242,7 +242,7 @@ def _record(why: str, rendered: Rendered, network: PageNetwork) -> RenderRecord:
         sha256(rendered.dom).hexdigest(),
         network.loaded,
         dict(network.requests) or None,
-        dict(network.refused + Counter(rendered.blocked)) or None,
+        dict(network.lacking + Counter(rendered.blocked)) or None,
         rendered.errors or None,
         len(rendered.screenshot),
     )

@@ -23,7 +23,7 @@ class RenderRecord:
     sha256       of the DOM, "" if there is none
     loaded       bytes that its requests have loaded
     requests     how many requests it made beside its own, by host
-    blocked      how many requests were not made, by what kept them back
+    blocked      how many requests brought nothing, by why: a rule, such as "robots", or a failure, such as "http-5xx"
     errors       what its scripts complained of
     screenshot   bytes of the picture, 0 if there is none
     """
@@ -49,8 +49,8 @@ class RenderRecord:
         loaded = sum((self.requests or {}).values())
         parts = [f"{self.ended}, in {self.seconds:g} s"]
         parts += [f"{number_of(loaded, 'request')} and {size(self.loaded)} beside the page"] if loaded else []
-        kept_back = ", ".join(f"{what} {number}" for what, number in (self.blocked or {}).items())
-        parts += [f"kept back: {kept_back}"] if kept_back else []
+        lacking = ", ".join(f"{why} {number}" for why, number in (self.blocked or {}).items())
+        parts += [f"requests that failed or were not allowed: {lacking}"] if lacking else []
         return "; ".join([*parts, *(self.errors or ())])
 
     @classmethod

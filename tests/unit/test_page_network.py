@@ -73,7 +73,7 @@ def test_what_is_refused(url: str, why: str) -> None:
         network(web, refuses=lambda each: failure if "robots" in each else None), Request(URL), None, 10.0
     )
     assert page.answer(ask(url)).status == 0
-    assert (page.refused, web.asked) == ({why: 1}, [])
+    assert (page.lacking, web.asked) == ({why: 1}, [])
 
 
 def test_scope_of_the_own_host() -> None:
@@ -81,7 +81,7 @@ def test_scope_of_the_own_host() -> None:
     refused = Failed("site", "", retry=False)
     page = PageNetwork(network(Web(), refuses=lambda url: refused), Request(URL), None, 10.0)
     assert page.answer(ask("http://a.example/x")).status == 0
-    assert page.refused == {"scope": 1}
+    assert page.lacking == {"scope": 1}
 
 
 def test_bytes_are_bounded() -> None:
@@ -90,14 +90,23 @@ def test_bytes_are_bounded() -> None:
     page = PageNetwork(network(web), Request(URL), None, 10.0)
     assert [page.answer(ask(f"http://b.example/{n}")).status for n in range(4)] == [200, 200, 200, 0]
     assert [how["bounds"].max_bytes for _, how in web.asked] == [10, 6, 2]
-    assert (page.loaded, page.refused) == (12, {"max_bytes": 1})
+    assert (page.loaded, page.lacking) == (12, {"max_bytes": 1})
 
 
 def test_failures() -> None:
     """A failure is an answer that the browser takes for a network error; its class is counted."""
     page = PageNetwork(network(Web(Failed("timeout", "", retry=True))), Request(URL), None, 10.0)
     assert page.answer(ask("http://b.example/")).status == 0
-    assert page.refused == {"timeout": 1}
+    assert page.lacking == {"timeout": 1}
+
+
+@pytest.mark.parametrize(("status", "class_"), [(404, "http-4xx"), (500, "http-5xx")])
+def test_answers_that_are_errors(status: int, class_: str) -> None:
+    """The browser gets them as they are; that the page lacks what it asked for is counted."""
+    page = PageNetwork(network(Web(Fetched(status, {}, b"no", 0.0, 0.0))), Request(URL), None, 10.0)
+    for url in ("http://a.example/x.js", "http://b.example/x.js"):
+        assert page.answer(ask(url, "Script")).status == status
+    assert (page.lacking, page.requests) == ({class_: 2}, {"a.example": 1, "b.example": 1})
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -108,7 +117,7 @@ def test_after_the_end(waits: bool) -> None:
     if waits:
         page.close()
     assert page.answer(ask("http://a.example/x")).status == 0
-    assert (page.refused, web.asked) == ({"over": 1}, [])
+    assert (page.lacking, web.asked) == ({"over": 1}, [])
 
 
 def test_scripts_are_kept_for_all_pages() -> None:
@@ -143,7 +152,7 @@ def test_a_slow_host(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert page.answer(ask(f"http://{host}/x")).status == 200
     assert slept == [0.0, 3.0]
     assert page.answer(ask(f"http://{host}/x")).status == 0  # its time would be over before
-    assert page.refused == {"over": 1}
+    assert page.lacking == {"over": 1}
 
 
 def test_another_host_that_wants_to_rest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +167,6 @@ def test_another_host_that_wants_to_rest(monkeypatch: pytest.MonkeyPatch) -> Non
         return page
 
     assert asked().requests == {"b.example": 1}
-    assert asked().refused == {"rest": 1}
+    assert asked().lacking == {"rest": 1}
     now[0] += MAX_REST_S
     assert asked().requests == {"b.example": 1}
