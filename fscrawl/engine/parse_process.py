@@ -1,7 +1,8 @@
 """A process that reads pages, one after the other, for the worker process that started it.
 
 A parser that hangs holds the interpreter's lock, so no thread of its process can go on. Here it holds nobody else up:
-the worker ends the process when a page has used up its processor time, and starts another one for the next page.
+the worker ends the process when a page has used up its processor time, and starts another one for the next page. How
+long that takes by the clock does not matter: on a busy machine, a process that stands back waits long for a processor.
 
 Promise: `ParseProcess.read` gives back the page, or None after the time that it allows; the process that hung is gone.
 If the worker dies, its process ends, too. Pages that need more memory than `_MEMORY_BYTES` end the process.
@@ -29,7 +30,7 @@ _MEMORY_BYTES = 2 * 1024**3  # a page's tree may take a hundred times its size
 _PR_SET_PDEATHSIG = 1  # sys/prctl.h
 _LONG_S = 0.25
 _LOOK_S = 0.05  # how often the worker looks at the time that was used
-_WAITS = 30.0  # times the processor time: on a busy machine it takes longer by the clock
+_WAITS = 30.0  # times the processor time: so long it may sleep, such as for memory that was swapped out
 _TRIES = 2  # with a process that has ended before it got the page
 _PAUSES_S = (0.1, 0.5, 2.0)  # before the system is asked again for a process
 _Read = tuple[ParsedPage | None, float]
@@ -95,10 +96,11 @@ class ParseProcess:
         """Wait for a page. `before_s`: the processor time that was used before it came."""
         assert self._started is not None
         pid, connection = self._started
-        wait_until = time.monotonic() + _WAITS * limit_s
+        asleep_s = 0.0
         try:
             while not connection.poll(_LOOK_S):
-                if _used_s(pid) - before_s > limit_s or time.monotonic() > wait_until:
+                asleep_s += 0.0 if _wants_to_run(pid) else _LOOK_S
+                if _used_s(pid) - before_s > limit_s or asleep_s > _WAITS * limit_s:
                     self.end()
                     return None, limit_s
             answer: _Read = connection.recv()
@@ -119,6 +121,13 @@ def _used_s(pid: int) -> float:
     with contextlib.suppress(OSError):
         return time.clock_gettime((~pid << 3) | 2)
     return time.monotonic()
+
+
+def _wants_to_run(pid: int) -> bool:
+    """Tell whether a process computes, or would if it got a processor (Linux; elsewhere it counts as asleep)."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(") ")[2].startswith("R")
+    return False
 
 
 def serve(connection: Connection, nice: int) -> None:

@@ -118,6 +118,26 @@ print("patient")
 """
 
 
+WAITS = """
+parse_process._WAITS = 0.02  # times ten seconds of processor time
+real = parse_process.read_here
+
+def computes():
+    until = time.process_time() + 0.4
+    while time.process_time() < until:
+        pass
+
+def read_here(reading, joiner):
+    computes() if COMPUTES else time.sleep(600.0)
+    return real(reading, joiner)
+
+parse_process.read_here = read_here
+parsing = new()
+page, _ = parsing._quick.read(reading(), 10.0)
+print("too long" if page is None else page.title)
+"""
+
+
 def run(program: str, **values: object) -> list[str]:
     chosen = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     with Running([sys.executable, "-c", BEGIN + chosen + program], cwd=CHECKOUT) as running:
@@ -165,3 +185,9 @@ def test_server_that_was_ended() -> None:
 def test_hard_limits() -> None:
     """Under `ulimit -H`, as batch systems have it, pages are read."""
     assert run(HARD_LIMITS) == ["t", "patient"]
+
+
+@pytest.mark.parametrize(("computes", "said"), [(True, "t"), (False, "too long")])
+def test_a_busy_computer(computes: bool, said: str) -> None:
+    """Time in which a process computes, or waits for a processor, is not limited by the clock; time asleep is."""
+    assert run(WAITS, COMPUTES=computes) == [said]

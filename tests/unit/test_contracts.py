@@ -32,7 +32,7 @@ FILES = {
     "fscrawl.commands.site_option": "the file of --site",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.frames": "the pipe between a machine and its worker",
-    "fscrawl.engine.parse_process": "/proc: lets other sessions go first",
+    "fscrawl.engine.parse_process": "/proc: lets other sessions go first, and whether a process sleeps",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
     "fscrawl.frontier.scratch": "scratch files on the local disk",
