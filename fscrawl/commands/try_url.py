@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store, urls
@@ -14,7 +15,7 @@ from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
 from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.config.watcher import settings_of
+from fscrawl.config.watcher import parse_file, settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, SettingsError, UsageError
 from fscrawl.request import shown
 from fscrawl.util.humanize import number_of
@@ -65,18 +66,18 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.attempt import attempt, attempt_stored  # noqa: PLC0415 - a crawl need not load it
 
-    tree = None if options.root is None else open_tree(options.root)
+    tree = _opened(options.root)
     asked = asked_for(options.url)
     try:
         url = read_seed(asked)
     except ValueError as error:
         raise UsageError(f"{urls.without_login(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
-        settings, seeds = _crawl_of(tree, url, options.set, line)
+        settings, seeds = _crawl_of(tree, options.root, url, options.set, line)
         settings = with_site(settings, options.site)
         if options.stored:
             if tree is None:
-                raise UsageError("--stored reads a page of a tree: give --root DIR, too")
+                raise UsageError("--stored reads a page of a tree: give --root DIR of a crawl that has begun, too")
             found = attempt_stored(settings, seeds, url, tree, options.allow_env, read)
         else:
             line.begin("asking the host", unit="")
@@ -116,14 +117,29 @@ def _browser(settings: Settings, warn: Callable[[str], None]) -> Iterator[Render
         yield render
 
 
+def _opened(root: Path | None) -> Tree | None:
+    """Open the tree; None if there is none, or none yet: only the settings by which a crawl would make it."""
+    if root is None:
+        return None
+    is_written = store.state_of(root) in ("directory", "seeds") and store.kept_settings(root) is not None
+    return None if is_written and not store.remains_of_tree(root) else open_tree(root)
+
+
 def _crawl_of(
-    tree: Tree | None, url: str, assignments: list[str], line: ProgressLine
+    tree: Tree | None, root: Path | None, url: str, assignments: list[str], line: ProgressLine
 ) -> tuple[Settings, frozenset[str]]:
-    """Give the settings and the seeds of a crawl: without a tree the usual settings, and the URL as the only seed."""
-    if tree is None:
+    """Give the settings and the seeds of a crawl: without `root` the usual settings, and the URL as the only seed."""
+    if root is None:
         return all_settings.apply(Settings(), assignments), frozenset({url})
-    seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
-    return all_settings.apply(settings_of(tree), assignments), frozenset(seeds)
+    if tree is None:
+        chosen = parse_file(store.kept_settings(root) or "", f"{root}/{all_settings.FILE}")
+        text = store.kept_seeds(root) or ""
+    else:
+        chosen, text = settings_of(tree), tree.controls.seeds()
+    seeds = frozenset(read_seeds(text, f"{root}/{store.SEEDS}", line.print_line))
+    if tree is None and not seeds and not any(site.seeds for site in chosen.sites):
+        seeds = frozenset({url})  # they will be given when the crawl begins
+    return all_settings.apply(chosen, assignments), seeds
 
 
 # -- what is printed

@@ -112,6 +112,34 @@ def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert f"{home}nothing: the tree has no page of it; to see why:" in capsys.readouterr().err
 
 
+WRITTEN = """\
+[fetch]
+allow_private_addresses = true
+[politeness]
+delay = 0
+[[site]]
+hosts  = ["127.0.30.1:PORT"]
+follow = ["css:a[href='/a']"]
+"""
+
+
+def test_a_crawl_that_has_not_begun(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings and seeds that lie in a directory count, as they would for the crawl that makes its tree there."""
+    (tmp_path / "crawl.toml").write_text(WRITTEN.replace("PORT", str(web.port)))
+    home = web.url("127.0.30.1")
+    before = contents(tmp_path)
+    found = tried(capsys, home, "--root", str(tmp_path))
+    assert (found["rules"], found["refused"], found["follow"]) == ("[[site]] 1", None, [f"{home}a"])
+    assert contents(tmp_path) == before
+    (tmp_path / "seeds.txt").write_text("http://b.invalid/\n")
+    assert tried(capsys, home, "--root", str(tmp_path))["refused"] == 'scope = "domain"'
+    assert cli.main(["try", home, "--root", str(tmp_path), "--stored"]) == 2
+    assert "--stored reads a page of a tree: give --root DIR of a crawl that has begun" in capsys.readouterr().err
+    (tmp_path / "crawl.toml").write_text("[fetch]\naccept_link = []\n")
+    assert cli.main(["try", home, "--root", str(tmp_path)]) == 2
+    assert f"{tmp_path}/crawl.toml:2:1: unknown setting fetch.accept_link" in capsys.readouterr().err
+
+
 ENDLESS = """\
 import re
 from fscrawl.site import Site
@@ -175,7 +203,7 @@ def test_a_file_that_never_ends(
     ("arguments", "said"),
     [
         (["a.example/x"], "a.example/x: not an http or https URL; write https://a.example/x"),
-        (["http://a.example/", "--stored"], "--stored reads a page of a tree: give --root DIR, too"),
+        (["http://a.example/", "--stored"], "--stored reads a page of a tree: give --root DIR"),
         (["http://a.example/", "--set", "crawl.scop=any"], "unknown setting crawl.scop; did you mean crawl.scope?"),
     ],
 )
