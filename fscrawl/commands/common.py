@@ -27,6 +27,7 @@ __all__ = [
     "add_workers",
     "directory",
     "file",
+    "no_body",
     "open_tree",
     "positive",
 ]
@@ -141,3 +142,8 @@ def asked_for(words: list[str]) -> str:
         second = urls.without_login(words[1])
         raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")
     return " ".join(words)
+
+
+def no_body(skipped: str) -> str:
+    """Say why a record has no body, from its `skipped`, and which setting decided that."""
+    return f"{skipped}, which fetch.accept does not name" if skipped.startswith("type ") else skipped

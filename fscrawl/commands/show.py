@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, file, open_tree
+from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, file, no_body, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
@@ -169,7 +169,7 @@ def _record(found: Explanation) -> Iterator[str]:
         if page.title:
             yield f"title     {page.title}"
         if page.skipped:
-            yield f"no body   {page.skipped}"
+            yield f"no body   {no_body(page.skipped)}"
         if page.robots:
             yield f"robots    {', '.join(page.robots)}"
         of_rules = "" if page.requests is None else f"; by the rules of its site {len(page.requests)} instead"

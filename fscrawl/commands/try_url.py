@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store, urls
-from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, asked_for, directory, open_tree
+from fscrawl.commands.common import (
+    Commands,
+    Parser,
+    add_allow_env,
+    add_command,
+    asked_for,
+    directory,
+    no_body,
+    open_tree,
+)
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
 from fscrawl.config.seeds import read_seed, read_seeds
@@ -176,7 +185,7 @@ def _record_lines(record: PageRecord) -> Iterator[str]:
     if record.redirect is not None:
         yield f"redirect  to {record.redirect}"
     if record.skipped is not None:
-        yield f"no body   {record.skipped}"
+        yield f"no body   {no_body(record.skipped)}"
     if record.rendered is not None:
         yield f"rendered  {record.rendered.shown()}"
     if record.encoding is not None:

@@ -79,7 +79,7 @@ def test_for_people(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
     ("path", "said"),
     [
         ("old", "redirect  to http://127.0.30.1:{port}/a"),
-        ("pdf", "no body   type application/x-unheard-of"),
+        ("pdf", "no body   type application/x-unheard-of, which fetch.accept does not name"),
         ("gone", "failed    http-4xx: the server answered 404"),
         ("busy", "failed    http-5xx: the server answered 503"),
         ("private/x", "failed    robots: robots.txt does not allow it: "),
