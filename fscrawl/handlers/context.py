@@ -74,7 +74,9 @@ class Context:
         self.scope = scope = config.scope()
         self.term = config.term
         self.refresh_before = config.refresh_before
-        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites)
+        opened, identity = opened or Opened(), identity_of(settings)
+        jar = opened.without(identity)
+        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites, jar)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
@@ -84,7 +86,7 @@ class Context:
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
-        self.sessions = Sessions(by_itself, opened, identity_of(settings))
+        self.sessions = Sessions(by_itself, opened, identity)
         self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)

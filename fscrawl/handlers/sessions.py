@@ -37,6 +37,7 @@ from fscrawl.util.lru import Lru
 from fscrawl.util.time_limit import ThreadLimit, TookTooLongError
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
+_MOST_IDENTITIES = 4  # an edit makes another one; hardly anybody goes back to an older one
 MOST_SENT = 20  # requests of one opening
 MOST_OWN_S = 30.0  # that a site file may take between two of them
 
@@ -99,11 +100,24 @@ class _Given(threading.local):
 
 
 class Opened:
-    """The sessions of one worker process, whatever its settings are by now; used by all its threads."""
+    """The sessions of one worker process, whatever its settings are by now; used by all its threads.
+
+    Also the cookies of all requests that name no session.
+    """
 
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
+        self._without: Lru[str, Jar] = Lru(_MOST_IDENTITIES)
         self._lock = threading.Lock()
+
+    def without(self, identity: str) -> Jar:
+        """Give the cookies of all requests without a session."""
+        with self._lock:
+            jar = self._without.get(identity)
+            if jar is None:
+                jar = Jar()
+                self._without.put(identity, jar)
+            return jar
 
     def of(self, identity: str, request: Request) -> _Session:
         """Give the session of a request, which may be a new one."""

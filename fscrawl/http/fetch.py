@@ -69,10 +69,11 @@ class Fetcher:
         threads: int,
         allow_env: Collection[str] = (),
         sites: Sequence[Site] = (),
+        jar: Jar | None = None,
     ) -> None:
         """`threads`: how many may fetch from one host at the same time. `allow_env`: as for `Variables`.
 
-        `sites`: tables that have headers of their own.
+        `sites`: tables that have headers of their own. `jar`: of all requests without a session, if cookies are kept.
 
         Raises SettingsError if a setting cannot be used on this machine: a variable that is missing or may not be
         named, an unreadable file.
@@ -87,7 +88,7 @@ class Fetcher:
         self._user_agents = [_sendable(each) for each in politeness.user_agents]
         headers = {name: credentials.expand(text, variables, "fetch.headers") for name, text in fetch.headers.items()}
         self._of_sites = SiteHeaders(sites, variables)
-        self._jar = Jar() if fetch.cookies and "cookie" not in map(str.lower, headers) else None
+        self._jar = (jar or Jar()) if fetch.cookies and "cookie" not in map(str.lower, headers) else None
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
         context = tls_context(fetch.ca_file)

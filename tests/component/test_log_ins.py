@@ -90,6 +90,16 @@ def test_an_edit_ends_no_session(start: Start) -> None:
     assert [each.headers.get("cookie") for each in asked] == ["user=7"] * 10
 
 
+def test_an_edit_ends_no_cookies(start: Start) -> None:
+    """Cookies of requests without a session live as long as the worker, too."""
+    with Web(lambda _: Response(200, HTML | {"Set-Cookie": "seen=1"}, b"<p>text"), [HOSTS[0]]) as web:
+        pool = start(workers=1)
+        for number in range(2):
+            _do(pool, web.url(HOSTS[0], f"/{number}"))
+            _edit(pool, replace(SETTINGS, politeness=replace(SETTINGS.politeness, max_rest=100.0)))
+    assert [each.headers.get("cookie") for each in web.requests()] == [None, "seen=1"]
+
+
 @pytest.mark.parametrize(
     "edit",
     [
@@ -127,7 +137,11 @@ def _edit(pool: Pool, settings: Settings) -> None:
 
 def _ask(pool: Pool, url: str) -> None:
     """Let a page of a session be fetched."""
-    pool.submit(task(spelling(Asked(url, session="7"))))
+    _do(pool, spelling(Asked(url, session="7")))
+
+
+def _do(pool: Pool, url: str) -> None:
+    pool.submit(task(url))
     deadline = time.monotonic() + 20
     while not list(pool.wait(0.2)):
         assert time.monotonic() < deadline
