@@ -298,16 +298,16 @@ class Bookkeeper:
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""
         now = time.monotonic()
-        if exchange.rest_s:
-            until = now + min(exchange.rest_s, self._settings().politeness.max_rest)
+        rest_s = min(exchange.rest_s, self._settings().politeness.max_rest)
+        if rest_s:
             why = "costly" if exchange.health == "unknown" else "retry-after"
-            self._frontier.scheduler.rest(task.host, until, why)
+            self._frontier.scheduler.rest(task.host, now + rest_s, why)
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":
             self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address)
         elif not self._outage.is_on:
-            self._frontier.scheduler.failed(task, class_, now)
+            self._frontier.scheduler.failed(task, class_, now, asks_for_rest=rest_s > 0)
         if exchange.health == "silent":
             if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
                 self._begin_outage(message)

@@ -213,8 +213,11 @@ class HostScheduler:
             self.places.judge(host)
         self._stats.answered(name, latency_s)
 
-    def failed(self, task: Task, class_: str, now: float) -> None:
-        """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up."""
+    def failed(self, task: Task, class_: str, now: float, *, asks_for_rest: bool = False) -> None:
+        """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up.
+
+        `asks_for_rest`: its answer did, and it may have it.
+        """
         host = self._by_name.get(task.host)
         if host is None:
             return
@@ -222,7 +225,7 @@ class HostScheduler:
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
         self.places.judge(host)
         self._stats.failed(task.host, host.pace.failures)
-        if host.pace.should_give_up(now, self.settings.politeness):
+        if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
             self.give_up(task.host, class_)
         elif pause_s:
             self.rest(task.host, now + pause_s, "failing")

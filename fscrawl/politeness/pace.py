@@ -106,11 +106,17 @@ class Pace:
         pause: float = min(_FIRST_PAUSE_S * 2.0 ** min(self._pauses - 1, _MAX_DOUBLINGS), settings.max_rest)
         return min(pause, max(0.0, self._failing_since + settings.give_up_after - now))
 
-    def should_give_up(self, now: float, settings: PolitenessSettings) -> bool:
-        """Return whether the host has failed after a pause, and has been failing for `give_up_after` seconds."""
-        if not self._pauses or self._failing_since is None:
+    def should_give_up(self, now: float, settings: PolitenessSettings, *, asks_for_rest: bool = False) -> bool:
+        """Return whether the host has failed after a pause, and has been failing for `give_up_after` seconds.
+
+        `asks_for_rest`: so its last failure did. After `max_rest` it need not have made a pause: a host that says
+        "later" for ever would be asked ten times, with the longest rest between each two.
+        """
+        if self._failing_since is None:
             return False
-        return now - self._failing_since >= settings.give_up_after
+        failing_s = now - self._failing_since
+        had_its_rest = asks_for_rest and failing_s >= settings.max_rest
+        return failing_s >= settings.give_up_after and (had_its_rest or self._pauses > 0)
 
     def to_bytes(self) -> bytes:
         """Give all that is known, in `SIZE_BYTES` bytes.

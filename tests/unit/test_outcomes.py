@@ -255,6 +255,20 @@ def test_retry_after(desk):
     assert 59 < desk.frontier.scheduler.rests(time.monotonic())["b.example"] <= 60
 
 
+@pytest.mark.parametrize(("max_rest", "given_up"), [(0.05, "http-4xx"), (60, "")])
+def test_a_host_that_only_says_later(desk, max_rest, given_up):
+    """A host that asks for a rest again after max_rest is given up, and so does not hold up the crawl for ten rests."""
+    desk = desk(f"politeness.max_rest={max_rest}", "politeness.give_up_after=0")
+    later = Exchange(1.0, "failing", rest_s=100.0)
+    first = handed_out(desk)
+    fill(desk.frontier, A + "1")
+    desk.take(FailedForNow(first, later, "http-4xx", "later"))
+    assert desk.frontier._by_name["a.example"].given_up == ""
+    time.sleep(0.05)
+    desk.take(FailedForNow(desk.frontier.take(time.monotonic() + 60), later, "http-4xx", "later"))
+    assert desk.frontier._by_name["a.example"].given_up == given_up
+
+
 def test_rest_without_a_request(desk):
     """A host that was not asked may rest, too: not for its delay, and it has neither answered nor failed."""
     desk = desk("politeness.delay=60")

@@ -153,6 +153,19 @@ def test_failures_without_a_pause_are_not_hopeless():
     assert pace.should_give_up(10_000.0, settings)
 
 
+def test_host_that_says_later_for_ever():
+    """A host that asks for a rest after each is not asked ten times: it has had the longest rest that there is."""
+    settings = polite(give_up_after=60.0, max_rest=3600.0)
+    pace = Pace()
+    failing(pace, 1, settings)
+    assert not pace.should_give_up(3599.0, settings, asks_for_rest=True)
+    assert pace.should_give_up(3600.0, settings, asks_for_rest=True)
+    assert not pace.should_give_up(3600.0, settings)
+    patient = polite(give_up_after=7200.0, max_rest=3600.0)
+    assert not pace.should_give_up(7199.0, patient, asks_for_rest=True)
+    assert pace.should_give_up(7200.0, patient, asks_for_rest=True)
+
+
 def test_answer_brings_hope():
     """A host that answered is not hopeless; the time counts from its next failure."""
     settings = polite(give_up_after=60.0)
