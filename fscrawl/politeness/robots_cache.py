@@ -74,11 +74,14 @@ class RobotsCache:
         return self._remember(host, self._read(record), min(VALID_S - _age_s(record.fetched_at), VALID_S))
 
     def _fresh(self, host: str) -> RobotsRecord | None:
-        """Read the stored file if it is less than a day old. A clock that is wrong by minutes does no harm here."""
+        """Read the stored file if it is less than a day old. A clock that is wrong by minutes does no harm here.
+
+        One that is ahead by years would let it count for years. So a file that is a day ahead does not count either.
+        """
         record = self._tree.robots(host)
         if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
             return None
-        return record if _age_s(record.fetched_at) < VALID_S else None
+        return record if abs(_age_s(record.fetched_at)) < VALID_S else None
 
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
