@@ -81,7 +81,7 @@ class _Lines:
             raise LineTooLong("chunk or trailer line")
         self._left -= 8 * (len(line) + 2)  # a chunk has an end of line behind it, too
         if self._left < 0:
-            raise TooLargeError("the body comes in chunks that are too small")
+            raise TooLargeError("the body comes in chunks that are too small: their lines take an eighth of it")
         return line
 
 

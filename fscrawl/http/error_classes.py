@@ -6,12 +6,13 @@ CLASSES = {
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
     "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
-    "too-large": "the body is larger than fetch.max_bytes (or that of its type), or a head or a redirect is too large",
+    "too-large": "the body is larger than fetch.max_bytes (or that of its type), or its chunks are too small,"
+    " or a head or a redirect is too large",
     "redirects": "more than 20 redirects in a row, so the chain may have no end; browsers give up there, too",
     "decode": "the body cannot be decoded as its Content-Encoding says",
     "blocked-address": "the address is private or local (see fetch.allow_addresses), or the port is no port of HTTP",
     "proxy": "no proxy can be used now: all of them fail, rest, are used up or were dropped",
-    "http-4xx": "the server says that the request is wrong (status 400 to 499)",
+    "http-4xx": "the server refuses the request (status 400 to 499; 429: there are too many requests)",
     "http-5xx": "the server says that it failed (status 500 to 599)",
     "parse": "reading the page takes too much processor time or memory",
     "render": "the browser could not render the page: its scripts never end, it took too much, or the browser failed",
@@ -30,12 +31,15 @@ HELP = {
     "tls": "a private authority goes into fetch.ca_file; who hung up may be back later:  " + _RETRY + "tls",
     "timeout": "the host may be faster later:  " + _RETRY + "timeout",
     "protocol": "the server must be mended; if it was:  " + _RETRY + "protocol",
-    "too-large": "raise fetch.max_bytes, or fetch.max_bytes_by_type; then:  " + _RETRY + "too-large",
+    "too-large": "raise fetch.max_bytes or fetch.max_bytes_by_type, if the message names it; if not, the server must be"
+    " mended; then:  " + _RETRY + "too-large",
     "redirects": "nothing: the site is made so; if that was mended:  " + _RETRY + "redirects",
     "decode": "the server must be mended; if it was:  " + _RETRY + "decode",
     "blocked-address": "if you trust it: fetch.allow_addresses; then:  " + _RETRY + "blocked-address",
     "proxy": "check fetch.proxies, fetch.proxy_uses and fetch.proxy_failures; then:  " + _RETRY + "proxy",
-    "http-4xx": "a dead link, or a login (fetch.auth); if that was mended:  " + _RETRY + "http-4xx",
+    "http-4xx": "a dead link, a login (fetch.auth), or too many requests (429: politeness.delay); if that was mended:  "
+    + _RETRY
+    + "http-4xx",
     "http-5xx": "the server may work later:  " + _RETRY + "http-5xx",
     "parse": "nothing: the page is made so; if the rules of its site are at fault:  " + _RETRY + "parse",
     "render": "{fscrawl} doctor says whether the browser works; then:  " + _RETRY + "render",
