@@ -10,7 +10,8 @@ Who drives it: the frontier, for the hosts and tasks that come and go; and the e
 went: `open`, `answered`, `failed`, `give_up`.
 
 Promise: two tasks of a host are handed out at least its delay apart, counted from the moment when the earlier request
-was surely with the server. Hosts take turns by earliest allowed time, so a large host never starves the rest.
+was surely with the server. Hosts take turns by earliest allowed time, so a large host never starves the rest. Nor do
+hosts of which many pages need no request: each has its turn behind those whose time had come before.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class HostScheduler:
         self._by_name = hosts.by_name
         self._ready: list[tuple[float, int, Host | Group]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
+        self._now = 0.0  # when a task was last taken
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._why: dict[str, str] = {}  # of these: a cause of `host_figures`, for people
         self._stats = HostStats()
@@ -117,7 +119,9 @@ class HostScheduler:
         if host.in_heap or host.in_flight >= self.settings.politeness.per_host:
             return
         if host.queue.count or host.urgent:
-            self._set_turn(_turn_at(host), host)
+            # A host that need not be asked, since robots.txt forbids its pages or it was given up, could have its turn
+            # at any time. With a time that is long over it would always go before those whose delay has just passed.
+            self._set_turn(max(_turn_at(host), self._now), host)
             host.in_heap = True
 
     def _set_turn(self, at: float, whose: Host | Group) -> None:
@@ -125,6 +129,7 @@ class HostScheduler:
 
     def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out the task of the host whose turn it is at `now`, or None."""
+        self._now = now
         while self._ready and self._ready[0][0] <= now:
             _, _, host = heapq.heappop(self._ready)
             if isinstance(host, Group):

@@ -1,5 +1,7 @@
 """Whose turn it is. Time is an argument, so no test waits."""
 
+import itertools
+
 import pytest
 
 from fscrawl import urls
@@ -45,6 +47,24 @@ def test_hosts_take_turns(make_frontier):
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, *(A + str(n) for n in range(4)), B + "0", B + "1", C + "0")
     assert [task.host[0] for task in drain(frontier)] == ["a", "b", "c", "a", "b", "a", "a"]
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_hosts_that_need_no_requests_take_turns(make_frontier, given_up):
+    """Pages that need no request have no delay, but they do not go before those of hosts whose delay is over."""
+    frontier = make_frontier("politeness.delay=1")
+    cheap = [f"http://cheap{n}.example/" for n in range(9)]
+    fill(frontier, *(url + str(n) for url in cheap for n in range(99)), *(A + str(n) for n in range(4)))
+    for url in cheap if given_up else ():
+        frontier.scheduler.give_up(urls.host(url), "dns")
+    asked = []
+    for turn in range(200):  # a tenth of a second each
+        task = frontier.take(turn / 10)
+        is_honest = task.host == "a.example"
+        frontier.finish(task, turn / 10 if is_honest else None)
+        asked += [turn] if is_honest else []
+    assert len(asked) == 4
+    assert all(later - earlier <= 20 for earlier, later in itertools.pairwise(asked))
 
 
 def test_rest(make_frontier):
