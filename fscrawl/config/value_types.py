@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from fscrawl.util.toml_text import to_toml
 
+_MOST = 10**18  # whole numbers are below it
+
 
 def _is_text(value: Any) -> bool:
     """Accept strings without lone surrogates, which come from arguments that are not UTF-8: TOML cannot hold them."""
@@ -17,6 +19,13 @@ def _is_text(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9  # more fits no float
+
+
+def _size(value: Any) -> str | None:
+    """Refuse whole numbers that Python reads, as hexadecimal ones, and does not write."""
+    numbers = value.values() if isinstance(value, dict) else (value,)
+    too_large = any(isinstance(each, int) and each >= _MOST for each in numbers)
+    return "below 1e18" if too_large else None
 
 
 def _is_whole_number(value: Any) -> bool:
@@ -103,7 +112,7 @@ def checked(setting: Field[Any], value: Any) -> Any:
         raise ValueError(kind.right(value, secret=setting.metadata["secret"]))
     value = kind.convert(value)
     check = setting.metadata["check"]
-    right = check(value) if check else None
+    right = (check(value) if check else None) or _size(value)
     if right:
         raise ValueError(right)
     return value

@@ -7,6 +7,7 @@ host, and says what would be right. A header's value is never shown.
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -195,4 +196,4 @@ def _is_json(value: Any) -> bool:
         return all(map(_is_json, value.values()))
     if isinstance(value, list):
         return all(map(_is_json, value))
-    return isinstance(value, str | int) or (isinstance(value, float) and abs(value) < float("inf"))
+    return isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)

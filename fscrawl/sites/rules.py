@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
 from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
-from fscrawl.sites.templates import Lists
+from fscrawl.sites.templates import Lists, shown_count
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 from fscrawl.util.user_text import shown
@@ -185,4 +185,5 @@ def too_many(sites: Sequence[Site], lists: Lists) -> str:
     if total <= MAX_SEEDS:
         return ""
     most = shown(max(counted)[1])
-    return f"[[site]] seeds: the templates give {total:,} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"
+    many = shown_count(total)
+    return f"[[site]] seeds: the templates give {many} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"

@@ -126,7 +126,9 @@ class SeedTemplate:
         if any(isinstance(each, Listed) for each in head):
             return "a file cannot give the hosts; write such URLs into seeds.txt"
         hosts = templates.count(head, _no_lists)
-        return f"it gives {hosts:,} hosts; at most {MAX_HOSTS:,} are allowed" if hosts > MAX_HOSTS else ""
+        if hosts <= MAX_HOSTS:
+            return ""
+        return f"it gives {templates.shown_count(hosts)} hosts; at most {MAX_HOSTS:,} are allowed"
 
 
 def _no_lists(name: str) -> str:

@@ -32,6 +32,7 @@ _DAY = r"(\d{4}-\d{2}-\d{2})"
 _DATES = re.compile(rf"{_DAY}\.\.{_DAY}(?:\.\.(\d{{1,7}}))?\Z")
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*\.txt\Z")
 MAX_NAME_CHARS = 100
+_MAX_SHOWN = 10**15  # combinations
 _RESERVED = ("seeds.txt", "robots.txt")
 _EXAMPLES = "a range such as {1..100} or {2024-01-01..2024-12-31}, a list such as {a,b}, or a file such as {names.txt}"
 
@@ -141,6 +142,15 @@ def count(values: Sequence[Values], lists: Lists) -> int:
     return math.prod(each.count(lists) for each in values)
 
 
+def shown_count(number: int) -> str:
+    """Write how many combinations there are. Python writes no number of more than 4,300 digits.
+
+    >>> shown_count(2000), shown_count(10**5000)
+    ('2,000', 'more than 1,000,000,000,000,000')
+    """
+    return f"{number:,}" if number <= _MAX_SHOWN else f"more than {_MAX_SHOWN:,}"
+
+
 def combinations(values: Sequence[Values], lists: Lists) -> Iterator[tuple[str, ...]]:
     """Make all combinations, one by one.
 
@@ -150,10 +160,18 @@ def combinations(values: Sequence[Values], lists: Lists) -> Iterator[tuple[str, 
     if not values:
         yield ()
         return
-    *outer, inner = values
-    for before in combinations(outer, lists):
-        for value in inner.each(lists):
-            yield (*before, value)
+    chosen: list[str] = []  # of all braces but the last that run
+    running = [values[0].each(lists)]
+    while running:
+        value = next(running[-1], None)
+        if value is None:
+            running.pop()
+            del chosen[-1:]
+        elif len(running) == len(values):
+            yield (*chosen, value)
+        else:
+            running.append(values[len(running)].each(lists))
+            chosen.append(value)
 
 
 def read(text: str) -> Template:

@@ -1,6 +1,7 @@
 """A TOML file that people write: its values, and the places that messages about it name.
 
 Promise: a file that is no TOML is a SettingsError with file, line, column and advice. Nothing of the text is repeated.
+What `tables` gives can be walked by recursion.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from fscrawl.util.toml_places import Entry
 
 
+_MAX_LEVELS = 100  # of tables and lists; Python nests some hundred calls, and TOML may nest more with names like a.b.c
+
+
 class TomlFile:
     """The text of a file, and what it is called in messages."""
 
@@ -29,13 +33,16 @@ class TomlFile:
         if stray is not None:
             raise SettingsError(f"{self._place(stray[0])}: not valid TOML: {stray[1]}")
         try:
-            return tomllib.loads(self._text)
+            tables = tomllib.loads(self._text)
         except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
             from fscrawl.util.toml_advice import explain  # noqa: PLC0415 - a crawl need not load it
 
             offset, said = explain(self._text, str(error))
             at = self._where if offset is None else self._place(offset)
             raise SettingsError(f"{at}: not valid TOML: {said}{hint}") from None
+        if _is_deep(tables):
+            raise SettingsError(f"{self._where}: not valid TOML: values are nested too deeply{hint}")
+        return tables
 
     def key(self, *path: str) -> str:
         """Name the place of a key or of the head of a section; if it is not there, of what it belongs to."""
@@ -68,3 +75,11 @@ class TomlFile:
         from fscrawl.util.toml_places import entries  # noqa: PLC0415 - a crawl need not load it
 
         return entries(self._text)
+
+
+def _is_deep(tables: dict[str, Any]) -> bool:
+    level: list[Any] = [tables]
+    for _ in range(_MAX_LEVELS):
+        outer = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = [value for values in outer for value in values]
+    return bool(level)

@@ -56,6 +56,8 @@ NAME = "write name = value"
         ('a = {"b\\"" = 1, \'b"\' = 2}', "1:17", "this name stands there twice, first on line 1"),
         ("a.b = 1\na = 2", "2:6", "this name stands there twice, as a value and as a section"),
         ("a = " + "[" * 5000, "", "values are nested too deeply"),
+        ("a." * 101 + "a = 1", "", "values are nested too deeply"),
+        ("a = " + "[" * 101 + "]" * 101, "", "values are nested too deeply"),
         ("a = " + "1" * 5000, "", "a number has too many digits"),
         ("a = 1\n# \udcff", "2:3", "byte 0xff is not UTF-8"),
     ],

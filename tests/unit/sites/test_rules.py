@@ -176,6 +176,8 @@ def test_records_under_other_rules() -> None:
         ("+json = 1", "json: must be a table of strings"),
         ("+json = {a = [{b = 2024-01-01}]}", "json: JSON has no dates, infinite numbers and the like; write a string"),
         ("+json = {a = inf}", "json: JSON has no dates"),
+        ("+json = {a = 0x" + "f" * 5000 + "}", "json: JSON has no dates"),
+        ("+form = {a = 0x" + "f" * 5000 + "}", "form: JSON has no dates"),
         ("+seeds = 'http://a.example/'\njson = {a = '{'}", "seeds: http://a.example/: a { has no partner"),
         ("+headers = 1", "3:1: [[site]] 1 (a.example): headers: must be a table of header names and one-line values"),
         ("+headers = {a = 'secret\\u000a'}".replace("'", '"'), "headers: must be a table of header names and one-line"),

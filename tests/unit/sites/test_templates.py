@@ -182,6 +182,21 @@ def test_origins(text: str, roots: set[str]) -> None:
     assert origins([site]) == roots
 
 
+def test_many_braces() -> None:
+    """A text may have more braces than Python nests calls."""
+    template = read("{a,b}" + "{1..1}" * 2000)
+    assert ["".join(each) for each in combinations(template.values, str)] == ["a" + "1" * 2000, "b" + "1" * 2000]
+
+
+def test_absurd_numbers() -> None:
+    """More seeds than Python writes digits are refused in words that can be read."""
+    many = "more than 1,000,000,000,000,000"
+    seed = seeds.read("http://a.example/" + "{1..999999999999999}" * 400)
+    assert f"the templates give {many} URLs" in too_many([Site({}, ("a.example",), (seed,))], str)
+    with pytest.raises(ValueError, match=f"it gives {many} hosts"):
+        seeds.read("http://" + ".".join(["a" + "{1..999999999999999}" * 50] * 4) + "/")
+
+
 def test_limit() -> None:
     """The seeds of all tables are counted together, lists included."""
     sites = [Site({}, ("*",), (seeds.read("http://a.example/{1..5000000}/{names.txt}"),))]
