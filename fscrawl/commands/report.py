@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, file, open_tree
-from fscrawl.errors import EXIT_OK, UsageError
+from fscrawl.errors import EXIT_OK, UsageError, tree_error
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
@@ -35,8 +36,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.storage.inside import is_of_crawl  # noqa: PLC0415
 
     out: Path = options.out
-    if out.is_dir() or not out.parent.is_dir():
-        raise UsageError(f"--out {out}: must be a file name in an existing directory")
+    place = _place(out)
     if is_of_crawl(options.root, out):
         raise UsageError(f"--out {out}: the tree {options.root} has its own files there; name another file")
     tree = open_tree(options.root)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         report = gather(tree, line.print_line, line)
     data = render(report).encode()
     with interrupts.later():
-        publish(out.absolute(), data, tree.machine)
+        publish(place, data, tree.machine)
         interrupts.keeps("the report is written")
     totals = report.totals
     sums = ", ".join(
@@ -55,3 +55,15 @@ def run(options: argparse.Namespace) -> int:
     )
     say(f"{out}: {sums}{line.in_time()}")
     return EXIT_OK
+
+
+def _place(out: Path) -> Path:
+    """Give the file to write: a link stays, and what it names is replaced."""
+    try:
+        if out.is_dir() or not out.parent.is_dir():
+            raise UsageError(f"--out {out}: must be a file name in an existing directory")
+        if out.exists() and not out.is_file():  # such as /dev/stdout: root would put a file in the place of the device
+            raise UsageError(f"--out {out}: it is a device, a pipe or a socket; name a file, for example report.html")
+    except OSError as error:
+        raise tree_error(error, out) from None
+    return Path(os.path.realpath(out))

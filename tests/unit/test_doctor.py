@@ -134,6 +134,12 @@ def test_a_missing_directory_is_a_problem(tmp_path):
     )
 
 
+def test_a_path_that_cannot_be_looked_up_is_a_problem(tmp_path):
+    """A name that no file system takes is a problem, as is a directory that this user may not enter."""
+    root = tmp_path / ("a" * 300)
+    assert says(examine(root)[0], PROBLEM, f"{root}: ")
+
+
 def test_a_file_in_place_of_a_directory_is_a_problem(tmp_path):
     """A root that is a file is a problem."""
     (tmp_path / "file").touch()

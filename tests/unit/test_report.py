@@ -361,16 +361,23 @@ def test_the_command_writes_one_file(grown: Grown, tmp_path: Path, capsys: pytes
     assert [line.rpartition(", in ")[0] for line in said] == 2 * [f"{out}: 8 pages of 3 hosts, 6 failures"]
     parsed(out.read_text(encoding="utf-8"))
     assert list(out.parent.iterdir()) == [out]
+    (tmp_path / "link").symlink_to(out)
+    assert run(grown.root, tmp_path / "link") == 0
+    assert (tmp_path / "link").is_symlink()
     assert {path: path.read_bytes() for path in grown.root.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("out", ["", "missing/report.html"])
+@pytest.mark.parametrize("out", ["", "missing/report.html", "fifo", "link", "a" * 300])
 def test_a_place_that_is_none_is_said_before_anything_is_read(
     grown: Grown, tmp_path: Path, capsys: pytest.CaptureFixture[str], out: str
 ) -> None:
-    """A directory, or a file in none, is exit code 2 and one line."""
-    assert run(grown.root, tmp_path / out) == 2
-    assert capsys.readouterr().err.startswith(f"fscrawl: --out {tmp_path / out}: ")
+    """A directory, a file in none, what is no file, such as a device, and a name that is too long are one line."""
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("fifo")
+    assert run(grown.root, tmp_path / out) == (75 if len(out) > 255 else 2)
+    assert re.match(f"fscrawl: (--out )?{tmp_path / out}: .*\n$", capsys.readouterr().err)
+    assert (tmp_path / "fifo").is_fifo()
+    assert (tmp_path / "link").is_symlink()
 
 
 def test_every_url_of_the_examples_is_one_of_the_tree(grown: Grown) -> None:

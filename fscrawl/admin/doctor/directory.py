@@ -24,7 +24,10 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 def holder_of(root: Path) -> Path:
     """Give the directory to check: the root, or its parent if the root does not exist yet."""
-    return root if root.exists() else root.absolute().parent
+    try:
+        return root if root.exists() else root.absolute().parent
+    except OSError as error:  # a directory above may not be entered, or a name is too long
+        raise tree_error(error, root) from None
 
 
 def mount_at(directory: Path, table: Path = _MOUNTS) -> Mount | None:
