@@ -32,10 +32,9 @@ def _end_with_parent() -> None:
     """Stop as after Ctrl-C when the process that has asked for the crawl is gone, and a while later at once."""
     import os  # noqa: PLC0415
     import signal  # noqa: PLC0415
-    import sys  # noqa: PLC0415
     import time  # noqa: PLC0415
 
-    sys.stdin.buffer.read()
+    os.read(0, 1)  # and not `sys.stdin`: Python cannot end while a thread reads that
     while True:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(_LAST_WORD_S)

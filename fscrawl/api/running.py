@@ -146,12 +146,19 @@ class _Process:
             env=_environment(),
             process_group=0,  # Ctrl-C of a terminal, and a notebook's interrupt, come to this process alone
         )
+        try:
+            self._begin()
+        except BaseException:  # as after Ctrl-C: `with` does not leave what it has not entered
+            self.__exit__()
+            raise
+        return self
+
+    def _begin(self) -> None:
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         self._listener.start()
         with contextlib.suppress(OSError):  # it has died; `next_message` will find that
             _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
             _pipe(self._process.stdin).flush()
-        return self
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it

@@ -208,6 +208,41 @@ def test_ctrl_c(tmp_path: Path, endless: Web, monkeypatch: pytest.MonkeyPatch) -
     assert fscrawl.open(tmp_path / "tree").status().state == "stopped"
 
 
+def test_ctrl_c_while_the_process_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt in the moment when the process has been started leaves none behind."""
+    started: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
+
+    def start(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+        started.append(real(*arguments, **options))
+        return started[-1]
+
+    def interrupted(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.subprocess, "Popen", start)
+    monkeypatch.setattr(running.threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fscrawl.crawl(tmp_path / "tree", "http://a.example/", progress=False)
+    try:
+        assert started[0].returncode is not None
+    finally:
+        started[0].kill()
+        started[0].stderr.close()
+
+
+def test_a_process_that_fails_while_its_caller_waits() -> None:
+    """Its end does not hang, or crash, on the standard input that it watches."""
+    child = [sys.executable, "-P", "-m", "fscrawl.api.child"]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(child, env=environment, **pipes) as process:
+        process.stdin.write(b"{}\n")  # no task
+        process.stdin.flush()
+        assert process.wait(DEADLINE_S) == 1
+        assert b"KeyError" in process.stderr.read()
+
+
 def test_a_script_that_is_killed(tmp_path: Path, endless: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the process that has asked for a crawl is killed, the crawl stops, cleanly."""
     monkeypatch.setenv("FSCRAWL_TEST", str(tmp_path))
