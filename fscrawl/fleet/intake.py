@@ -175,10 +175,10 @@ class Intake:
             self._plan_survey(shard)
 
     def _load_snapshot(self, shard: int, wanted: set[int]) -> Generator[None, None, Mapping[str, Place]]:
-        """Fold the newest readable snapshot of a shard; return up to where in each log it goes."""
+        """Fold the newest readable snapshot of a shard; return from where on each log is to be read."""
         snapshot = self._snapshots.newest(shard)
         if snapshot is None:
-            return {}
+            return self._snapshots.begins_of(shard)
         try:
             for _ in self._fold(shard, snapshot) if shard in wanted else ():
                 yield

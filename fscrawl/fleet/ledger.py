@@ -238,7 +238,10 @@ class Ledger:
         """Give where a log begins. `end`: where it ends; None: that is not known."""
         if end is not None and end.segment == 0:
             return BEGINNING
-        return Place(min(self._files.log_segments(machine), default=0), 0)
+        for segment in self._files.log_segments(machine):  # a listing may still show one that was removed
+            if self._files.segment_size(machine, segment) is not None:
+                return Place(segment, 0)
+        return BEGINNING
 
     def machines(self) -> list[str]:
         """List the machines that have a log, this one too."""

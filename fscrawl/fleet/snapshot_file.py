@@ -324,9 +324,14 @@ def open_snapshot(files: Files, shard: int, epoch: int, number: int) -> Snapshot
 
 def list_snapshots(files: Files) -> dict[int, list[tuple[int, int]]]:
     """List the (epoch, number) of each shard's snapshots, the newest first."""
+    return snapshots_in(files.names(SNAP))
+
+
+def snapshots_in(names: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
+    """Give those among the names of files."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for name in files.names(SNAP):
+    for name in names:
         named = snapshot_of(name)
         if named is not None:
             found.setdefault(named[0], []).append(named[1:])
-    return {shard: sorted(names, reverse=True) for shard, names in found.items()}
+    return {shard: sorted(numbers, reverse=True) for shard, numbers in found.items()}

@@ -1,13 +1,13 @@
 """What is not needed any more: old snapshots, and the segments of logs that every shard's snapshot has.
 
 Vocabulary:
-  settled   a snapshot that this machine has seen for so long that no view of any machine can be without it
+  settled   a snapshot or a note that this machine has seen for so long that no view of any machine can be without it
   beyond    a shard's snapshot is beyond a segment if its place in that log is in a later segment
 
-Promise: a segment is removed only if the settled snapshots of all shards are beyond it. A shard without one counts as
-beyond a segment that does not name it. The last segment of a log stays, because its writer may be at work. A snapshot
-is removed only if a later one of its shard is settled and whole. Ages are times for which this machine has known a
-name: no clocks are compared.
+Promise: a segment is removed only if the settled snapshots of all shards are beyond it, and a settled note says that it
+may be gone (`removal_notes`). A shard without a snapshot counts as beyond a segment that does not name it. The last
+segment of a log stays, because its writer may be at work. A snapshot is removed only if a later one of its shard is
+settled and whole. Ages are times for which this machine has known a name: no clocks are compared.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fscrawl.errors import RecordError
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.removal_notes import NO_NOTE, Note, RemovalNotes
 from fscrawl.fleet.snapshot_file import Files, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.storage.layout import snapshot_path
 
@@ -67,28 +68,71 @@ class _All(Container[int]):
 class Removal:
     """Removes what is not needed any more. One machine does so at a time: the holder of the first shard."""
 
-    def __init__(self, files: Files, logs: LogFiles, shards: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        files: Files,
+        logs: LogFiles,
+        notes: RemovalNotes,
+        shards: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`shards`: of the whole crawl."""
         self._files = files
         self._logs = logs
+        self._notes = notes
         self._shards = shards
         self._clock = clock
         self._seen_at: dict[tuple[int, int, int], float] = {}
+        self._notes_seen_at: dict[int, float] = {}
 
     def remove(self, wait_s: float) -> None:
         """Remove what may be removed.
 
-        wait_s   a snapshot is settled when it was seen so long ago: twice the time that a listing may be old. So the
-                 first call removes nothing
+        wait_s   a snapshot or a note is settled when it was seen so long ago: twice the time that a listing may be
+                 old. So the first call removes nothing, and the second one may only make a note
 
         Segments of a log are removed from the first one on; if this ends early, the next call goes on.
         """
         settled = self._settled(wait_s)
         logs = {machine: self._logs.log_segments(machine) for machine in self._logs.log_machines()}
-        for machine, last in removable_segments(self._heads(settled), self._shards, logs, self._named).items():
+        shards: set[int] = set()
+        heads = self._heads(settled, shards)
+        removable = removable_segments(heads, self._shards, logs, self._named)
+        for machine, begin in self._noted(removable, logs, shards, wait_s).items():
             for segment in logs[machine]:
-                if segment <= last:
+                if segment < begin:
                     self._logs.remove_segment(machine, segment)
+
+    def _noted(
+        self, removable: Mapping[str, int], logs: Mapping[str, Sequence[int]], shards: Iterable[int], wait_s: float
+    ) -> dict[str, int]:
+        """Note what may be removed, if that is not noted yet; give, by machine, the first segment that must stay.
+
+        shards   those that have a settled snapshot
+        """
+        now = self._clock()
+        numbers = self._notes.numbers()
+        newest = self._notes.read(numbers[-1]) if numbers else NO_NOTE
+        if newest is None:  # it said something, and nobody knows what
+            newest = Note({}, frozenset(range(self._shards)))
+        # A version without notes may have removed the beginning of a log. It can be noted no more.
+        begins = {machine: last + 1 for machine, last in removable.items()}
+        known = {machine for machine in begins if logs[machine][0] <= newest.begins.get(machine, 0)}
+        more = {machine: begins[machine] for machine in known if begins[machine] > newest.begins.get(machine, 0)}
+        number = max(numbers, default=0) + 1
+        if more and self._notes.add(number, Note({**newest.begins, **more}, newest.shards.union(shards))):
+            numbers.append(number)
+        settled = self._settled_note(numbers, now, wait_s)
+        return {m: min(begin, settled.begins.get(m, 0)) if m in known else begin for m, begin in begins.items()}
+
+    def _settled_note(self, numbers: Iterable[int], now: float, wait_s: float) -> Note:
+        """Give the newest settled note, and remove those before it."""
+        self._notes_seen_at = {number: self._notes_seen_at.get(number, now) for number in numbers}
+        settled = [number for number, seen_at in self._notes_seen_at.items() if now - seen_at >= wait_s]
+        if not settled:
+            return NO_NOTE
+        self._notes.remove(settled[:-1])
+        return self._notes.read(settled[-1]) or NO_NOTE
 
     def _settled(self, wait_s: float) -> dict[int, list[tuple[int, int]]]:
         """List the settled snapshots of each shard, the newest first."""
@@ -101,8 +145,11 @@ class Removal:
             for shard, of_shard in listed.items()
         }
 
-    def _heads(self, settled: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[SnapshotHead]:
-        """Give the head of each shard's newest settled snapshot that is whole, and remove those before it."""
+    def _heads(self, settled: Mapping[int, Sequence[tuple[int, int]]], shards: set[int]) -> Iterator[SnapshotHead]:
+        """Give the head of each shard's newest settled snapshot that is whole, and remove those before it.
+
+        Puts these shards into `shards`.
+        """
         for shard, names in settled.items():
             for index, (epoch, number) in enumerate(names):
                 try:
@@ -112,6 +159,7 @@ class Removal:
                 for old in names[index + 1 :]:
                     self._files.remove(snapshot_path(shard, *old))
                 if shard < self._shards:
+                    shards.add(shard)
                     yield head
                 break
 

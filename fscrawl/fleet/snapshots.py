@@ -20,18 +20,20 @@ from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
 from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
 from fscrawl.fleet.logs import LogFiles
-from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, list_snapshots, open_snapshot
+from fscrawl.fleet.removal_notes import NO_NOTE, RemovalNotes, numbers_in
+from fscrawl.fleet.removal_notes import Files as NoteFiles
+from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, open_snapshot, snapshots_in
 from fscrawl.fleet.snapshot_removal import Removal
 from fscrawl.fleet.terms import Files as TermFiles
 from fscrawl.fleet.terms import Term, Terms
-from fscrawl.storage.layout import believable
+from fscrawl.storage.layout import SNAP, believable
 
 _BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
 _TRIES = 2  # of reading a snapshot that is whole by its digest
 
 
-class SnapshotFiles(Files, TermFiles, Protocol):
+class SnapshotFiles(Files, TermFiles, NoteFiles, Protocol):
     """The part of `TreeFiles` that is used here."""
 
 
@@ -53,9 +55,11 @@ class Snapshots:
         self._warn = warn
         self._clock = clock
         self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
-        self._removal = Removal(files, logs, shards, clock)
+        self._notes = RemovalNotes(files)
+        self._removal = Removal(files, logs, self._notes, shards, clock)
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
+        self._note = (0, NO_NOTE)  # the newest one, with its number
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
         self._heads: dict[int, _Last] = {}
         self._stopped = False
@@ -78,12 +82,26 @@ class Snapshots:
 
     def _names(self, shard: int) -> list[tuple[int, int]]:
         """Give the (epoch, number) of a shard's snapshots, the newest first."""
-        if self._clock() - self._listed_at >= _LISTING_S:
-            self._listed, self._listed_at = list_snapshots(self._files), self._clock()
+        self._list()
         names = set(self._listed.get(shard, ()))
         if shard in self._made:
             names.add(self._made[shard])
         return sorted((name for name in names if self._failures[shard, *name] < _TRIES), reverse=True)
+
+    def _list(self) -> None:
+        if self._clock() - self._listed_at < _LISTING_S:
+            return
+        names = self._files.names(SNAP)
+        self._listed, self._listed_at = snapshots_in(names), self._clock()
+        number = max(numbers_in(names), default=0)
+        if number != self._note[0]:
+            # If it cannot be read, nothing may be gone.
+            self._note = (number, self._notes.read(number) or NO_NOTE if number else NO_NOTE)
+
+    def begins_of(self, shard: int) -> dict[str, Place]:
+        """Give where logs begin for a shard without a snapshot; a log that is not in it begins with its segment 0."""
+        self._list()
+        return {machine: Place(begin, 0) for machine, begin in self._note[1].begins_of(shard).items()}
 
     def could_not_read(self, head: SnapshotHead) -> None:
         """Take in that a snapshot was whole, and could not be read all the same.
@@ -129,7 +147,7 @@ class Snapshots:
             head = snapshot_merge.write(
                 self._files,
                 previous,
-                self._lines(shard, previous.head.at if previous else {}, ends),
+                self._lines(shard, previous.head.at if previous else self.begins_of(shard), ends),
                 shard=shard,
                 epoch=epoch,
                 number=max(believable(numbers), default=0) + 1,

@@ -66,7 +66,7 @@ FILE_PATTERNS = {
     MACHINES: re.compile(rf"{_MACHINE}\.(?:log|labels\.json|hosts\.json)\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     FEED: re.compile(rf"{_MACHINE}\.log\Z"),
-    SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
+    SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
     AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
     TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
@@ -74,6 +74,7 @@ FILE_PATTERNS = {
 _LOG_SUFFIX = ".log"
 _LABELS_SUFFIX = ".labels.json"
 _HOSTS_SUFFIX = ".hosts.json"
+_REMOVAL = "removed."
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -330,6 +331,21 @@ def snapshot_of(name: str) -> tuple[int, int, int] | None:
         return None
     shard, epoch, number = map(int, numbers)
     return shard, epoch, number
+
+
+def removal_path(number: int) -> str:
+    """Give the path of a note that says which segments of logs may be gone."""
+    return f"{SNAP}/{_REMOVAL}{number}"
+
+
+def removal_of(name: str) -> int | None:
+    """Give the number of such a note; None if the file is none.
+
+    >>> removal_of("removed.2"), removal_of("removed"), removal_of("12.3.1")
+    (2, None, None)
+    """
+    number = name.removeprefix(_REMOVAL)
+    return int(number) if number != name and _is_number(number) else None
 
 
 def again_path(generation: int) -> str:

@@ -36,6 +36,12 @@ class FilesInMemory:
         data = self.there.get(path)
         return None if data is None else data[offset : offset + length]
 
+    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool:
+        if path in self.there:
+            return False
+        self.there[path] = data
+        return True
+
     def publish(self, path: str, data: bytes) -> None:
         self.there[path] = data
 

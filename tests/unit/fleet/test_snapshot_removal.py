@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_writer import LogWriter, Place
+from fscrawl.fleet.removal_notes import Note, RemovalNotes
 from fscrawl.fleet.snapshot_file import SnapshotHead
 from fscrawl.fleet.snapshot_removal import Removal, removable_segments
-from fscrawl.storage.layout import snapshot_path
+from fscrawl.storage.layout import removal_path, snapshot_path
 from tests.support.effort import tries
 from tests.support.log_files import LogsInMemory, found
 from tests.support.snapshot_files import FilesInMemory, named_terms
@@ -96,7 +97,15 @@ class Crawl:
         self.files, self.logs, self.clock = FilesInMemory(), LogsInMemory(), Clock()
         self.writer = LogWriter(self.logs, "m", segment_bytes=40)  # one block each
         self.writer.open()
-        self.removal = Removal(self.files, self.logs, 2, self.clock)
+        self.notes = RemovalNotes(self.files)
+        self.removal = self.another()
+
+    def note(self):
+        numbers = self.notes.numbers()
+        return self.notes.read(numbers[-1]) if numbers else None
+
+    def another(self):
+        return Removal(self.files, self.logs, self.notes, 2, self.clock)
 
     def say(self, *shards):
         for shard in shards:
@@ -109,9 +118,10 @@ class Crawl:
         snapshot_merge.write(self.files, None, [], shard=shard, epoch=1, number=number, terms=terms, at=at)
 
     def remove_later(self):
-        self.removal.remove(60)
-        self.clock.now += 61
-        self.removal.remove(60)
+        """Look as often as is needed: to see the snapshots, to make a note, and to remove what it names."""
+        for _ in range(3):
+            self.removal.remove(60)
+            self.clock.now += 61
         return self.logs.log_segments("m")
 
 
@@ -131,7 +141,79 @@ def test_snapshots_must_be_old(crawl):
     assert crawl.logs.log_segments("m") == [0, 1, 2, 3]
     crawl.clock.now += 1
     crawl.removal.remove(60)
+    assert crawl.logs.log_segments("m") == [0, 1, 2, 3], "the note of it is new"
+    crawl.clock.now += 60
+    crawl.removal.remove(60)
     assert crawl.logs.log_segments("m") == [3]
+
+
+def test_notes(crawl):
+    """A note says where a log begins, and which shards have lines in what was removed; and so do later ones."""
+    crawl.say(0, 0, 0)
+    crawl.snapshot(0)
+    assert crawl.remove_later() == [2]
+    assert crawl.note() == Note({"m": 2}, frozenset({0}))
+    crawl.say(1, 1)
+    crawl.files.there.pop(snapshot_path(0, 1, 1))
+    crawl.snapshot(1)
+    crawl.snapshot(0, 2)
+    crawl.files.there[snapshot_path(0, 1, 2)] = b"torn"
+    assert crawl.remove_later() == [2, 3, 4], "what is there has lines of the shard whose snapshot is lost"
+    crawl.snapshot(0, 3)
+    assert crawl.remove_later() == [4]
+    assert crawl.note() == Note({"m": 4}, frozenset({0, 1}))
+    assert crawl.notes.numbers() == [2], "the one before is not needed any more"
+
+
+def test_a_note_of_another_run(crawl):
+    """A run that is too short to remove what it has noted leaves that to the next one."""
+    crawl.say(0, 1, 0)
+    for shard in (0, 1):
+        crawl.snapshot(shard)
+    for left in ([0, 1, 2], [2]):
+        crawl.removal = crawl.another()
+        crawl.removal.remove(60)
+        crawl.clock.now += 61
+        crawl.removal.remove(60)
+        assert crawl.logs.log_segments("m") == left
+
+
+def test_two_that_make_a_note(crawl, monkeypatch):
+    """Who comes second leaves it, and goes by the other's."""
+    crawl.say(0, 1, 0)
+    for shard in (0, 1):
+        crawl.snapshot(shard)
+    other = crawl.another()
+    for removal in (crawl.removal, other):
+        removal.remove(60)
+    crawl.clock.now += 61
+    other.remove(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(crawl.notes, "numbers", list)  # as an old listing shows it
+        crawl.removal.remove(60)
+    assert crawl.notes.numbers() == [1]
+    assert crawl.remove_later() == [2]
+
+
+def test_what_a_version_without_notes_has_removed(crawl):
+    """The rest of such a log is removed, too. No note can be made of it: nobody knows whose lines are gone."""
+    crawl.say(0, 1, 0)
+    for shard in (0, 1):
+        crawl.snapshot(shard)
+    crawl.logs.remove_segment("m", 0)
+    assert crawl.remove_later() == [2]
+    assert crawl.note() is None
+
+
+@pytest.mark.parametrize("text", [b"", b"[]\n", b'{"logs":{"..":1},"shards":[]}', b'{"logs":{"m":true},"shards":[]}'])
+def test_a_note_that_cannot_be_read(crawl, text):
+    """Nothing may be gone by it; and each shard may have had lines in what it named."""
+    crawl.say(0, 0, 0)
+    crawl.snapshot(0)
+    crawl.files.there[removal_path(1)] = text
+    assert crawl.note() is None
+    crawl.remove_later()
+    assert crawl.note() == Note({"m": 2}, frozenset({0, 1}))
 
 
 def test_new_snapshots_do_not_count(crawl):
@@ -145,7 +227,7 @@ def test_new_snapshots_do_not_count(crawl):
     for shard in (0, 1):
         crawl.snapshot(shard, 2)
     crawl.removal.remove(60)
-    assert crawl.logs.log_segments("m") == [1, 2, 3]
+    assert crawl.note().begins == {"m": 1}
     assert crawl.files.removed == []
 
 
