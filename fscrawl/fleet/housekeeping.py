@@ -26,6 +26,7 @@ _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more th
 _QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
 _PAUSE_S = 1.0
 _CLOSE_S = 5.0  # for a chunk that is being written
+_FIRST_REMOVAL_S = 10.0  # after the start, and more than caches live between two looks: many runs are short
 _REMOVAL_PAUSE_S = 3600.0
 
 
@@ -64,29 +65,34 @@ class Housekeeping:
         self._intake = intake
         self._snapshots = snapshots
         self._warn = warn
-        self._caches_s = caches_s
         self._clock = clock
         self._aside = aside
         self._work: Aside | None = None
         self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
-        self._next_removal = clock() + _REMOVAL_PAUSE_S
+        # The first look sees what is there; when that is old enough, the next one notes what may go, and then it goes.
+        self._settled_s = 2 * caches_s + _FIRST_REMOVAL_S
+        self._pauses = iter((self._settled_s, self._settled_s))
+        self._next_removal = clock() + _FIRST_REMOVAL_S
 
     def step(self, now: float) -> None:
-        """Begin a snapshot if one is due and none is being made."""
+        """Begin a snapshot or a removal if one is due and nothing is under way."""
         if now < self._next_look or (self._work is not None and self._work.is_alive()):
             return
         self._next_look = now + _PAUSE_S
+        if now >= self._next_removal:
+            self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)
+            if min(self._ledger.needed, default=-1) in self._fleet.held:  # so one machine does it
+                # A log of one segment has none that may go: short runs leave many.
+                machines = [machine for machine, place in self._ledger.ends().items() if place.segment]
+                self._start(lambda: self._snapshots.remove_old(machines, self._settled_s))
+                return
         shard = self._most_worthwhile()
         if shard is not None:
             epoch, ends, term = self._fleet.held[shard], self._ledger.ends(), self._ledger.rules.term
             self._ledger.lines_since[shard] = 0
             self._made_at[shard] = said_bytes(ends)
             self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
-        elif now >= self._next_removal:
-            self._next_removal = now + _REMOVAL_PAUSE_S
-            if min(self._ledger.needed, default=-1) in self._fleet.held:  # so one machine does it
-                self._start(lambda: self._snapshots.remove_old(2 * self._caches_s))
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""

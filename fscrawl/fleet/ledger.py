@@ -16,6 +16,7 @@ logs before. So whoever reads the `t` line need not read the page's record again
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 from collections import Counter
@@ -23,6 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from fscrawl import urls
+from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Cut, LogReader
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
@@ -93,6 +95,17 @@ class Ledger:
     def open(self) -> None:
         """Make the own log, before there is anything to say: a listing may show a new file late."""
         self._writer.open()
+
+    def end(self, *, others_agree: bool) -> None:
+        """Let others read all that was said, and say nothing more.
+
+        The last segment of a log is never removed, so a long one is followed by another, which only says what counts
+        of it. `others_agree`: on where this log ends, so it must not change any more.
+        """
+        self.flush()
+        if not others_agree:
+            self._leave_long_segment()
+        self.close()
 
     def close(self) -> None:
         self._writer.close()
@@ -204,9 +217,14 @@ class Ledger:
         self._flushed_at = self._clock()
         self.lines_since.update(lines)
 
-    def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
-        """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""
+    def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool, idle: bool) -> None:
+        """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy.
+
+        `idle`: this may be the end. A long segment is left now, before all machines agree on where their logs end.
+        """
         if self._writer.is_empty:
+            if idle:
+                self._leave_long_segment()
             return
         if starved:
             pause_s = 0.0
@@ -216,6 +234,10 @@ class Ledger:
             pause_s = max(_BUSY_FLUSH_S, _FLUSH_S_A_MACHINE * machines)
         if now - self._flushed_at >= pause_s or self._writer.unflushed_bytes >= _MOST_UNFLUSHED_BYTES:
             self.flush()
+
+    def _leave_long_segment(self) -> None:
+        with contextlib.suppress(TreeError):  # it only saves space
+            self._guarded(self._writer.leave_long_segment)
 
     # -- hearing
 

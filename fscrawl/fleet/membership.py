@@ -189,8 +189,7 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.flush()
-        self.ledger.close()
+        self.ledger.end(others_agree=finished and bool(self.fleet.live_peers(self._clock())))
         self._update()
         try:
             self._heart.stop(finished=finished)
@@ -309,6 +308,7 @@ class Membership:
             machines=len(self.fleet.peers),
             somebody_is_hungry=self._hearing.somebody_is_hungry,
             starved=self._frontier.idle,
+            idle=self._state.idle,
         )
         self._update()
         changed, self._changed = self._changed, False

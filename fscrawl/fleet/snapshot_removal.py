@@ -85,48 +85,55 @@ class Removal:
         self._seen_at: dict[tuple[int, int, int], float] = {}
         self._notes_seen_at: dict[int, float] = {}
 
-    def remove(self, wait_s: float) -> None:
+    def remove(self, machines: Iterable[str], wait_s: float) -> None:
         """Remove what may be removed.
 
+        machines   whose logs may have more than one segment
         wait_s   a snapshot or a note is settled when it was seen so long ago: twice the time that a listing may be
                  old. So the first call removes nothing, and the second one may only make a note
 
         Segments of a log are removed from the first one on; if this ends early, the next call goes on.
         """
         settled = self._settled(wait_s)
-        logs = {machine: self._logs.log_segments(machine) for machine in self._logs.log_machines()}
+        numbers = self._notes.numbers()
+        settled_note = self._settled_note(numbers, wait_s)
+        if not any(settled.values()):
+            return
+        logs = {machine: self._logs.log_segments(machine) for machine in machines}
         shards: set[int] = set()
         heads = self._heads(settled, shards)
         removable = removable_segments(heads, self._shards, logs, self._named)
-        for machine, begin in self._noted(removable, logs, shards, wait_s).items():
+        begins = {machine: last + 1 for machine, last in removable.items()}
+        known = self._note(begins, logs, shards, numbers)
+        for machine, begin in begins.items():
+            end = min(begin, settled_note.begins.get(machine, 0)) if machine in known else begin
             for segment in logs[machine]:
-                if segment < begin:
+                if segment < end:
                     self._logs.remove_segment(machine, segment)
 
-    def _noted(
-        self, removable: Mapping[str, int], logs: Mapping[str, Sequence[int]], shards: Iterable[int], wait_s: float
-    ) -> dict[str, int]:
-        """Note what may be removed, if that is not noted yet; give, by machine, the first segment that must stay.
+    def _note(
+        self, begins: Mapping[str, int], logs: Mapping[str, Sequence[int]], shards: set[int], numbers: Sequence[int]
+    ) -> set[str]:
+        """Note where logs are to begin, if that is not noted yet; give the machines for whose logs that can be done.
+
+        A version without notes may have removed the beginning of a log.
 
         shards   those that have a settled snapshot
+        numbers  of the notes that are there
         """
-        now = self._clock()
-        numbers = self._notes.numbers()
         newest = self._notes.read(numbers[-1]) if numbers else NO_NOTE
         if newest is None:  # it said something, and nobody knows what
             newest = Note({}, frozenset(range(self._shards)))
-        # A version without notes may have removed the beginning of a log. It can be noted no more.
-        begins = {machine: last + 1 for machine, last in removable.items()}
         known = {machine for machine in begins if logs[machine][0] <= newest.begins.get(machine, 0)}
         more = {machine: begins[machine] for machine in known if begins[machine] > newest.begins.get(machine, 0)}
         number = max(numbers, default=0) + 1
-        if more and self._notes.add(number, Note({**newest.begins, **more}, newest.shards.union(shards))):
-            numbers.append(number)
-        settled = self._settled_note(numbers, now, wait_s)
-        return {m: min(begin, settled.begins.get(m, 0)) if m in known else begin for m, begin in begins.items()}
+        if more and self._notes.add(number, Note({**newest.begins, **more}, newest.shards | shards)):
+            self._notes_seen_at[number] = self._clock()
+        return known
 
-    def _settled_note(self, numbers: Iterable[int], now: float, wait_s: float) -> Note:
+    def _settled_note(self, numbers: Iterable[int], wait_s: float) -> Note:
         """Give the newest settled note, and remove those before it."""
+        now = self._clock()
         self._notes_seen_at = {number: self._notes_seen_at.get(number, now) for number in numbers}
         settled = [number for number, seen_at in self._notes_seen_at.items() if now - seen_at >= wait_s]
         if not settled:

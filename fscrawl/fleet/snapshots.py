@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from fscrawl.errors import RecordError
@@ -199,13 +199,16 @@ class Snapshots:
 
     # -- removing
 
-    def remove_old(self, wait_s: float) -> None:
+    def remove_old(self, machines: Iterable[str], wait_s: float) -> None:
         """Remove old snapshots, and the segments of logs that no shard needs any more (see `Removal.remove`)."""
-        self._removal.remove(wait_s)
+        self._removal.remove(machines, wait_s)
 
 
 def said_bytes(ends: Mapping[str, Place]) -> int:
-    """Give how much machines have said up to these places in their logs, those segments included that were removed."""
+    """Give how much machines have said up to these places in their logs, those segments included that were removed.
+
+    It may be less: a segment need not be full when the next one begins.
+    """
     return sum(place.segment * SEGMENT_BYTES + place.bytes for place in ends.values())
 
 

@@ -9,7 +9,7 @@ from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet import command_log
+from fscrawl.fleet import command_log, log_writer
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_reader import LogReader
@@ -157,6 +157,20 @@ def test_many(tree, warned, monkeypatch):
         fail(tree, url)
     assert retry(tree, [], [], warned.append).total() == 10
     assert fed_urls(tree) == sorted(links)
+
+
+def test_long_log(tree, warned, monkeypatch):
+    """A long log ends with a segment of one line, since the last segment of a log is never removed."""
+    monkeypatch.setattr(log_writer, "_LONG", 50 / log_writer.SEGMENT_BYTES)
+    fail(tree, "http://a.example/")
+    retry(tree, (), (), warned.append)
+    logs = Logs(tree)
+    (machine,) = logs.machines()
+    peer = Peer(machine, 0.0)
+    peer.read(logs, 0.0)
+    assert peer.last().log[0] == 1
+    assert TreeLogs(tree).log_segments(machine) == [0, 1]
+    assert [line.url for line in fed(tree)] == ["http://a.example/"]
 
 
 def test_torn_record(tree, warned):

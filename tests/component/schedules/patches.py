@@ -183,6 +183,7 @@ def installed(world: World) -> Iterator[None]:
         put(log_writer.LogWriter.__init__, "__kwdefaults__", world.limits.log_writer)
         put(housekeeping, "_FEWEST_LINES", world.limits.fewest_lines)
         put(housekeeping, "_QUIET_BYTES", world.limits.quiet_bytes)
+        put(housekeeping, "_FIRST_REMOVAL_S", world.limits.removal_pause_s)
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)
         put(intake, "_SLICE_S", world.limits.slice_s)
         put(intake, "_STEPS_A_LOOK", 2)

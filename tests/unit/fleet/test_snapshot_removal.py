@@ -120,7 +120,7 @@ class Crawl:
     def remove_later(self):
         """Look as often as is needed: to see the snapshots, to make a note, and to remove what it names."""
         for _ in range(3):
-            self.removal.remove(60)
+            self.removal.remove(["m"], 60)
             self.clock.now += 61
         return self.logs.log_segments("m")
 
@@ -135,15 +135,15 @@ def test_snapshots_must_be_old(crawl):
     crawl.say(0, 1, 0, 1)
     crawl.snapshot(0)
     crawl.snapshot(1)
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     crawl.clock.now += 59
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     assert crawl.logs.log_segments("m") == [0, 1, 2, 3]
     crawl.clock.now += 1
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     assert crawl.logs.log_segments("m") == [0, 1, 2, 3], "the note of it is new"
     crawl.clock.now += 60
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     assert crawl.logs.log_segments("m") == [3]
 
 
@@ -172,9 +172,9 @@ def test_a_note_of_another_run(crawl):
         crawl.snapshot(shard)
     for left in ([0, 1, 2], [2]):
         crawl.removal = crawl.another()
-        crawl.removal.remove(60)
+        crawl.removal.remove(["m"], 60)
         crawl.clock.now += 61
-        crawl.removal.remove(60)
+        crawl.removal.remove(["m"], 60)
         assert crawl.logs.log_segments("m") == left
 
 
@@ -185,12 +185,12 @@ def test_two_that_make_a_note(crawl, monkeypatch):
         crawl.snapshot(shard)
     other = crawl.another()
     for removal in (crawl.removal, other):
-        removal.remove(60)
+        removal.remove(["m"], 60)
     crawl.clock.now += 61
-    other.remove(60)
+    other.remove(["m"], 60)
     with monkeypatch.context() as patch:
         patch.setattr(crawl.notes, "numbers", list)  # as an old listing shows it
-        crawl.removal.remove(60)
+        crawl.removal.remove(["m"], 60)
     assert crawl.notes.numbers() == [1]
     assert crawl.remove_later() == [2]
 
@@ -221,12 +221,12 @@ def test_new_snapshots_do_not_count(crawl):
     crawl.say(0, 1)
     for shard in (0, 1):
         crawl.snapshot(shard)
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     crawl.clock.now += 61
     crawl.say(0, 1)
     for shard in (0, 1):
         crawl.snapshot(shard, 2)
-    crawl.removal.remove(60)
+    crawl.removal.remove(["m"], 60)
     assert crawl.note().begins == {"m": 1}
     assert crawl.files.removed == []
 

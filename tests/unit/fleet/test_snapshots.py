@@ -188,10 +188,10 @@ def test_remove_old(crawl):
     crawl.say("n", found(0))
     for _ in range(3):
         crawl.make()
-    crawl.snapshots.remove_old(60)
+    crawl.snapshots.remove_old(["n"], 60)
     crawl.clock.now += 61
     crawl.make()
-    crawl.snapshots.remove_old(60)
+    crawl.snapshots.remove_old(["n"], 60)
     assert crawl.files.removed == [snapshot_path(SHARD, 1, number) for number in (2, 1)]
     assert crawl.files.names(".fscrawl/snap") == ["7.1.3", "7.1.4"]
 

@@ -226,3 +226,40 @@ def test_closed(writer, store, write):
     writer.close()
     write(writer, TWO)
     assert len(store.log("a")) == 1
+
+
+def test_leave_long_segment(make_writer, store, write):
+    """A long last segment would stay for good, so one follows it that only says what counts. A short one stays."""
+    writer = make_writer(segment_bytes=16 * 100)
+    write(writer, ONE)
+    there = store.log("a")
+    assert len(there[0]) < 100
+    writer.leave_long_segment()
+    assert store.log("a") == there
+    write(writer, ONE)
+    there = store.log("a")
+    for _ in range(2):
+        writer.leave_long_segment()
+        assert store.log("a") == [*there, b"L a 1 %d\n" % len(there[0])]
+        assert writer.place == Place(1, len(store.log("a")[1]))
+
+
+def test_a_segment_without_a_block_is_not_long(make_writer, store):
+    """However short segments are: a machine that is idle would begin one after the other."""
+    writer = make_writer(segment_bytes=1)
+    for _ in range(2):
+        writer.leave_long_segment()
+    assert len(store.log("a")) == 1
+
+
+def test_a_long_segment_that_cannot_be_left(make_writer, store, files, write):
+    """Nothing is lost: the next block goes into the segment after that."""
+    writer = make_writer(view=files, segment_bytes=100)
+    write(writer, ONE)
+    files.open_faults = [errno.ENOSPC] * TRIES
+    with pytest.raises(TreeError):
+        writer.leave_long_segment()
+    assert writer.place == Place(0, len(store.log("a")[0]))
+    files.open_faults = []
+    write(writer, TWO)
+    assert store.log("a")[1].startswith(b"L a 1 %d\nB " % len(store.log("a")[0]))

@@ -2,9 +2,11 @@
 
 import pytest
 
-from fscrawl.fleet import log_writer
+from fscrawl.fleet import housekeeping, log_walk, log_writer, snapshots
+from fscrawl.fleet.log_window import Window
 from fscrawl.fleet.logs import TreeLogs
-from tests.support.members import MINE, shard, url
+from fscrawl.fleet.membership import Membership
+from tests.support.members import HERS, MINE, Member, shard, url
 
 HOME = url(MINE[0])
 SHARD, LATER = shard(MINE[0]), shard(MINE[1])
@@ -35,7 +37,7 @@ def make_snapshot(member, number=SHARD):
 def remove_old(member):
     """Let housekeeping look as often as it must, with the time between two looks that caches need."""
     for _ in range(3):
-        member.membership._snapshots.remove_old(120)
+        member.membership._snapshots.remove_old(["a"], 120)
         member.world.pass_time(130, member)
 
 
@@ -57,8 +59,8 @@ def removed(world):
     assert len(segments(world, "a")) > 1
     make_snapshot(a)
     remove_old(a)
-    a.leave()
     assert len(segments(world, "a")) == 1
+    a.leave()
     return world
 
 
@@ -131,3 +133,97 @@ def test_an_old_listing_of_a_log(removed, monkeypatch):
     removed.pass_time(200, b)
     assert b.held == {SHARD, LATER}
     assert generations(removed) == []
+
+
+# -- many short runs
+
+
+class Done:
+    def is_alive(self):
+        return False
+
+    def join(self, timeout=None):
+        pass
+
+
+def at_once(work):
+    work()
+    return Done()
+
+
+@pytest.fixture
+def nightly(world, monkeypatch):
+    """Give a world in which a little is much: for segments, snapshots, and what logs may grow by."""
+    monkeypatch.setitem(Membership.__init__.__kwdefaults__, "aside", at_once)
+    monkeypatch.setattr(snapshots, "SEGMENT_BYTES", 3200)
+    sizes = {**log_writer.LogWriter.__init__.__kwdefaults__, "segment_bytes": 3200}
+    monkeypatch.setattr(log_writer.LogWriter.__init__, "__kwdefaults__", sizes)
+    monkeypatch.setattr(housekeeping, "_QUIET_BYTES", 4 * 3200)
+    monkeypatch.setattr(housekeeping, "_FEWEST_LINES", 40)
+    world.create(HOME)
+    return world
+
+
+def night(world, number):
+    """Let a machine find some pages in a run of a few minutes, and end."""
+    member = world.join(f"night-{number:02}")
+    member.settle()
+    yield
+    member.membership.discover([url(host, f"{number:02}/{n}") for host in MINE[:2] for n in range(10)], 1, "")
+    world.pass_time(160, member)
+    member.leave(finished=False)
+
+
+def test_many_short_runs(nightly, monkeypatch):
+    """What they say is kept for a while. After that each leaves one line, and costs a start one look at that."""
+    open_segment, opened, read = TreeLogs.open_segment, [], []
+
+    class Noted(Window):
+        def get(self, begin, end, ahead=0):
+            before = len(self._data)
+            data = super().get(begin, end, ahead)
+            read.append(max(0, len(self._data) - before))
+            return data
+
+    monkeypatch.setattr(log_walk, "Window", Noted)
+    monkeypatch.setattr(TreeLogs, "open_segment", lambda *which: opened.append(which) or open_segment(*which))
+    long, kept, opens, reads = [], [], [], []
+    for number in range(24):
+        opened.clear()
+        read.clear()
+        run = night(nightly, number)
+        next(run)
+        opens.append(len(opened) - number)
+        reads.append(sum(read) - 20 * number)
+        assert next(run, None) is None
+        sizes = [path.stat().st_size for path in (nightly.root / ".fscrawl/log").rglob("*.log")]
+        long.append(sum(size for size in sizes if size > 40))
+        kept.append(len(list((nightly.root / ".fscrawl/snap").iterdir())))
+    for values in (long, kept, opens, reads):
+        assert max(values[12:]) <= max(values[:12]), values
+    assert len(segments(nightly, "night-00")) == 1
+    assert generations(nightly) == []
+
+
+def test_machines_that_leave_together(world):
+    """Their logs are long, and end where all agreed that they end: the last one need not take the others' shards."""
+    world.web = {HOME: [url(host, f"{n}") for host in (*MINE, *HERS) for n in range(5)]}
+    world.create(HOME)
+    members = [world.join(name) for name in ("a", "b", "c")]
+    for _ in range(60):
+        for member in members:
+            member.crawl()
+        world.rounds(1)
+        if all(list(map(Member.is_over, members))):
+            break
+    a, b, c = members
+    assert all(member.is_over() for member in members)
+    held = c.held
+    a.leave(finished=True)
+    b.leave(finished=True)
+    world.rounds(3)
+    assert c.is_over()
+    assert c.held == held
+    c.leave(finished=True)
+    for name in "abc":
+        assert (world.root / f".fscrawl/log/{name}" / segments(world, name)[-1]).stat().st_size < 40
