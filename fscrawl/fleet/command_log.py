@@ -12,9 +12,11 @@ from collections.abc import Iterable
 
 from fscrawl import interrupts
 from fscrawl.fleet import heartbeat
+from fscrawl.fleet.blocks import FIRST_BEGINS, HEAD_BEGINS, parse_head
 from fscrawl.fleet.lines import Line
+from fscrawl.fleet.log_window import ShrunkError, Window
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.fleet.logs import LogFiles, Logs, TreeLogs
 from fscrawl.store import Tree
 
 _FLUSH_EVERY_BYTES = 1 << 20
@@ -43,3 +45,23 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
             if written:
                 heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, writer.place)
     return written
+
+
+def is_of_command(logs: LogFiles, machine: str) -> bool | None:
+    """Tell whether a log that nobody has signed is that of a command; None: it has no whole block yet.
+
+    A command holds no shard, so its first block has no lines of own shards. The first that a machine says is about a
+    shard that it holds.
+    """
+    view = logs.open_segment(machine, min(logs.log_segments(machine), default=0))
+    if view is None:
+        return None
+    window = Window(view)
+    try:
+        first = window.line(0, FIRST_BEGINS)
+        head = None if first is None else window.line(len(first), HEAD_BEGINS)
+        return None if head is None else not parse_head(head).own
+    except (ValueError, ShrunkError):
+        return None
+    finally:
+        window.close()

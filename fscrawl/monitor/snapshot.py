@@ -22,8 +22,9 @@ from typing import Literal
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
-from fscrawl.errors import FscrawlError, TreeBusyError
+from fscrawl.errors import FscrawlError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello
+from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
@@ -188,6 +189,7 @@ class Observer:
         self._machinery = Machinery(tree)
         self._logs = TreeLogs(tree)
         self._machines: dict[str, MachineStatus] = {}
+        self._of_commands: dict[str, bool] = {}  # logs without heartbeats, as far as that is known
         self._gone = gone
         self._clock = clock
         self._looked = False
@@ -219,9 +221,18 @@ class Observer:
             trouble,
             max_pages=self._good.crawl.max_pages,
             over_pages=bool(self._tree.record.over_pages),
-            unheard=len(with_logs - self._machines.keys()),
+            unheard=self._count_unheard(with_logs - self._machines.keys()),
             stopped_labels=self._good.crawl.stopped_labels,
         )
+
+    def _count_unheard(self, without: set[str]) -> int:
+        """Count the machines without heartbeats. A command that runs, or was killed, has none either."""
+        for name in without - self._of_commands.keys():
+            with contextlib.suppress(TreeError):  # a later look tells
+                of_command = is_of_command(self._logs, name)
+                if of_command is not None:
+                    self._of_commands[name] = of_command
+        return sum(not self._of_commands.get(name) for name in without)
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""

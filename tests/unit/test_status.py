@@ -8,6 +8,9 @@ import json
 import pytest
 from rich.console import Console
 
+from fscrawl.fleet.lines import Found
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.monitor import status
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import state_of
@@ -179,6 +182,33 @@ def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
     logs.write("m-2-bb", [logs.bye(2, pages=1, finished=True)])
     view = observer.look(logs.at(3))
     assert (view.is_exact, status.remarks(view, "R")) == (True, [])
+
+
+@pytest.mark.parametrize(("own", "exact"), [(False, True), (True, False)])
+def test_commands_that_run_or_were_killed(logs: Logs, own: bool, exact: bool) -> None:
+    """A command signs its log at the end, and stores no page. Only a machine says something of shards that it holds."""
+    logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
+    writer = LogWriter(TreeLogs(logs.tree), "m-2-bb")
+    writer.open()
+    observer = logs.observer()
+    assert not observer.look(logs.at(2)).is_exact, "it has said nothing yet"
+    for _ in range(2):
+        writer.add(Found(7, 1, "", "http://a.example/"), own=own)
+        writer.flush()
+        for each in (observer, logs.observer()):
+            view = each.look(logs.at(3))
+            assert view.is_exact == exact
+            assert bool(status.remarks(view, "R")) != exact
+    writer.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"L m-2-bb 0 0\nB torn", b"L m-2-bb 0 0\nnoise\n", None])
+def test_logs_that_cannot_be_read(logs: Logs, content: bytes | None) -> None:
+    """They may be those of machines."""
+    path = logs.root / ".fscrawl" / "log" / "m-2-bb" / "0.log"
+    path.parent.mkdir(parents=True)
+    path.mkdir() if content is None else path.write_bytes(content)
+    assert not logs.observer().look(logs.at(2)).is_exact
 
 
 def test_what_the_web_says_is_no_markup(logs: Logs) -> None:
