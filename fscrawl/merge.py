@@ -87,7 +87,7 @@ def merge(
         options = _options(directory, tree, given, warn, before, over=over)
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
-        job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site)
+        job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
         check_columns(job)
         indexed = search_index.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
@@ -127,6 +127,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     """Remove what an interrupted run, or the last one after it had been committed, has left; if `over`, the dataset."""
     directory = job.directory
     line.begin("tidying up", unit="")
+    directory.check_writer()
     if over:
         directory.start_over()
     if indexed:
@@ -318,6 +319,7 @@ def _fields(batches: list[BatchResult]) -> dict[str, list[int]]:
 def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) -> Manifest:
     """Write the manifest, then remove what it no longer names. A run that found nothing new is undone instead."""
     directory = job.directory
+    directory.check_writer()
     if before is not None and before.is_unchanged_by(result):
         for part in result.parts:
             directory.path(part.path).unlink(missing_ok=True)

@@ -5,7 +5,8 @@
     croissant.json  the tables, for programs (`croissant`)
     pages/ links/ items/ errors/ warc/ warc-index/ wacz/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `archives`)
     search/         the index of searches, if it was asked for (`search_shards`)
-    .merge/         options.json, lock, seen-<run>.parquet (`dedupe`), run-<run>/ while a run is under way
+    .merge/         options.json, lock, writer-<n> (`writer`), seen-<run>.parquet (`dedupe`); run-<run>/ while a run
+                    is under way
 
 Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
 """
@@ -26,6 +27,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
+from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
 from fscrawl.errors import FscrawlError, UsageError, tree_error
@@ -43,10 +45,14 @@ _DAMAGE = frozenset({None, errno.ENOENT, errno.EISDIR})
 
 
 class DatasetDir:
-    """A dataset's directory. It can be pickled; all processes of one merge may use it."""
+    """A dataset's directory. It can be pickled; all processes of one merge may use it.
 
-    def __init__(self, root: Path) -> None:
+    `writer`: the number of the merge that writes here; 0: it is only read.
+    """
+
+    def __init__(self, root: Path, writer: int = 0) -> None:
         self.root = root
+        self.writer = writer
 
     # -- files
 
@@ -63,6 +69,7 @@ class DatasetDir:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
+            self.check_writer()
             temporary.replace(path)
         except OSError as error:
             _discard(temporary)
@@ -179,14 +186,24 @@ class DatasetDir:
             except BlockingIOError:
                 raise UsageError(f"{self.root}: another merge is writing here; wait until it has ended") from None
             except OSError:
-                pass  # a file system without locks: the user must not run two merges at once
+                pass  # a file system without locks
+            self.writer = writer.begin(self.root / STATE)
             yield
         except BrokenPipeError:  # nobody reads what is said
             raise
-        except OSError as error:  # of a file that somebody else has made, moved or protected
-            raise tree_error(error, error.filename or self.root) from error
+        except Exception as error:
+            self.check_writer()  # it may have removed or replaced what this merge was working with
+            if isinstance(error, OSError):  # of a file that somebody else has made, moved or protected
+                raise tree_error(error, error.filename or self.root) from error
+            raise
         finally:
             os.close(lock)
+
+    def check_writer(self) -> None:
+        """Raise UsageError if another merge has begun to write here, where the lock does not keep it out."""
+        if self.writer and writer.is_over(self.root / STATE, self.writer):
+            what = "another merge has begun to write here, and goes on with what this one has done"
+            raise UsageError(f"{self.root}: {what}; wait until it has ended")
 
     def _refuse_other_directories(self) -> None:
         try:
@@ -216,7 +233,7 @@ class DatasetDir:
             for path in (self.root / STATE).iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
-                elif path.name not in (marker.name, "lock"):
+                elif path.name not in (marker.name, "lock") and not writer.is_writer(path.name):
                     path.unlink()
             marker.unlink()
         except OSError as error:

@@ -79,7 +79,10 @@ def _fields_of(columns: Iterable[Column]) -> list[pa.Field]:
 
 @dataclass(frozen=True)
 class Job:
-    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once."""
+    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once.
+
+    `writer`: the number of the merge (`writer`).
+    """
 
     root: Path
     out: Path
@@ -87,10 +90,11 @@ class Job:
     options: Options
     crawl: str = ""
     site: SiteFile | None = None
+    writer: int = 0
 
     @cached_property
     def directory(self) -> DatasetDir:
-        return DatasetDir(self.out)
+        return DatasetDir(self.out, self.writer)
 
     @cached_property
     def tree(self) -> Tree:
@@ -138,8 +142,9 @@ class Job:
         return f"{run_directory(self.run)}/{name}"
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.root, self.out, self.run, self.options, self.crawl, self.site
+        return self.root, self.out, self.run, self.options, self.crawl, self.site, self.writer
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        for name, value in zip(("root", "out", "run", "options", "crawl", "site"), state, strict=True):
+        names = ("root", "out", "run", "options", "crawl", "site", "writer")
+        for name, value in zip(names, state, strict=True):
             object.__setattr__(self, name, value)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fscrawl.dataset.writer import is_writer
 from tests.support.crawling import Done, Running, body, check_tree, crawl, pages
 from tests.support.web import Request, Response, Web
 
@@ -89,8 +90,9 @@ def merge(root: Path, out: Path, *flags: str, timeout_s: float = 60.0) -> Done:
 
 
 def files(out: Path) -> dict[str, str]:
-    """Give every file of a dataset but its lock, by path, with its SHA-256."""
-    found = (path for path in sorted(out.rglob("*")) if path.is_file() and path.name != "lock")
+    """Give every file of a dataset by path, with its SHA-256; but not its lock, and what counts merges."""
+    paths = (path for path in sorted(out.rglob("*")) if path.is_file())
+    found = (path for path in paths if path.name != "lock" and not is_writer(path.name))
     return {str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 

@@ -33,6 +33,7 @@ from fscrawl.config import settings
 from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
 from fscrawl.dataset.search_shards import read_list
+from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
@@ -254,10 +255,15 @@ class Made:
 
 
 def contents(directory: Path) -> dict[str, str]:
-    """Give the SHA-256 of every file below a directory, empty directories as ""; but not of the lock's."""
+    """Give the SHA-256 of every file below a directory, empty directories as "".
+
+    Of a dataset, the file is left out whose name counts merges.
+    """
     found = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
+        if is_writer(path.name):
+            continue
         if path.is_file():
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         elif not any(path.iterdir()):
@@ -266,8 +272,9 @@ def contents(directory: Path) -> dict[str, str]:
 
 
 def stamps(directory: Path) -> dict[str, tuple[int, int]]:
-    """Give inode and time of change of every file below a directory."""
-    files = ((path, path.stat()) for path in sorted(directory.rglob("*")) if path.is_file())
+    """Give inode and time of change of the same files as `contents`."""
+    paths = (path for path in sorted(directory.rglob("*")) if path.is_file() and not is_writer(path.name))
+    files = ((path, path.stat()) for path in paths)
     return {str(path.relative_to(directory)): (at.st_ino, at.st_mtime_ns) for path, at in files}
 
 
@@ -295,7 +302,9 @@ def check(made: Made) -> None:
         assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"]), name
     runs = len(made.manifest["runs"])
     state = {"lock", "options.json", *(f"seen-{run:04}.parquet" for run in range(1, runs + 1))}
-    assert {path.name for path in (made.out / ".merge").iterdir()} == state
+    names = [path.name for path in (made.out / ".merge").iterdir()]
+    assert {name for name in names if not is_writer(name)} == state
+    assert len(names) == len(state) + 1
 
 
 def one_page(root: Path, url: str) -> Grown:

@@ -13,6 +13,8 @@ from fscrawl.dataset.dataset_dir import FOLDERS, DatasetDir
 from fscrawl.dataset.manifest import Manifest, Part, RunSummary
 from fscrawl.errors import TreeError, UsageError
 
+STATE = [".merge/lock", ".merge/writer-1"]
+
 
 @pytest.fixture
 def directory(tmp_path):
@@ -87,7 +89,7 @@ def test_opened_once(directory):
     with directory.opened():
         with pytest.raises(UsageError, match="another merge"), DatasetDir(directory.root).opened():
             pass
-        assert names(directory) == [".merge/lock"]
+        assert names(directory) == STATE
     with pytest.raises(KeyError), directory.opened():
         raise KeyError
     with directory.opened():
@@ -95,14 +97,27 @@ def test_opened_once(directory):
 
 
 def test_without_locks(directory, monkeypatch):
-    """Where the file system has no locks, a merge goes on without."""
+    """Where the file system has no locks, the merge that begins last goes on, and the other puts nothing in place."""
 
     def flock(*_):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(dataset_dir.fcntl, "flock", flock)
-    with directory.opened(), DatasetDir(directory.root).opened():
-        pass
+    other = DatasetDir(directory.root)
+
+    def both():
+        with directory.opened():
+            directory.write("first", "x")
+            with other.opened():
+                for each in (directory, pickle.loads(pickle.dumps(directory))):
+                    with pytest.raises(UsageError, match="another merge"):
+                        each.write("second", "x")
+                other.write("third", "x")
+            raise FileNotFoundError("what the other one has removed")
+
+    with pytest.raises(UsageError, match="another merge"):
+        both()
+    assert names(directory) == [".merge/lock", ".merge/writer-2", "first", "third"]
 
 
 def test_lock_is_not_inherited(directory):
@@ -174,14 +189,14 @@ def test_start_over(directory):
             directory.write(name, "x")
         directory.start_over()
         assert not directory.was_starting_over()
-        assert names(directory) == [".merge/lock", "NOTES", "mine/x"]
+        assert names(directory) == [*STATE, "NOTES", "mine/x"]
 
 
 def test_start_over_with_nothing_there(directory):
     """A new directory can be started over, too."""
     with directory.opened():
         directory.start_over()
-        assert names(directory) == [".merge/lock"]
+        assert names(directory) == STATE
 
 
 class Killed(BaseException):
@@ -215,7 +230,7 @@ def test_start_over_killed(directory, monkeypatch, step):
                 assert directory.path(".merge/rebuilding").exists()
         if directory.was_starting_over():
             directory.start_over()
-        assert names(directory) == [".merge/lock"]
+        assert names(directory) == STATE
 
 
 def test_start_over_that_fails(directory, monkeypatch):
