@@ -20,10 +20,13 @@ __all__ = ["Exchange", "Pages", "Request", "Response", "Web", "linked_site"]
 
 
 class Web(Server):
-    """A web that counts. `exchanges` is in the order of the answers; it stays after the end."""
+    """A web that counts. `exchanges` is in the order of the answers; it stays after the end.
+
+    `deadline_s`: longer than all tests of a module take on a slow computer. What ends a test is its own timeout.
+    """
 
     def __init__(
-        self, pages: Pages, hosts: Sequence[str] = ("127.0.0.1",), port: int = 0, *, deadline_s: float = 120.0
+        self, pages: Pages, hosts: Sequence[str] = ("127.0.0.1",), port: int = 0, *, deadline_s: float = 3600.0
     ) -> None:
         self.exchanges: list[Exchange] = []
         super().__init__(pages, hosts, port, deadline_s=deadline_s, log=self.exchanges.append)
