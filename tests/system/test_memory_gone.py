@@ -50,7 +50,7 @@ def test_an_old_copy_is_put_back(root: Path) -> None:
         words = command(root, *FLAGS, seeds=[web.url(host) for host in HOSTS], settings=SETTINGS, workers=1, threads=2)
         with Running(words) as running:
             running.until(lambda: web.count() > 5, "a few requests")
-            shutil.copytree(root / ".fscrawl", root / "backup")
+            shutil.copytree(root / ".fscrawl", root / "backup", ignore=shutil.ignore_patterns("*.tmp"))
             running.until(lambda: web.count() > 20, "more requests")
             (root / ".fscrawl").rename(root / "aside")
             (root / "backup").rename(root / ".fscrawl")
