@@ -87,12 +87,12 @@ def _print_tables(looks: Iterator[Snapshot], root: str, *, watch: bool) -> None:
         interrupts.before_leaving(show_cursor)  # which rich hides
         with Live(console=console, auto_refresh=False) as live:
             for view in looks:
-                live.update(as_table(view, root), refresh=True)
+                live.update(as_table(view, root, console.width), refresh=True)
         return
     console.file = StringIO()  # rich flushes its file even when it captures, and only `say_styled` may find it full
     for number, view in enumerate(looks):
         with console.capture() as table:  # rich itself would end the process with exit code 1 when the pipe is closed
             if number:
                 console.print()
-            console.print(as_table(view, root))
+            console.print(as_table(view, root, console.width))
         say_styled(table.get())

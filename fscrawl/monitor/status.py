@@ -4,12 +4,12 @@ Vocabulary:
   remark      a line that tells the user what to know, or what to do
 
 Promise: text from the web or from the tree is printed without control characters (`terminal.plain`), and is never read
-as markup. The table fits into 80 columns.
+as markup. The table fits into 80 columns; if the terminal has fewer than 64, it says less of each machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,10 @@ from fscrawl.util.terminal import plain
 _SHOWN_GONE = 10  # machines that are not alive
 _SHOWN_HOSTS = 5
 _SHOWN_LABELS = 20
+_ALL = ("pages/s", "flight", "pending", "memory", "shards", "settings")
+_FEW = _ALL[:1]  # on a terminal of fewer columns than _WIDE
+_WIDE = 64
+_NAME = 7  # columns at least, of the name of a machine or a label
 _STYLES = {
     CrawlState.RUNNING: "bold green",
     CrawlState.PAUSED: "bold yellow",
@@ -95,15 +99,15 @@ def _rate(machine: MachineStatus) -> float:
 # -- for people
 
 
-def as_table(snapshot: Snapshot, root: str) -> Group:
-    """Give the snapshot as it is shown on a terminal. `root`: the tree as the user named it."""
+def as_table(snapshot: Snapshot, root: str, width: int) -> Group:
+    """Give the snapshot as it is shown on a terminal of some columns. `root`: the tree as the user named it."""
     state = state_of(snapshot)
     title = Text.assemble(
         (state.value, _STYLES.get(state, "bold")), f": {state.meaning}  ", (f"crawl {plain(snapshot.crawl)}", "dim")
     )
     parts: list[Any] = [title, _facts(snapshot)]
     if snapshot.machines:
-        parts += [Text(), _machines(snapshot)]
+        parts += [Text(), _machines(snapshot, _ALL if width >= _WIDE else _FEW)]
     if labels := snapshot.labels():
         parts += [Text(), _labels(labels, snapshot.stopped_labels)]
     lines = remarks(snapshot, root)
@@ -155,15 +159,15 @@ def _listed(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _machines(snapshot: Snapshot) -> Table:
+def _machines(snapshot: Snapshot, figures: Sequence[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("machine", overflow="fold", ratio=1)
-    table.add_column("state", no_wrap=True)
-    for name in ("pages/s", "flight", "pending", "memory", "shards", "settings"):
+    table.add_column("machine", overflow="fold", ratio=1, min_width=_NAME)
+    table.add_column("state", overflow="fold", no_wrap=figures is _ALL)
+    for name in figures:
         table.add_column(name, justify="right", no_wrap=True)
     gone = sorted((m for m in snapshot.machines if m.state != "alive"), key=lambda machine: -machine.seen_at)
     for machine in [*snapshot.alive(), *gone[:_SHOWN_GONE]]:
-        cells = _cells(snapshot, machine)
+        cells = _cells(snapshot, machine)[: 2 + len(figures)]
         table.add_row(*map(Text, cells), style=None if machine.state == "alive" else "dim")
     if gone[_SHOWN_GONE:]:
         table.add_row(Text(f"and {len(gone) - _SHOWN_GONE:,} more"), Text("gone"), style="dim")
@@ -172,7 +176,7 @@ def _machines(snapshot: Snapshot) -> Table:
 
 def _labels(labels: Mapping[str, LabelFigure], stopped: Collection[str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("label", overflow="fold", ratio=1)
+    table.add_column("label", overflow="fold", ratio=1, min_width=_NAME)
     for name in ("found", "stored", "failed", "pending", ""):
         table.add_column(name, justify="right", no_wrap=True)
     for label, figure in list(labels.items())[:_SHOWN_LABELS]:

@@ -25,7 +25,9 @@ HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
 def printed(view: Snapshot, width: int = 80, root: str = "/shared") -> str:
     """Give the table as a pipe gets it."""
     stream = io.StringIO()
-    Console(file=stream, width=width, markup=False, highlight=False, emoji=False).print(status.as_table(view, root))
+    Console(file=stream, width=width, markup=False, highlight=False, emoji=False).print(
+        status.as_table(view, root, width)
+    )
     return stream.getvalue()
 
 
@@ -93,6 +95,17 @@ def test_the_table_fits(logs: Logs, width: int) -> None:
         assert "a-machine-of-a-long-name-19-31337-abcdef" in text
     assert "a-machine-of-a-long-na" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [32, 40, 60])
+def test_a_narrow_terminal(logs: Logs, width: int) -> None:
+    """On a narrow terminal the machine, what it does and its rate stay, and nothing is cut off."""
+    text = printed(fleet(logs), width)
+    assert max(map(len, text.split("\n"))) <= width
+    assert "…" not in text
+    [heads] = [line.split() for line in text.split("\n") if line.startswith("machine")]
+    assert heads == ["machine", "state", "pages/s"]
+    assert text.count("a-mach") == 20
 
 
 def test_what_the_table_says(logs: Logs) -> None:
