@@ -147,7 +147,9 @@ def since(text: str, now: datetime) -> str:
 
 
 def expression(text: str, flag: str) -> str:
-    """Check a regular expression."""
+    """Check a regular expression. An argument that is not UTF-8 has lone surrogates, which no dataset can keep."""
+    if re.search("[\ud800-\udfff]", text):
+        raise UsageError(f"{flag} {text}: not UTF-8")
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:

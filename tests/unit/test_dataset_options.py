@@ -98,7 +98,9 @@ def test_bad_texts(tmp_path):
     """Expressions, choices and statuses are checked, and named with their flag."""
     with pytest.raises(UsageError, match=r"--include \(: not a regular expression"):
         expression("(", "--include")
-    assert expression("a+", "--include") == "a+"
+    with pytest.raises(UsageError, match=r"--exclude .*: not UTF-8"):
+        expression("a\udcff", "--exclude")
+    assert expression("a+ü", "--include") == "a+ü"
     with pytest.raises(UsageError, match="--format x: must be one of parquet"):
         one_of("x", FORMATS, "--format")
     assert one_of("csv", FORMATS, "--format") == "csv"
