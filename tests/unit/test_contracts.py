@@ -23,6 +23,7 @@ TREE = {
 FILES = {
     **TREE,
     "fscrawl.__main__": "/dev/null, for standard descriptors that are closed",
+    "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
     "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
     "fscrawl.admin.probe": "/proc/self/mountinfo",
