@@ -18,8 +18,11 @@ from fscrawl.util.toml_text import to_toml
 
 _OF_PYTHON = (
     (re.compile(r"\A--set:? "), ""),
-    (re.compile(r"\A--(seeds?|refresh|site)\b"), r"\1"),
+    (re.compile(r"\A--(seeds?|refresh|site|fields)\b"), r"\1"),
     (re.compile(r"give --seed URL, --seeds FILE or --site FILE"), "give seeds, or site=FILE"),
+    (re.compile(r"with --allow-env (\w+)"), r'with allow_env=["\1"]'),
+    (re.compile(r"by --site FILE"), "by site=FILE"),
+    (re.compile(r"leave --site out"), "leave site out"),
     (re.compile(r"; for example --set politeness\.delay=0\.5"), '; for example politeness={"delay": 0.5}'),
 )
 _VALUES = (str, bool, int, float)
@@ -30,6 +33,8 @@ def in_python(message: str) -> str:
 
     >>> in_python("--set: politeness.delay = fast: must be a number")
     'politeness.delay = fast: must be a number'
+    >>> in_python("fetch.auth: …; or allow it on this machine with --allow-env TOKEN")
+    'fetch.auth: …; or allow it on this machine with allow_env=["TOKEN"]'
     """
     for pattern, instead in _OF_PYTHON:
         message = pattern.sub(instead, message)

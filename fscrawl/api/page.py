@@ -256,10 +256,12 @@ class Page:
         return rules.extract(url_of(self.url), self.answer.parsed.html).values
 
     def _found(self, method: str, asked: str | None) -> Any:
+        shown = "" if asked is None and method == "json" else repr(asked)
+        if shown and not isinstance(asked, str):
+            raise UsageError(f"{self.url}: {method}({shown}): must be a text")
         try:
             return getattr(self.answer, method)(asked)
         except ValueError as error:
-            shown = "" if asked is None else repr(asked)
             raise UsageError(f"{self.url}: {method}({shown}): {error}") from None
 
     @property

@@ -22,4 +22,6 @@ def path_of(name: str, value: Any, what: str) -> str:
         raise UsageError(f"{name}={value!r}: must be the path of a {what}") from None
     if not found:
         raise UsageError(f"{name} is empty; name a {what}")
+    if "\0" in found:
+        raise UsageError(f"{name}={value!r}: a path has no zero bytes")
     return found

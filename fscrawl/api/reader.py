@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from fscrawl import urls
 from fscrawl.api.failures import Failure, failures
 from fscrawl.api.filters import Filters, Since, hosts_of, since_of
+from fscrawl.api.messages import in_python
 from fscrawl.api.page import Page
 from fscrawl.api.pages import Pages
 from fscrawl.api.paths import path_of
@@ -18,7 +19,7 @@ from fscrawl.api.shards import Shards, among_workers, chooser, parts
 from fscrawl.api.source import Fields, Source
 from fscrawl.api.status import Status, status
 from fscrawl.api.tables import arrow, columns_of, need_bodies, of_each, rows
-from fscrawl.errors import RecordError, UsageError
+from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.storage.layout import LINKS, is_key
 from fscrawl.store import Tree
 
@@ -91,13 +92,13 @@ class Crawl:
 
         FscrawlError if an argument is wrong, or the tree cannot be read any more. See `Pages` for what is left out.
         """
-        if where is not None and not callable(where):
-            raise UsageError(f"where={where!r}: must be a function that is given a page")
         return self._pages(host, since, where, parts(shard), bodies=bodies)
 
     def _pages(
         self, host: Hosts | None, since: Since | None, where: Where | None, shards: Any, *, bodies: bool = False
     ) -> Pages:
+        if where is not None and not callable(where):
+            raise UsageError(f"where={where!r}: must be a function that is given a page")
         filters = Filters(hosts_of(host), since_of(since), chooser(shards))
         return Pages(Source(self._tree, self._fields), filters, where, bodies=bodies)
 
@@ -113,7 +114,7 @@ class Crawl:
             try:
                 values = source.values(host, key)
             except RecordError as error:
-                raise RecordError(f"{self._tree.path_of(LINKS, host, key)}: {error}") from error
+                raise RecordError(about(self._tree.path_of(LINKS, host, key), error)) from error
             if values is not None:
                 return Page(source, host, values)
         self._tree.check_there()
@@ -241,7 +242,10 @@ def _file(path: str | None) -> tuple[str, str] | None:
         return None
     from fscrawl.dataset.options import rules  # noqa: PLC0415 - most readers have none
 
-    return path, rules(Path(path))
+    try:
+        return path, rules(Path(path))
+    except UsageError as error:
+        raise type(error)(in_python(str(error))) from error
 
 
 def _links(pages: Pages) -> Iterator[Link]:

@@ -68,10 +68,10 @@ def crawl(
         "threads": _count("threads", threads),
         "set": assignments(settings),
         "site": None if site is None else path_of("site", site, "file"),
-        "refresh": refresh,
+        "refresh": _age(refresh),
         "reseed": bool(reseed),
         "follow": False,
-        "allow_env": list(allow_env),
+        "allow_env": _names(allow_env),
     }
     with Bar(sys.stderr, silent=not progress) as bar, _Process(task) as process:
         return _result(Path(task["root"]), process, bar)
@@ -81,6 +81,19 @@ def _count(name: str, value: Any) -> int:
     if type(value) is not int or value < 1:
         raise UsageError(f"{name}={value!r}: must be a whole number, 1 or more, for example 8")
     return value
+
+
+def _age(refresh: Any) -> str | None:
+    if refresh is None or isinstance(refresh, str):
+        return refresh
+    raise UsageError(f'refresh={refresh!r}: must be an age, like "7d", "12h" or "30m"; "0s" means every page')
+
+
+def _names(allow_env: Any) -> list[str]:
+    given = [allow_env] if isinstance(allow_env, str) or not isinstance(allow_env, Iterable) else list(allow_env)
+    if not all(isinstance(each, str) for each in given):
+        raise UsageError(f'allow_env={allow_env!r}: must be the names of environment variables, like ["API_TOKEN"]')
+    return given
 
 
 def _seeds(seeds: Seeds) -> dict[str, Any]:

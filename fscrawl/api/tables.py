@@ -33,6 +33,8 @@ def columns_of(columns: Iterable[str] | None) -> tuple[str, ...]:
     >>> columns_of(["url", "text"])
     ('url', 'text')
     """
+    if not isinstance(columns, Iterable | None):
+        raise UsageError(f'columns={columns!r}: must be names of attributes, like ["url", "text"]')
     found = COLUMNS if columns is None else tuple([columns] if isinstance(columns, str) else columns)
     for name in found:
         if name not in ALL:

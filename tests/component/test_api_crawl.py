@@ -325,6 +325,10 @@ def test_mistakes(tmp_path: Path, arguments: dict[str, object], said: str) -> No
         ({"root": 3}, "root=3: must be the path of a directory"),
         ({"root": ""}, "root is empty; name a directory"),
         ({"site": ""}, "site is empty; name a file"),
+        ({"root": "a\0b"}, "root='a\\x00b': a path has no zero bytes"),
+        ({"refresh": 7}, 'refresh=7: must be an age, like "7d"'),
+        ({"allow_env": 7}, "allow_env=7: must be the names of environment variables"),
+        ({"allow_env": [7]}, "allow_env=[7]: must be the names"),
         ({"politeness": 0.5}, 'must be settings of a section, like politeness={"delay": 0.5}'),
         ({"politeness": {"delay": None}}, "politeness.delay = None: must be a text, a number"),
     ],
@@ -337,6 +341,14 @@ def test_mistakes_that_need_no_process(
     with pytest.raises(fscrawl.FscrawlError) as caught:
         fscrawl.crawl(**{"root": "tree", **arguments})
     assert said in str(caught.value)
+
+
+def test_one_variable_is_allowed(tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One name is a name, and not a list of its letters."""
+    monkeypatch.setenv("PASS", "secret")
+    settings = {**SETTINGS, "fetch": {"allow_private_addresses": True, "auth": {"127.0.0.1": "me:$PASS"}}}
+    result = fscrawl.crawl(tmp_path / "tree", seed(web), workers=1, progress=False, allow_env="PASS", **settings)
+    assert result.pages > 0
 
 
 def test_settings_of_every_kind(tmp_path: Path, web: Web) -> None:

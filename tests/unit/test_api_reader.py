@@ -256,6 +256,36 @@ def test_wrong_arguments(grown, arguments):
         fscrawl.open(grown.root).pages(**arguments)
 
 
+@pytest.mark.parametrize("give", ["rows", "to_arrow", "to_pandas"])
+@pytest.mark.parametrize("arguments", [{"columns": 3}, {"where": "status == 200"}, {"host": 3}, {"shard": 1}])
+def test_wrong_arguments_of_rows(grown, give, arguments):
+    """So it is with rows and tables."""
+    [(name, _)] = arguments.items()
+    with pytest.raises(fscrawl.FscrawlError, match=f"^{name}="):
+        getattr(fscrawl.open(grown.root), give)(**arguments)
+
+
+@pytest.mark.parametrize(("root", "fields", "said"), [("a\0b", None, "^root="), (None, "a\0b", "^fields=")])
+def test_paths_that_are_none(grown, root, fields, said):
+    """A path with a zero byte, which no file can have, is an error that names the argument."""
+    with pytest.raises(fscrawl.FscrawlError, match=said):
+        fscrawl.open(root or grown.root, fields=fields)
+
+
+def test_a_file_of_rules_that_is_missing(grown):
+    """The message speaks of the argument, and not of an option of the command line."""
+    with pytest.raises(fscrawl.FscrawlError, match=r"^fields /nowhere: cannot be read"):
+        fscrawl.open(grown.root, fields="/nowhere")
+
+
+@pytest.mark.parametrize(("method", "asked"), [("css", 3), ("css", None), ("xpath", 3), ("json", 3)])
+def test_selectors_that_are_no_texts(grown, method, asked):
+    """What is no text is no selector."""
+    page = fscrawl.open(grown.root).page(HOME)
+    with pytest.raises(fscrawl.FscrawlError, match=rf"{method}\({asked}\): must be a text"):
+        getattr(page, method)(asked)
+
+
 def test_where(grown):
     """`where` is asked for each page that the other filters take; what it raises is not caught."""
     crawl = fscrawl.open(grown.root)
