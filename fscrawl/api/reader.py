@@ -148,7 +148,10 @@ class Crawl:
         return _links(self._pages(host, since, None, [_WHOLE]))
 
     def status(self) -> Status:
-        """Tell how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page."""
+        """Tell how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page.
+
+        FscrawlError if the tree cannot be read any more.
+        """
         return status(self._tree)
 
     def rows(

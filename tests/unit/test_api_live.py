@@ -316,6 +316,15 @@ def test_failures_of_a_share_that_goes(grown):
         list(failures)
 
 
+def test_the_status_of_a_share_that_is_gone(grown):
+    """An unmounted share, whose directory is empty, is no new crawl."""
+    crawl = fscrawl.open(grown.root)
+    grown.root.rename(grown.root.parent / "elsewhere")
+    grown.root.mkdir()
+    with pytest.raises(fscrawl.FscrawlError, match="is the share mounted"):
+        crawl.status()
+
+
 def test_an_iterator_stays_in_its_process(grown, monkeypatch):
     """After a fork, an iterator that was begun before says that it is of the other process; the crawl works on."""
     monkeypatch.setattr(walk, "_FILES", 2)
