@@ -30,6 +30,19 @@ from fscrawl.errors import FscrawlError, UsageError
 Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
+_pipes: set[int] = set()  # whose end tells the processes of crawls that this one is gone
+
+
+def _let_go() -> None:
+    """Close the pipes in a copy of this process, which may outlive it. The objects that have them stay as they are."""
+    for pipe in _pipes:
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, pipe, inheritable=False)
+        os.close(nowhere)
+    _pipes.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def crawl(
@@ -167,6 +180,7 @@ class _Process:
         return self
 
     def _begin(self) -> None:
+        _pipes.add(_pipe(self._process.stdin).fileno())
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         self._listener.start()
         with contextlib.suppress(OSError):  # it has died; `next_message` will find that
@@ -205,8 +219,10 @@ class _Process:
         return f"the process of the crawl {how}; what is stored is kept" + (f":\n{said}" if said else "")
 
     def __exit__(self, *_: object) -> None:
+        stdin = _pipe(self._process.stdin)
+        _pipes.discard(stdin.fileno())
         with contextlib.suppress(OSError):
-            _pipe(self._process.stdin).close()  # now it stops, if it has not
+            stdin.close()  # now it stops, if it has not
         _pipe(self._process.stdout).close()  # and does not wait for a reader
         try:
             self._process.wait()

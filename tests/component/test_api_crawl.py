@@ -253,6 +253,34 @@ def test_a_script_that_is_killed(tmp_path: Path, endless: Web, monkeypatch: pyte
     check_tree(tmp_path / "tree")
 
 
+FORKED = """
+    import fscrawl, os, pathlib, threading, time
+    def fork():
+        while not pathlib.Path({root!r}).exists():
+            time.sleep(0.01)
+        if os.fork() == 0:
+            pathlib.Path({root!r} + ".forked").write_text(str(os.getpid()))
+            time.sleep(60)
+            os._exit(0)
+    threading.Thread(target=fork).start()
+    fscrawl.crawl({root!r}, {seed!r}, workers=1, SETTINGS)
+"""
+
+
+def test_a_script_that_is_killed_and_has_forked(tmp_path: Path, endless: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it does if a copy of that process, such as a worker of a pool, lives on."""
+    monkeypatch.setenv("FSCRAWL_TEST", str(tmp_path))
+    with begun(tmp_path, endless, FORKED) as process:
+        copy = tmp_path / "tree.forked"
+        wait_for(lambda: copy.exists() and copy.read_text())
+        try:
+            process.kill()
+            wait_for(lambda: not is_crawled(tmp_path))
+        finally:
+            os.kill(int(copy.read_text()), signal.SIGKILL)
+    check_tree(tmp_path / "tree")
+
+
 def test_stop(tmp_path: Path, endless: Web) -> None:
     """A crawl that is stopped by STOP says so; so does one that has reached its limit."""
     root = tmp_path / "tree"
