@@ -223,7 +223,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     if job.directory.path(scratch).is_dir():  # what is there was made by a plan that is lost, or torn
         job.directory.remove(scratch)
     if job.directory.read_json(intact.OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
-        job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()})
+        job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()}, durable=True)
     line.begin("listing pages", about, "pages", about=True)
     plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 
@@ -331,7 +331,8 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
     directory.remove_parts(f"part-{job.run:04}-*", but=manifest.paths)
     _write_papers(job, manifest)
-    directory.write_json(MANIFEST, manifest.as_json())
+    directory.sync([*(part.path for part in result.parts), plan.seen_name(job.run)])
+    directory.write_json(MANIFEST, manifest.as_json(), durable=True)
     for path in (before.paths if before else set()) - manifest.paths:
         directory.path(path).unlink(missing_ok=True)
     directory.remove(plan.run_directory(job.run))

@@ -22,7 +22,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
 from fscrawl.errors import FscrawlError, UsageError, tree_error
+from fscrawl.storage import atomic
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -78,9 +79,26 @@ class DatasetDir:
             _discard(temporary)
             raise
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, *, durable: bool = False) -> None:
+        """Write a text. `durable`: it outlives a power loss when this returns."""
         with self.publish(name) as temporary:
             temporary.write_text(text, encoding="utf-8")
+            if durable:
+                _sync_file(temporary)
+        if durable:
+            self._sync_directories([name])
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Let files outlive a power loss. Raises OSError."""
+        names = list(names)
+        for name in names:
+            _sync_file(self.root / name)
+        self._sync_directories(names)
+
+    def _sync_directories(self, names: Iterable[str]) -> None:
+        for path in sorted({above for name in names for above in (self.root / name).parents}):
+            if path.is_relative_to(self.root.parent):
+                atomic.sync_directory(str(path))
 
     def update(self, name: str, text: str) -> None:
         """Write a text if the file has another one; remove the file if the text is empty."""
@@ -122,8 +140,8 @@ class DatasetDir:
         for path in self.root.glob(pattern):
             path.unlink(missing_ok=True)
 
-    def write_json(self, name: str, value: Any) -> None:
-        self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    def write_json(self, name: str, value: Any, *, durable: bool = False) -> None:
+        self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n", durable=durable)
 
     def part(self, name: str, rows: int) -> Part:
         """Describe a file that is complete, for the manifest."""
@@ -248,6 +266,14 @@ def unreadable(path: Path, error: OSError | ValueError) -> FscrawlError:
     if isinstance(error, OSError) and error.errno not in _DAMAGE:
         return tree_error(error, path)
     return UsageError(f"{path}: cannot be read ({error}); start again with --rebuild")
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        atomic.sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _discard(path: Path) -> None:

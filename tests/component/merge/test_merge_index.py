@@ -147,10 +147,10 @@ def test_killed_at_each_step(tree: Grown, out: Path, monkeypatch: pytest.MonkeyP
     write = dataset_dir.DatasetDir.write_json
     for step in (dataset_dir.MANIFEST, "search/index.json"):
 
-        def kill(self: dataset_dir.DatasetDir, name: str, value: object, step: str = step) -> None:
+        def kill(self: dataset_dir.DatasetDir, name: str, value: object, step: str = step, **how: bool) -> None:
             if name == "search/index.json" and step == name:
                 raise Killed
-            write(self, name, value)
+            write(self, name, value, **how)
             if name == step:
                 raise Killed
 

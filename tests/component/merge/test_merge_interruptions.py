@@ -25,8 +25,8 @@ def test_killed_after_the_manifest(tree: Grown, out: Path, tmp_path: Path, monke
     tree.heal("http://a.example/gone")
     write = dataset_dir.DatasetDir.write_json
 
-    def kill(self: dataset_dir.DatasetDir, name: str, value: object) -> None:
-        write(self, name, value)
+    def kill(self: dataset_dir.DatasetDir, name: str, value: object, **how: bool) -> None:
+        write(self, name, value, **how)
         if name == dataset_dir.MANIFEST:
             raise Killed
 
@@ -66,11 +66,11 @@ def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.M
     """A group of a version that had no segments is made again, and parts that are no longer needed are removed."""
     write = dataset_dir.DatasetDir.write_json
 
-    def as_before(self: dataset_dir.DatasetDir, name: str, value: dict[str, object]) -> None:
+    def as_before(self: dataset_dir.DatasetDir, name: str, value: dict[str, object], **how: bool) -> None:
         if "batches" in value:
             write(self, name.replace(".done", ""), {**value, "files": []})
             raise Killed
-        write(self, name, value)
+        write(self, name, value, **how)
 
     with monkeypatch.context() as patch:
         patch.setattr(dataset_dir.DatasetDir, "write_json", as_before)
