@@ -77,6 +77,8 @@ def _print(*words: object, **how: Any) -> None:
 def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:
     checks = _Checks(file, kind.__name__)
     checks.names(kind)
+    checks.fills(kind, "fields", "columns")
+    checks.fills(kind, "items", "item_columns")
     site = CodeSite(
         file,
         number,
@@ -121,6 +123,12 @@ class _Checks(NamedTuple):
             near = difflib.get_close_matches(name, ours, 1, 0.8)
             if near and name not in ours:
                 raise SiteFault(f"{self.file.path}: class {self.name}: {name}: did you mean {near[0]}?")
+
+    def fills(self, kind: type[Site], method: str, columns: str) -> None:
+        """Look for values that would be lost, since no column is named for them."""
+        if getattr(kind, method) is not getattr(Site, method) and not getattr(kind, columns):
+            said = f'it has no {columns} to fill; write what it gives, such as {columns} = {{"title": "string"}}'
+            raise SiteFault(f"{self.file.path}: class {self.name}: {method}: {said}")
 
     def hosts(self, hosts: object) -> tuple[str, ...]:
         right = 'a list of host names, such as ["a.example", "*.a.example"]'
@@ -291,7 +299,7 @@ class CodeSite:
 
     def _each(self, method: str, given: object) -> Iterator[object]:
         """Give the items of what a method gave: a list, a generator, …"""
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        if isinstance(given, str | bytes | Mapping | Request | Seed) or not isinstance(given, Iterable):
             what = "dicts" if method == "items" else "requests"
             raise SiteFault(f"{self.file.path}: {method}: gave {_shown(given)}; it must give {what}, as by yield")
         items = self._run(method, iter, given)

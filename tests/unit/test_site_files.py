@@ -90,6 +90,7 @@ def test_requests_of_a_page() -> None:
     [
         (method("requests", "return 7"), "site.py: requests: gave 7; it must give requests"),
         (method("requests", "return 'http://a.example/'"), "gave 'http://a.example/'; it must give requests"),
+        (method("requests", "return Request('/x')"), "it must give requests, as by yield"),
         (method("requests", "yield 7"), "site.py: requests: gave 7; it must give URLs and Requests"),
         (method("requests", "yield Request(7)"), "it must give URLs and Requests"),
         (method("requests", "yield '1'", "1 / 0"), "site.py:8: requests: ZeroDivisionError: division by zero"),
@@ -117,6 +118,7 @@ def test_faults_of_a_page(lines: list[str], said: str, monkeypatch: pytest.Monke
         (["yield '/x'"], "site.py: seeds: gave '/x'; it must be a complete URL"),
         (["yield Request('http://a.example/', form={'a': 'b' * 9000})"], "its body has 9,002 bytes; at most 8,192"),
         (["return {}"], "it must give requests, as by yield"),
+        (["return Seed('http://a.example/', 'x')"], "it must give requests, as by yield"),
         (["return 1 / 0"], "site.py:7: seeds: ZeroDivisionError"),
     ],
 )
@@ -149,6 +151,8 @@ def test_a_page_that_is_not_expected() -> None:
         (file_of("colums = {}").text, "class A: colums: did you mean columns?"),
         (file_of("renew_after = 0").text, "class A: renew_after = 0: must be a whole number, 1 or more, or None"),
         (file_of("columns = ['a']").text, "class A: columns = ['a']: must be a dict"),
+        (file_of("def fields(self, page):", "    return {}").text, "class A: fields: it has no columns to fill; write"),
+        (file_of("def items(self, page):", "    return []").text, "class A: items: it has no item_columns to fill"),
         (file_of("columns = {'a': 'str'}").text, "class A: columns['a'] = 'str': must be a type"),
         (file_of("columns = {'A': 'string'}").text, "class A: columns['A'] = 'string'"),
         (file_of("columns = {'a': 7}").text, "class A: columns['a'] = 7"),
