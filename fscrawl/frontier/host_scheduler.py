@@ -156,7 +156,7 @@ class HostScheduler:
                     host.ready_at = max(host.ready_at, now + self._delay_of(host))
                 self.schedule(host)
                 return task
-            if host.ready_at > now:  # it was told to rest meanwhile
+            if _turn_at(host) > now:  # it was told to rest meanwhile
                 self.schedule(host)
         return None
 

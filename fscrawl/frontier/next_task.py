@@ -52,13 +52,13 @@ class NextTask:
         """
         host.look_at_robots(now, wanted=robots)
         is_full = limit is not None and host.pages + host.in_flight >= limit
-        if host.is_open and not (is_full or host.given_up):
+        if host.given_up:
+            task = self._pop(host, now)
+            return task and task._replace(check=True, flags=task.flags.with_host_given_up(host.given_up))
+        if host.is_open and not is_full:
             return self._pop(host, now)
         if not self.drop_settled(host):
             return None
-        if host.given_up:
-            task = self._hosts.pop(host)
-            return task._replace(check=True, flags=task.flags.with_host_given_up(host.given_up))
         if not host.is_open:
             return self._robots_task(host)
         return self._stored_one_of(host, now) if host.pages >= (limit or 0) else None

@@ -147,6 +147,18 @@ def test_in_flight_once(make_frontier, order, again):
     assert twin is None or (twin.url, twin.flags, twin.check) == (A, again, True)
 
 
+def test_in_flight_once_though_given_up(make_frontier):
+    """While a page is fetched, nobody writes down that it has failed because its host was given up meanwhile."""
+    frontier = make_frontier("politeness.delay=5", "politeness.per_host=9")
+    fill(frontier, A, A + "1")
+    first = frontier.take(0)
+    frontier.add(A, 0, "", flags=REFRESH)
+    frontier.scheduler.give_up("a.example", "dns")
+    assert (frontier.take(0).url, frontier.take(0), frontier.pending) == (A + "1", None, 1)
+    frontier.finish(first, 0, told=True)
+    assert frontier.take(0).flags == Flags(given_up="dns")
+
+
 def test_flags_obey_the_limits(make_frontier):
     """A URL that is too deep stays out, also if another try is asked for."""
     frontier = make_frontier("crawl.max_depth=1")

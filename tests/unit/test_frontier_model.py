@@ -18,7 +18,10 @@ from tests.support.effort import tries
 
 
 class FrontierModel(RuleBasedStateMachine):
-    """The frontier beside a model of plain sets: every URL once for each attempt, and manners kept."""
+    """The frontier beside a model of plain sets: every URL once for each attempt, and manners kept.
+
+    A URL that is wanted again is due once more, also while it is due already, or in flight.
+    """
 
     @initialize(
         order=st.sampled_from(["breadth", "depth", "random"]),
@@ -41,7 +44,7 @@ class FrontierModel(RuleBasedStateMachine):
         )
         self.frontier = Frontier(self.settings, rng=random.Random(1))
         self.now = 0.0
-        self.met, self.due, self.flying = set(), {}, []  # due: url → (attempt, not before)
+        self.met, self.due, self.flying = set(), [], []  # due: (url, attempt, not before)
         self.not_before: dict[str, float] = {}
         self.open = set()
         self.given_up = set()
@@ -52,7 +55,7 @@ class FrontierModel(RuleBasedStateMachine):
         assert self.frontier.add(url, page, host) == (url not in self.met)
         if url not in self.met:
             self.met.add(url)
-            self.due[url] = (1, 0.0)
+            self.due.append((url, 1, 0.0))
 
     @rule(seconds=st.sampled_from([0.5, 1, 7]))
     def wait(self, seconds):
@@ -68,6 +71,7 @@ class FrontierModel(RuleBasedStateMachine):
             return
         assert self.now >= self.not_before.get(task.host, 0) or task.host in self.given_up
         assert sum(flying.host == task.host for flying in self.flying) < self.settings.politeness.per_host
+        assert isinstance(task, RobotsTask) or task.url not in self._pages_flying()
         self.flying.append(task)
         if self.settings.politeness.per_host > 1:
             self._rest(task.host, self.now + self.settings.politeness.delay)
@@ -77,9 +81,13 @@ class FrontierModel(RuleBasedStateMachine):
             return
         assert task.host in self.open | self.given_up or not self.settings.politeness.robots
         assert task.flags.given_up == "dns" or task.host not in self.given_up
-        attempt, at = self.due.pop(task.url)
-        assert (task.attempt, task.key, str(task.depth)) == (attempt, urls.key(task.url), task.url.rpartition("/")[2])
-        assert at <= self.now
+        assert (task.key, str(task.depth)) == (urls.key(task.url), task.url.rpartition("/")[2])
+        entry = min(each for each in self.due if each[:2] == (task.url, task.attempt))
+        assert entry[2] <= self.now
+        self.due.remove(entry)
+
+    def _pages_flying(self):
+        return [task.url for task in self.flying if isinstance(task, PageTask)]
 
     def _rest(self, host, until):
         self.not_before[host] = max(self.not_before.get(host, 0), until)
@@ -108,7 +116,7 @@ class FrontierModel(RuleBasedStateMachine):
         if isinstance(task, RobotsTask):
             self._rest(task.host, self.now + wait)
         else:
-            self.due[task.url] = (task.attempt + 1, self.now + wait)
+            self.due.append((task.url, task.attempt + 1, self.now + wait))
 
     @precondition(lambda self: self.flying)
     @rule(which=st.integers(0, 9))
@@ -117,7 +125,7 @@ class FrontierModel(RuleBasedStateMachine):
         self.frontier.give_back(task)
         self._finish(task, asked=False)
         if isinstance(task, PageTask):
-            self.due[task.url] = (task.attempt, 0.0)
+            self.due.append((task.url, task.attempt, 0.0))
 
     @precondition(lambda self: self.met)
     @rule(which=st.integers(0, 99), wait=st.sampled_from([1, 10]))
@@ -139,14 +147,13 @@ class FrontierModel(RuleBasedStateMachine):
         self.frontier.forget_what_is_over(self.now)
 
     @precondition(lambda self: self.met)
-    @rule(which=st.integers(0, 99))
-    def again(self, which):
+    @rule(which=st.integers(0, 3), word=st.sampled_from(["again=t", "refresh"]), foreign=st.booleans())
+    def again(self, which, word, foreign):
         url = sorted(self.met)[which % len(self.met)]
-        if url in self.due or any(task.url == url for task in self.flying):
-            return
-        assert self.frontier.add(url, int(url.rpartition("/")[2]), "", flags=parse_flags("again=t"))
-        self.due[url] = (1, 0.0)
-        self.given_up.discard(urls.host(url))
+        assert self.frontier.add(url, int(url.rpartition("/")[2]), "", flags=parse_flags(word), foreign=foreign)
+        self.due.append((url, 1, 0.0))
+        if word == "again=t":
+            self.given_up.discard(urls.host(url))
 
     @invariant()
     def counts(self):
