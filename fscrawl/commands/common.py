@@ -14,6 +14,7 @@ from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.request import METHODS
+from fscrawl.util.user_text import shown
 
 if TYPE_CHECKING:
     from fscrawl.store import Tree
@@ -32,6 +33,7 @@ __all__ = [
     "positive",
 ]
 
+_DIGITS = 18  # of a number; Python reads at most 4,300
 _HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 
 
@@ -117,8 +119,10 @@ def _path(text: str, what: str) -> Path:
 
 
 def positive(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{shlex.quote(text)}: must be a whole number, 1 or more, for example 8")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text) > 0):
+        raise argparse.ArgumentTypeError(
+            f"{shlex.quote(shown(text))}: must be a whole number, 1 or more, for example 8"
+        )
     return int(text)
 
 

@@ -9,6 +9,7 @@ from fscrawl import interrupts
 from fscrawl.commands.common import Commands, Parser, add_command, add_root, directory, open_tree
 from fscrawl.errors import UsageError
 from fscrawl.util.installed import to_install
+from fscrawl.util.user_text import shown
 
 _PORT = 8712
 _EXAMPLES = """\
@@ -66,6 +67,7 @@ def _address(text: str) -> str:
 
 
 def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
-        raise argparse.ArgumentTypeError(f"{shlex.quote(text)}: must be a number from 0 to 65535, for example 8712")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < 65536):
+        typed = shlex.quote(shown(text))
+        raise argparse.ArgumentTypeError(f"{typed}: must be a number from 0 to 65535, for example 8712")
     return int(text)

@@ -144,7 +144,7 @@ class Program(Parser):
             self.print_help(sys.stderr)
             raise SystemExit(EXIT_USAGE)
         if words[0] == "help":
-            words = [*words[1:2], "--help"]
+            words = [*(word for word in words[1:2] if word != "help"), "--help"]
         at = next((number for number, word in enumerate(words) if not word.startswith("-")), len(words))
         for word in words[:at]:
             name = word.partition("=")[0]

@@ -65,6 +65,8 @@ def words(line: str) -> list[str]:
         ("crawl --root x --workers ''", "--workers '': must be a whole number, 1 or more, for example 8"),
         ("merge --root x --out y --limit -3", "--limit -3: must be a whole number, 1 or more, for example 8; see"),
         ("dashboard --root x --port 1e3", "--port 1e3: must be a number from 0 to 65535, for example 8712; see"),
+        (f"doctor --root x --workers {'9' * 5000}", f"--workers '{'9' * 60}…': must be a whole number, 1 or more"),
+        (f"dashboard --root x --port {'9' * 5000}", f"--port '{'9' * 60}…': must be a number from 0 to 65535"),
         ("crawl --root x --quiet=1", f"--quiet takes no value; {PAGE}"),
         ("crawl --root x --quiet --log-json", f"--log-json and --quiet cannot be given together; {PAGE}"),
         ("completion csh", "SHELL csh: must be one of bash, zsh, fish; see fscrawl completion --help"),
@@ -109,7 +111,10 @@ def test_an_unknown_command_that_is_like_none(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.startswith("fscrawl: unknown command xyz; the commands are crawl, status, pause, ")
 
 
-@pytest.mark.parametrize(("line", "usage"), [("help", "usage: fscrawl "), ("help crawl", "usage: fscrawl crawl ")])
+@pytest.mark.parametrize(
+    ("line", "usage"),
+    [("help", "usage: fscrawl "), ("help crawl", "usage: fscrawl crawl "), ("help help", "usage: fscrawl ")],
+)
 def test_help(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`help` is --help."""
     with pytest.raises(SystemExit) as end:
