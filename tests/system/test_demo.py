@@ -80,7 +80,10 @@ def test_the_demo_is_crawled_whole_and_a_second_run_adds_nothing(tmp_path: Path)
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     """The output in the README is that of the demo, but for the numbers of bytes, seconds and pages per second."""
     port = free_port()
-    printed = demo(tmp_path / "shared-tree", port).stdout.replace(f"{tmp_path}/", "").replace(f":{port}/", ":8713/")
+    done = demo(tmp_path / "shared-tree", port)
+    first, _, rest = done.stdout.partition("\n")
+    on_terminal = f"{first}\n{done.stderr}{rest}"  # where standard error stands between
+    printed = on_terminal.replace(f"{tmp_path}/", "").replace(f":{port}/", ":8713/")
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     shown = text.partition("<!-- output -->\n```\n")[2].partition("```\n<!-- /output -->")[0]
     assert measured_out(shown) == measured_out(printed)
