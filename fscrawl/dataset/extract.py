@@ -245,9 +245,12 @@ def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> d
     """Return the user's columns."""
     if job.rules is None:
         return {}
-    extracted = field_rules.Extracted({}, dict.fromkeys((each.name for each in job.rules.columns), "too long"), ())
-    with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
-        extracted = job.rules.extract(url_of(record.url), html)
+    url = url_of(record.url)
+    try:
+        with time_limit(_OF_USERS_S, of_processor=True):
+            extracted = job.rules.extract(url, html)
+    except TimeoutError:
+        extracted = job.rules.failed(url, "too long")
     _count(extracted, result)
     return {f"field.{name}": value for name, value in extracted.values.items()}
 

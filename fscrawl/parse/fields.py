@@ -81,6 +81,15 @@ class Rules:
     columns: tuple[Column, ...]
     fields: tuple[Field, ...]
 
+    def failed(self, url: str, why: str) -> Extracted:
+        """Give what there is of a page on which the rules did not end: each column for its host is bad.
+
+        >>> parse('[hosts."b.example"]\\nn = { css = "b" }', "fields.toml").failed("http://a.example/", "too long").bad
+        {}
+        """
+        names = dict.fromkeys(each.column.name for each in self.fields if pattern_covers(each.hosts, url))
+        return Extracted({}, dict.fromkeys(names, why), tuple(names))
+
     def extract(self, url: str, html: bytes) -> Extracted:
         """Find the values of a page. `url`: its normal form; `html`: as for `selectors.Page`.
 

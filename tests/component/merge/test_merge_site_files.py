@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.dataset import extract
+from fscrawl.parse import fields as field_rules
 from tests.support.trees import Grown, Made
 
 Merge = Callable[..., tuple[int, str, str]]
@@ -65,6 +66,25 @@ def test_what_never_ends(
     assert (rows["http://c.example/"]["last"], rows["http://d.example/"]["last"]) == (None, "x")
     assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
     assert "field last: found on 1 of 5 pages, 1 with a value of the wrong type" in said
+
+
+def test_what_never_ends_is_bad_where_it_counts(
+    fscrawl: Merge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page whose rules do not end has bad values in the columns for its host, and none in those for others."""
+    rules = tmp_path / "fields.toml"
+    rules.write_text('[hosts."a.example"]\nmine = { css = "title" }\n[hosts."b.example"]\nother = { css = "title" }\n')
+    extract_all = field_rules.Rules.extract
+
+    def never_ends(self: field_rules.Rules, url: str, html: bytes) -> field_rules.Extracted:
+        if url == "http://a.example/b":
+            raise TimeoutError
+        return extract_all(self, url, html)
+
+    monkeypatch.setattr(field_rules.Rules, "extract", never_ends)
+    _, said, _ = fscrawl("--fields", str(rules))
+    assert "field mine: found on 1 of 2 pages, 1 with a value of the wrong type" in said
+    assert "field other: found on 0 of 1 page\n" in said
 
 
 def test_the_same_file_for_all_runs(fscrawl: Merge, site: Path) -> None:
