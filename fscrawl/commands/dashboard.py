@@ -51,11 +51,14 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("the dashboard has ended, the crawl has not", usual_end=True)
     from fscrawl.admin.dashboard_control import VERBS  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.dataset.search_shards import check_there  # noqa: PLC0415 - as above
 
     try:
         from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
     except ModuleNotFoundError as error:
         raise UsageError(f"dashboard needs {error.name}: {to_install('dashboard')}") from error
+    if options.dataset is not None:
+        check_there(options.dataset)
     if options.control:
         open_tree(options.root, writing=True)
     return serve(options.root, options.host, options.port, VERBS if options.control else {}, options.dataset)

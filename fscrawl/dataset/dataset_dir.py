@@ -30,7 +30,7 @@ from typing import Any
 from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
-from fscrawl.errors import FscrawlError, UsageError, tree_error
+from fscrawl.errors import FscrawlError, TreeError, UsageError, tree_error
 from fscrawl.storage import atomic
 
 MANIFEST = "manifest.json"
@@ -227,6 +227,9 @@ class DatasetDir:
         try:
             names = {path.name for path in self.root.iterdir()}
         except FileNotFoundError:
+            if self.root.is_symlink():
+                to = f"a symbolic link to {self.root.readlink()}, which is not there"
+                raise TreeError(f"--out {self.root}: {to}; is the share mounted?") from None
             return
         except OSError as error:
             raise UsageError(f"--out {self.root}: {error.strerror}; must be a directory") from error

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 from fscrawl import urls
 from fscrawl.dataset.manifest import Manifest
-from fscrawl.dataset.search_shards import FOLDER, LIST, Shard, digests_of, parts_of, read_list
+from fscrawl.dataset.search_shards import FOLDER, LIST, Shard, check_there, digests_of, parts_of, read_list
 from fscrawl.dataset.search_snippet import Piece, Snippets
 from fscrawl.dataset.search_words import Query
 from fscrawl.errors import UsageError, reason
@@ -120,6 +120,7 @@ def _shards(root: Path) -> tuple[list[Shard], int]:
         listed = read_list(root)
         manifest = Manifest.from_json(json.loads((root / "manifest.json").read_bytes()))
     except FileNotFoundError:
+        check_there(root)
         raise UsageError(f"{root}: no dataset that a merge has completed") from None
     except OSError as error:
         raise UsageError(f"{root}: cannot be read: {reason(error)}") from error

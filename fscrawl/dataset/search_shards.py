@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl.dataset.manifest import Manifest, Part
+from fscrawl.errors import tree_error
 from fscrawl.util.humanize import number_of, size
 
 FOLDER = "search"
@@ -25,6 +26,14 @@ FORMAT = 1
 
 # name → SHA-256 of a part
 Digests = dict[str, str]
+
+
+def check_there(root: Path) -> None:
+    """Raise TreeError if a dataset's directory is not there, as where its share is not mounted."""
+    try:
+        next(root.iterdir(), None)
+    except OSError as error:
+        raise tree_error(error, root) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,9 +110,11 @@ def test_mistakes(search: Search, words: list[str], says: str) -> None:
 
 
 def test_no_index(search: Search, tmp_path: Path) -> None:
-    """Without dataset or index, one line says what to do."""
+    """Without dataset or index, one line says what to do. Without its directory, a share may not be mounted."""
     assert search("x", of=tmp_path) == (2, "", f"fscrawl: {tmp_path}: no dataset that a merge has completed\n")
-    assert search("x", of=tmp_path / "none")[0] == 2
+    code, _, said = search("x", of=tmp_path / "none")
+    assert (code, said.count("\n")) == (75, 1)
+    assert said.startswith(f"fscrawl: {tmp_path / 'none'}: it is not there; is the share mounted")
     Grown(tmp_path / "tree").page("http://a.example/")
     Grown(tmp_path / "tree").merge(tmp_path / "out")
     code, _, said = search("x", of=tmp_path / "out")
