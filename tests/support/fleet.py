@@ -159,7 +159,7 @@ class Fleet:
         self.members.append(member)
         return member
 
-    def wait_for_tree(self, timeout_s: float = 10.0) -> None:
+    def wait_for_tree(self, timeout_s: float = 20.0) -> None:
         deadline = time.monotonic() + timeout_s * self.place.slowness
         while not (self.root / ".fscrawl" / "tree.json").exists():
             assert time.monotonic() < deadline, "no tree was made"
