@@ -27,7 +27,11 @@ PAGES = pa.schema(
         _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
         _column("fetch_time", TIME, "UTC, milliseconds, by the clock of the machine that fetched it"),
         _column("fetch_status", pa.int32(), "HTTP status"),
-        _column("fetch_redirect", pa.string(), "normal form of a redirect's target; such a page has no body"),
+        _column(
+            "fetch_redirect",
+            pa.string(),
+            "normal form of a redirect's target, or what was sent, if it is no URL; such a page has no body",
+        ),
         _column("skipped", pa.string(), "why there is no body, e.g. type application/pdf"),
         _column("rendered", pa.string(), "how running its scripts ended: done, timeout, failed; null if none were run"),
         _column("content_mime_type", pa.string(), "of Content-Type, in lower case, without parameters"),

@@ -73,8 +73,8 @@ class PageRecord(JsonRecord):
     links             outlinks to follow: absolute, in normal form, each once, in the order of the page
     encoding          WHATWG name of the encoding with which the page was read
     title             text of <title>, each run of white space replaced by one space
-    redirect          normal form of a redirect's target, or the spelling of the request that follows; such a page has
-                      no body
+    redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
+                      sent, if that is no URL. Such a page has no body
     skipped           why there is no body, e.g. `type application/pdf`
     nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
     canonical         normal form of link rel=canonical
