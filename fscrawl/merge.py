@@ -92,7 +92,7 @@ def merge(
         indexed = search_index.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
-        if before is not None and most == 0:
+        if before is not None and most == 0 and intact.has_failures(before, options):
             _tidy(job, before, line, over=over, indexed=indexed)
             warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
             if indexed:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.formats import TABLE_FORMATS
 from fscrawl.dataset.manifest import Manifest
 from fscrawl.dataset.options import Options
 from fscrawl.errors import UsageError
@@ -63,3 +64,9 @@ def checked(directory: DatasetDir, before: Manifest, warn: Callable[[str], None]
         warn(f"{directory.path(lost[0].path)}: {what}; to make all files anew, add --rebuild")
     gone = {part.path for part in spoilt if part.has_failures}
     return replace(before, parts=tuple(part for part in before.parts if part.path not in gone)) if gone else before
+
+
+def has_failures(before: Manifest, options: Options) -> bool:
+    """Tell whether the failures are there in each format that has them, for a manifest that was checked."""
+    there = sum(part.has_failures for part in before.parts)
+    return there >= sum(style in TABLE_FORMATS for style in options.formats)

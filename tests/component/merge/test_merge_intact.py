@@ -77,6 +77,19 @@ def test_failures_that_are_missing_or_cut(
     assert [row["url"] for row in made.rows("errors")] == list(tree.failures)
 
 
+def test_failures_that_are_missing_at_the_limit(tree: Grown, out: Path, fscrawl: Command) -> None:
+    """Where the limit has been reached, failures are made anew all the same, and no page is added."""
+    fscrawl("--limit", "2", "--format", "parquet", "--format", "jsonl")
+    rows, failures = Made(out).rows(), Made(out).rows("errors")
+    (file,) = Made(out).files("errors/*")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert fscrawl()[0] == 0
+    assert (Made(out).rows(), Made(out).rows("errors")) == (rows, failures)
+    check(Made(out))
+    assert "the limit of 2 records has been reached" in fscrawl()[2]
+    check(Made(out))
+
+
 @pytest.mark.parametrize("spoil", [Path.unlink, cut])
 def test_an_index_of_files_that_are_missing(
     tree: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
