@@ -302,7 +302,7 @@ class Extra(Worker):
     def _turn(self) -> None:
         self.frontier.forget_what_is_over(self.world.now)
         self.ledger.flush_if_due(
-            self.world.now, machines=self.world.fleet_size, somebody_is_hungry=False, starved=False
+            self.world.now, machines=self.world.fleet_size, somebody_is_hungry=False, starved=False, idle=False
         )
         self._work()
 

@@ -72,7 +72,7 @@ class Housekeeping:
         self._next_look = 0.0
         # The first look sees what is there; when that is old enough, the next one notes what may go, and then it goes.
         self._settled_s = 2 * caches_s + _FIRST_REMOVAL_S
-        self._pauses = iter((self._settled_s, self._settled_s))
+        self._pauses = iter(2 * [min(self._settled_s, _REMOVAL_PAUSE_S)])
         self._next_removal = clock() + _FIRST_REMOVAL_S
 
     def step(self, now: float) -> None:

@@ -96,7 +96,8 @@ class Removal:
         """
         settled = self._settled(wait_s)
         numbers = self._notes.numbers()
-        settled_note = self._settled_note(numbers, wait_s)
+        now = self._clock()
+        self._notes_seen_at = {number: self._notes_seen_at.get(number, now) for number in numbers}
         if not any(settled.values()):
             return
         logs = {machine: self._logs.log_segments(machine) for machine in machines}
@@ -105,6 +106,7 @@ class Removal:
         removable = removable_segments(heads, self._shards, logs, self._named)
         begins = {machine: last + 1 for machine, last in removable.items()}
         known = self._note(begins, logs, shards, numbers)
+        settled_note = self._settled_note(wait_s)
         for machine, begin in begins.items():
             end = min(begin, settled_note.begins.get(machine, 0)) if machine in known else begin
             for segment in logs[machine]:
@@ -131,10 +133,9 @@ class Removal:
             self._notes_seen_at[number] = self._clock()
         return known
 
-    def _settled_note(self, numbers: Iterable[int], wait_s: float) -> Note:
+    def _settled_note(self, wait_s: float) -> Note:
         """Give the newest settled note, and remove those before it."""
         now = self._clock()
-        self._notes_seen_at = {number: self._notes_seen_at.get(number, now) for number in numbers}
         settled = [number for number, seen_at in self._notes_seen_at.items() if now - seen_at >= wait_s]
         if not settled:
             return NO_NOTE
