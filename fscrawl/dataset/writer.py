@@ -1,10 +1,10 @@
 """Which merge writes a dataset? Where no lock reaches other machines, as on sshfs: the one that began last.
 
-    .merge/writer-<n>   an empty file; each merge that begins renames it, to the next number
+    .merge/writer-<n>   an empty file; each merge that begins makes the next one, and removes the ones before
 
-A rename of one file has one winner on every file system, however many machines try it. Each merge knows the number that
-it has given. It looks for the file of this name before it puts anything in place: if it is gone, another merge has
-begun. Nothing is to be cleared away after a merge that was killed.
+Making a file that must not be there has one winner on every file system, however many machines try it. Each merge knows
+its number. It looks for its own file before it puts anything in place: if it is gone, another merge has begun. Nothing
+is to be cleared away after a merge that was killed.
 
 Promise: of merges that write one dataset at the same time, all but the last one end before they change what it works
 with, but for what they put in place in the moment when it begins.
@@ -17,31 +17,29 @@ import re
 from pathlib import Path
 
 _NAME = re.compile(r"writer-(\d+)")
-_AHEAD = 100  # so many merges may have begun since a listing that is old
+_TRIES = 100
 
 
 def begin(state: Path) -> int:
     """Become the writer, and return the number. Raises OSError. `state`: the dataset's `.merge`."""
-    found = sorted(int(name[1]) for each in state.iterdir() if (name := _NAME.fullmatch(each.name)))
-    for old in found[:-1]:  # of two that began here at the same time, long ago
-        _path(state, old).unlink(missing_ok=True)
-    last = found[-1] if found else 0
-    if not last:
+    number, why = 0, OSError(f"{state}: merges begin here all the time")
+    for _ in range(_TRIES):
+        number = max(number, *_listed(state), 0) + 1
         try:
-            _path(state, 1).open("xb").close()
-        except OSError:  # sshfs says EPERM if another machine has made it
-            if not _path(state, 1).exists():
-                raise
-            last = 1
-        else:
-            return 1
-    for number in range(last, last + _AHEAD):
-        try:
-            _path(state, number).rename(_path(state, number + 1))
-        except FileNotFoundError:  # another merge was faster
+            _path(state, number).open("xb").close()
+        except OSError as error:  # another merge was first, of which the listing does not know yet
+            why = error
             continue
-        return number + 1
-    raise BlockingIOError(f"{state}: merges begin here all the time")
+        found = _listed(state)
+        if max(found, default=number) <= number:  # else others have begun and removed some since the first listing
+            for old in found - {number}:
+                _path(state, old).unlink(missing_ok=True)
+            return number
+    raise why
+
+
+def _listed(state: Path) -> set[int]:
+    return {int(name[1]) for each in state.iterdir() if (name := _NAME.fullmatch(each.name))}
 
 
 def is_over(state: Path, number: int) -> bool:
