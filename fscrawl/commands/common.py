@@ -119,10 +119,12 @@ def _path(text: str, what: str) -> Path:
 
 
 def positive(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text) > 0):
-        raise argparse.ArgumentTypeError(
-            f"{shlex.quote(shown(text))}: must be a whole number, 1 or more, for example 8"
-        )
+    typed = shlex.quote(shown(text))
+    is_whole = text.isascii() and text.isdecimal()
+    if is_whole and len(text) > _DIGITS:
+        raise argparse.ArgumentTypeError(f"{typed}: must be below 1e{_DIGITS}, for example 8")
+    if not (is_whole and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, 1 or more, for example 8")
     return int(text)
 
 

@@ -65,7 +65,7 @@ def words(line: str) -> list[str]:
         ("crawl --root x --workers ''", "--workers '': must be a whole number, 1 or more, for example 8"),
         ("merge --root x --out y --limit -3", "--limit -3: must be a whole number, 1 or more, for example 8; see"),
         ("dashboard --root x --port 1e3", "--port 1e3: must be a number from 0 to 65535, for example 8712; see"),
-        (f"doctor --root x --workers {'9' * 5000}", f"--workers '{'9' * 60}…': must be a whole number, 1 or more"),
+        (f"doctor --root x --workers {'9' * 5000}", f"--workers '{'9' * 60}…': must be below 1e18, for example 8"),
         (f"dashboard --root x --port {'9' * 5000}", f"--port '{'9' * 60}…': must be a number from 0 to 65535"),
         ("crawl --root x --quiet=1", f"--quiet takes no value; {PAGE}"),
         ("crawl --root x --quiet --log-json", f"--log-json and --quiet cannot be given together; {PAGE}"),
