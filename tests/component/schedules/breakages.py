@@ -281,8 +281,8 @@ BREAKAGES = (
     Breakage(
         "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=3
     ),
-    Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored, seed=0),
-    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=8),
+    Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored, seed=4),
+    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=5),
     Breakage(
         "sent_forever",
         "a new generation repeats nothing that was sent",
@@ -303,7 +303,7 @@ BREAKAGES = (
         "no_wait_after_fence", "a fence ends with the first beat", _no_wait_after_fence, "takeover join", seed=111
     ),
     Breakage(
-        "fence_without_leases", "a fence ends without a look at leases", _fence_without_leases, "takeover join", seed=50
+        "fence_without_leases", "a fence ends without a look at leases", _fence_without_leases, "takeover join", seed=88
     ),
     Breakage("no_permit", "workers do not look at the permit", _no_permit, "takeover join", seed=0),
     Breakage(
@@ -318,6 +318,6 @@ BREAKAGES = (
         "edit join",
         seed=9,
     ),
-    Breakage("logs_unread", "logs are not read when a shard is put together", _logs_unread, seed=0),
+    Breakage("logs_unread", "logs are not read when a shard is put together", _logs_unread, seed=2),
     Breakage("seeds_forgotten", "seeds are not added", _seeds_forgotten, seed=0),
 )
