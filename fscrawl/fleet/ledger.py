@@ -104,7 +104,7 @@ class Ledger:
         """
         self.flush()
         if not others_agree:
-            self._leave_long_segment()
+            self.leave_long_segment()
         self.close()
 
     def close(self) -> None:
@@ -217,14 +217,9 @@ class Ledger:
         self._flushed_at = self._clock()
         self.lines_since.update(lines)
 
-    def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool, idle: bool) -> None:
-        """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy.
-
-        `idle`: this may be the end. A long segment is left now, before all machines agree on where their logs end.
-        """
+    def flush_if_due(self, now: float, *, machines: int, somebody_is_hungry: bool, starved: bool) -> None:
+        """Flush at once if nothing else is to be done, soon if somebody waits, and seldom while all are busy."""
         if self._writer.is_empty:
-            if idle:
-                self._leave_long_segment()
             return
         if starved:
             pause_s = 0.0
@@ -235,9 +230,12 @@ class Ledger:
         if now - self._flushed_at >= pause_s or self._writer.unflushed_bytes >= _MOST_UNFLUSHED_BYTES:
             self.flush()
 
-    def _leave_long_segment(self) -> None:
+    def leave_long_segment(self) -> bool:
+        """Begin another segment if the last one is long; tell whether the log ends elsewhere now."""
+        place = self.place
         with contextlib.suppress(TreeError):  # it only saves space
             self._guarded(self._writer.leave_long_segment)
+        return self.place != place
 
     # -- hearing
 

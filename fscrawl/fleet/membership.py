@@ -190,7 +190,7 @@ class Membership:
         self._housekeeping.close()
         self.seeding.close()
         self.ledger.end(others_agree=finished and bool(self.fleet.live_peers(self._clock())))
-        self._update()
+        self._state = self._state_now()
         try:
             self._heart.stop(finished=finished)
         except TreeError as error:
@@ -308,7 +308,6 @@ class Membership:
             machines=len(self.fleet.peers),
             somebody_is_hungry=self._hearing.somebody_is_hungry,
             starved=self._frontier.idle,
-            idle=self._state.idle,
         )
         self._update()
         changed, self._changed = self._changed, False
@@ -321,9 +320,17 @@ class Membership:
         return max(min(_STARVED_ROUND_S, beat_s / 4) if often else beat_s, self._hearing.least_pause_s)
 
     def _update(self) -> None:
-        """Update the counters of the next beat. If others wait for a change, beat at once."""
-        before, self._state = self._state, self._state_now()
-        if self._state.idle and before != self._state:
+        """Update the counters of the next beat. If others wait for a change, beat at once.
+
+        A long segment is left before a beat says that this machine is idle: when others have read that, all may agree
+        on where the logs end, and leave.
+        """
+        before, state = self._state, self._state_now()
+        is_news = state.idle and before != state
+        if is_news and self.ledger.leave_long_segment():
+            state = self._state_now()
+        self._state = state
+        if is_news:
             self._heart.beat_now()
 
     def _state_now(self) -> Beat:

@@ -227,3 +227,33 @@ def test_machines_that_leave_together(world):
     c.leave(finished=True)
     for name in "abc":
         assert (world.root / f".fscrawl/log/{name}" / segments(world, name)[-1]).stat().st_size < 40
+
+
+def test_the_main_loop_stands_still_when_all_is_done(world):
+    """The heart beats on. Others go by it and leave, so the log must not get another end then.
+
+    It got one, nothing matched their goodbyes, and this machine took all of their shards.
+    """
+    links = [url(MINE[0], f"{n}") for n in range(9)]
+    world.web = {HOME: [url(HERS[0])], url(HERS[0]): links}
+    world.create(HOME)
+    a, b = world.join("a"), world.join("b")
+    for _ in range(99):
+        for member in (a, b):
+            task = member.take()
+            if task is not None:
+                member.finish(task)
+            elif member is b or a.membership.snapshot().read != b.membership.ledger.vector_hash():
+                member.tick()
+            member.beat()
+            member.beat()
+        if b.is_over():
+            break
+    assert b.is_over()
+    assert world.fetched.total() == 11
+    held = a.held
+    b.leave(finished=True)
+    world.rounds(3)
+    assert a.held == held
+    assert a.is_over()
+    assert (world.root / f".fscrawl/log/a/{segments(world, 'a')[-1]}").stat().st_size < 40
