@@ -92,11 +92,12 @@ class Snapshots:
         if self._clock() - self._listed_at < _LISTING_S:
             return
         names = self._files.names(SNAP)
-        self._listed, self._listed_at = snapshots_in(names), self._clock()
         number = max(numbers_in(names), default=0)
         if number != self._note[0]:
-            # If it cannot be read, nothing may be gone.
-            self._note = (number, self._notes.read(number) or NO_NOTE if number else NO_NOTE)
+            note = self._notes.read(number) if number else NO_NOTE
+            # If it cannot be read, nothing may be gone. It may be an old view of it, so it is read with each listing.
+            self._note = (0, NO_NOTE) if note is None else (number, note)
+        self._listed, self._listed_at = snapshots_in(names), self._clock()  # last: the other thread goes by it
 
     def begins_of(self, shard: int) -> dict[str, Place]:
         """Give where logs begin for a shard without a snapshot; a log that is not in it begins with its segment 0."""
