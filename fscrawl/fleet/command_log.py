@@ -48,12 +48,12 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
 
 
 def is_of_command(logs: LogFiles, machine: str) -> bool | None:
-    """Tell whether a log that nobody has signed is that of a command; None: it has no whole block yet.
+    """Tell whether a log that nobody has signed is that of a command; None: its first block is not there, or not yet.
 
     A command holds no shard, so its first block has no lines of own shards. The first that a machine says is about a
-    shard that it holds.
+    shard that it holds. Later it may say something of others' shards only.
     """
-    view = logs.open_segment(machine, min(logs.log_segments(machine), default=0))
+    view = logs.open_segment(machine, 0)
     if view is None:
         return None
     window = Window(view)

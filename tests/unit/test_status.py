@@ -215,6 +215,17 @@ def test_commands_that_run_or_were_killed(logs: Logs, own: bool, exact: bool) ->
     writer.close()
 
 
+def test_a_log_whose_beginning_was_removed(logs: Logs) -> None:
+    """It may be that of a machine, which later said something of others' shards only."""
+    writer = LogWriter(TreeLogs(logs.tree), "m-2-bb", segment_bytes=1)
+    for own in (True, False):
+        writer.add(Found(7, 1, "", "http://a.example/"), own=own)
+        writer.flush()
+    writer.close()
+    (logs.root / ".fscrawl" / "log" / "m-2-bb" / "0.log").unlink()
+    assert not logs.observer().look(logs.at(2)).is_exact
+
+
 @pytest.mark.parametrize("content", [b"", b"L m-2-bb 0 0\nB torn", b"L m-2-bb 0 0\nnoise\n", None])
 def test_logs_that_cannot_be_read(logs: Logs, content: bytes | None) -> None:
     """They may be those of machines."""
