@@ -23,6 +23,7 @@ from fscrawl.dataset import tally
 from fscrawl.dataset.dataset_dir import STATE
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.needs import missing
+from fscrawl.dataset.writer import LOCK
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.storage.layout import MACHINERY
 from fscrawl.util.installed import to_install
@@ -141,7 +142,7 @@ def _problem(root: Path, out: Path, version: str) -> str:
     """Say why this worker cannot help, "" if it can. It runs on the worker."""
     if version != __version__:
         return f"it has fscrawl {__version__}, not {version}"
-    missing = [path for path in (root / MACHINERY, out / STATE / "lock") if not path.exists()]
+    missing = [path for path in (root / MACHINERY, out / STATE / LOCK) if not path.exists()]
     return f"{missing[0]} is not there; it must mount tree and dataset under the same paths" if missing else ""
 
 

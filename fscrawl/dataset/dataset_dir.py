@@ -195,7 +195,7 @@ class DatasetDir:
         self._refuse_other_directories()
         try:
             (self.root / STATE).mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.root / STATE / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            lock = os.open(self.root / STATE / writer.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise tree_error(error, self.root) from error
         try:
@@ -210,7 +210,8 @@ class DatasetDir:
         except BrokenPipeError:  # nobody reads what is said
             raise
         except Exception as error:
-            self.check_writer()  # it may have removed or replaced what this merge was working with
+            with contextlib.suppress(TreeError):  # it is the same trouble
+                self.check_writer()  # another merge may have removed or replaced what this one was working with
             if isinstance(error, OSError):  # of a file that somebody else has made, moved or protected
                 raise tree_error(error, error.filename or self.root) from error
             raise
@@ -218,8 +219,15 @@ class DatasetDir:
             os.close(lock)
 
     def check_writer(self) -> None:
-        """Raise UsageError if another merge has begun to write here, where the lock does not keep it out."""
-        if self.writer and writer.is_over(self.root / STATE, self.writer):
+        """Raise UsageError if another merge has begun to write here, where the lock does not keep it out.
+
+        TreeError if that cannot be told.
+        """
+        try:
+            is_over = self.writer > 0 and writer.is_over(self.root / STATE, self.writer)
+        except OSError as error:
+            raise tree_error(error, self.root) from error
+        if is_over:
             what = "another merge has begun to write here, and goes on with what this one has done"
             raise UsageError(f"{self.root}: {what}; wait until it has ended")
 
@@ -254,7 +262,7 @@ class DatasetDir:
             for path in (self.root / STATE).iterdir():
                 if path.is_dir():
                     shutil.rmtree(path)
-                elif path.name not in (marker.name, "lock") and not writer.is_writer(path.name):
+                elif path.name not in (marker.name, writer.LOCK) and not writer.is_writer(path.name):
                     path.unlink()
             marker.unlink()
         except OSError as error:

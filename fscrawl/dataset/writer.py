@@ -16,6 +16,7 @@ import os
 import re
 from pathlib import Path
 
+LOCK = "lock"  # the file that each merge locks, where that reaches
 _NAME = re.compile(r"writer-(\d+)")
 _TRIES = 100
 
@@ -43,12 +44,17 @@ def _listed(state: Path) -> set[int]:
 
 
 def is_over(state: Path, number: int) -> bool:
-    """Tell whether another merge has begun since. Raises OSError."""
+    """Tell whether another merge has begun since. Raises OSError, as where the share was unmounted."""
     try:
-        os.close(os.open(_path(state, number), os.O_RDONLY | os.O_CLOEXEC))  # caches may answer a stat
+        _open(_path(state, number))
     except FileNotFoundError:
+        _open(state / LOCK)  # which each merge makes: where it is gone, too, no merge has begun
         return True
     return False
+
+
+def _open(path: Path) -> None:
+    os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # caches may answer a stat
 
 
 def is_writer(name: str) -> bool:

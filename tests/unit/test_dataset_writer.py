@@ -10,8 +10,14 @@ import pytest
 from fscrawl.dataset import writer
 
 
+@pytest.fixture(autouse=True)
+def lock(tmp_path):
+    """A merge has made it before it begins."""
+    (tmp_path / "lock").touch()
+
+
 def names(state):
-    return [path.name for path in state.iterdir()]
+    return [path.name for path in state.iterdir() if path.name != "lock"]
 
 
 def lists(monkeypatch, *found):
@@ -56,6 +62,15 @@ def test_what_may_not_be_made(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(PermissionError):
         writer.begin(tmp_path)
+
+
+def test_nobody_has_begun_where_nothing_is(tmp_path):
+    """If all is gone, the share was unmounted; that is an error, and no other merge."""
+    number = writer.begin(tmp_path)
+    (tmp_path / f"writer-{number}").unlink()
+    (tmp_path / "lock").unlink()
+    with pytest.raises(FileNotFoundError):
+        writer.is_over(tmp_path, number)
 
 
 def test_of_two_the_higher_counts(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,8 @@ from typing import Any
 import pytest
 
 from fscrawl import merge
-from fscrawl.dataset import dataset_dir, dedupe, plan
-from fscrawl.errors import UsageError
+from fscrawl.dataset import dataset_dir, dedupe, plan, writer
+from fscrawl.errors import EXIT_TREE, TreeError, UsageError
 from tests.support.trees import Grown, check
 
 STEPS = ["_tidy", "_plan", "_extract", "_write", "_join_tables", "write_failures", "_commit"]
@@ -91,6 +93,27 @@ def test_plans_are_not_mixed(tree: Grown, out: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(UsageError, match="another merge"):
         tree.merge(out, formats=STYLES)
     _complete(tree, out)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("code", [errno.ENOENT, errno.ENOTCONN])
+def test_the_share_goes_away(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int) -> None:
+    """A dataset that is not there any more was not taken over by another merge: it is trouble with the share."""
+    _grow(tree, "m")
+
+    def unmounted() -> None:
+        out.rename(out.with_name("aside"))
+        if code != errno.ENOENT:
+            monkeypatch.setattr(writer, "_open", disconnected)
+
+    def disconnected(path: Path) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    _meanwhile(monkeypatch, merge, step, unmounted)
+    with pytest.raises(TreeError) as error:
+        tree.merge(out)
+    assert error.value.exit_code == EXIT_TREE
+    assert "another merge" not in str(error.value)
 
 
 def _complete(tree: Grown, out: Path) -> None:
