@@ -97,8 +97,10 @@ class DatasetDir:
 
     def _sync_directories(self, names: Iterable[str]) -> None:
         for path in sorted({above for name in names for above in (self.root / name).parents}):
-            if path.is_relative_to(self.root.parent):
+            if path.is_relative_to(self.root):
                 atomic.sync_directory(str(path))
+        with contextlib.suppress(PermissionError):  # a directory that others own may be entered, and not listed
+            atomic.sync_directory(str(self.root.parent))
 
     def update(self, name: str, text: str) -> None:
         """Write a text if the file has another one; remove the file if the text is empty."""

@@ -1,5 +1,6 @@
 """A dataset's directory: files that appear whole, one writer at a time."""
 
+import errno
 import hashlib
 import os
 import pickle
@@ -35,6 +36,21 @@ def test_publish(directory):
         assert temporary.name.startswith(".")
     assert directory.path("pages/x").read_text() == "new"
     assert names(directory) == ["pages/x"]
+
+
+def test_sync_below_a_directory_that_may_only_be_entered(directory, monkeypatch):
+    """Directories of the dataset are synced, and so is the one that holds it, if this user may open it."""
+    synced = []
+
+    def sync_directory(path):
+        synced.append(path)
+        if path == str(directory.root.parent):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    directory.write("pages/x", "x")
+    monkeypatch.setattr(dataset_dir.atomic, "sync_directory", sync_directory)
+    directory.sync(["pages/x"])
+    assert synced == [str(directory.root), str(directory.path("pages")), str(directory.root.parent)]
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyError("x"), KeyboardInterrupt()])
