@@ -82,11 +82,7 @@ class Rules:
     fields: tuple[Field, ...]
 
     def failed(self, url: str, why: str) -> Extracted:
-        """Give what there is of a page on which the rules did not end: each column for its host is bad.
-
-        >>> parse('[hosts."b.example"]\\nn = { css = "b" }', "fields.toml").failed("http://a.example/", "too long").bad
-        {}
-        """
+        """Give what there is of a page on which the rules did not end: each column for its host is bad."""
         names = dict.fromkeys(each.column.name for each in self.fields if pattern_covers(each.hosts, url))
         return Extracted({}, dict.fromkeys(names, why), tuple(names))
 

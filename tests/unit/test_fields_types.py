@@ -131,6 +131,19 @@ def test_other_hosts_are_asked_nothing():
     assert rules('x = { css = "p" }', hosts="b.example").extract(URL, b"<p>") == Extracted({}, {}, ())
 
 
+def test_rules_that_did_not_end():
+    """Each column that has a field for the page's host is bad there, and no other."""
+    several = parse("""
+        [hosts."other.example"]
+        n = { css = "u" }
+        [hosts."*.a.example"]
+        m = { css = "u" }
+        [hosts."*"]
+        m = { css = "b" }
+    """)
+    assert several.failed(URL, "too long") == Extracted({}, {"m": "too long"}, ("m",))
+
+
 def test_sections_in_turn():
     """Of several fields of one column the first that finds a value wins; the columns stand in the file's order."""
     several = parse("""
