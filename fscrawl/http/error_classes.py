@@ -37,7 +37,7 @@ HELP = {
     "decode": "the server must be mended; if it was:  " + _RETRY + "decode",
     "blocked-address": "if you trust it: fetch.allow_addresses; then:  " + _RETRY + "blocked-address",
     "proxy": "check fetch.proxies, fetch.proxy_uses and fetch.proxy_failures; then:  " + _RETRY + "proxy",
-    "http-4xx": "a dead link, a login (fetch.auth), or too many requests (429: politeness.delay); if that was mended:  "
+    "http-4xx": "a dead link, a login (fetch.auth), or too fast (politeness.delay); if that was mended:  "
     + _RETRY
     + "http-4xx",
     "http-5xx": "the server may work later:  " + _RETRY + "http-5xx",
