@@ -3,8 +3,8 @@
     .merge/writer-<n>   an empty file; each merge that begins makes the next one, and removes the ones before
 
 Making a file that must not be there has one winner on every file system, however many machines try it. Each merge knows
-its number. It looks for its own file before it puts anything in place: if it is gone, another merge has begun. Nothing
-is to be cleared away after a merge that was killed.
+its number. It looks for its own file before it puts anything in place: if it is gone, another merge has begun, or the
+share was unmounted. Nothing is to be cleared away after a merge that was killed.
 
 Promise: of merges that write one dataset at the same time, all but the last one end before they change what it works
 with, but for what they put in place in the moment when it begins.

@@ -13,7 +13,7 @@ import pytest
 from fscrawl import merge
 from fscrawl.dataset import dataset_dir, dedupe, plan, writer
 from fscrawl.errors import EXIT_TREE, TreeError, UsageError
-from tests.support.trees import Grown, check
+from tests.support.trees import Grown, Made, check
 
 STEPS = ["_tidy", "_plan", "_extract", "_write", "_join_tables", "write_failures", "_commit"]
 STYLES = ("parquet", "jsonl")
@@ -68,6 +68,21 @@ def test_the_later_one_goes_on(tree: Grown, out: Path, monkeypatch: pytest.Monke
     with pytest.raises(UsageError, match="another merge"):
         tree.merge(out, formats=STYLES)
     _complete(tree, out)
+
+
+def test_one_without_news_removes_nothing(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge that found nothing new undoes its run at its end; by then, a later merge may have made that run."""
+    tree.merge(out, formats=STYLES)
+
+    def others() -> None:
+        tree.merge(out, formats=STYLES)  # it has the plan of the first one, and undoes that run
+        _grow(tree, "0")
+        check(tree.merge(out, formats=STYLES))
+
+    _meanwhile(monkeypatch, merge, "_commit", others)
+    with pytest.raises(UsageError, match="another merge"):
+        tree.merge(out, formats=STYLES)
+    check(Made(out))
 
 
 @pytest.mark.parametrize("step", STEPS[1:])
