@@ -36,9 +36,11 @@ _pipes: set[int] = set()  # whose end tells the processes of crawls that this on
 def _let_go() -> None:
     """Close the pipes in a copy of this process, which may outlive it. The objects that have them stay as they are."""
     for pipe in _pipes:
+        os.close(pipe)  # first of all: this process may have as many open files as it is allowed
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        os.dup2(nowhere, pipe, inheritable=False)
-        os.close(nowhere)
+        if nowhere != pipe:
+            os.dup2(nowhere, pipe, inheritable=False)
+            os.close(nowhere)
     _pipes.clear()
 
 

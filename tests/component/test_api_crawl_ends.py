@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -146,6 +148,26 @@ def test_a_script_that_is_killed_and_has_forked(tmp_path: Path, endless: Web, mo
         finally:
             os.kill(int(copy.read_text()), signal.SIGKILL)
     check_tree(tmp_path / "tree")
+
+
+def test_a_fork_with_all_files_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of a process lets go of the pipes also if it may open no other file."""
+    end, pipe = os.pipe()
+    monkeypatch.setattr(running, "_pipes", {pipe})
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (pipe + 8, limits[1]))
+    others = []
+    try:
+        with contextlib.suppress(OSError):  # too many open files
+            while True:
+                others.append(os.dup(end))
+        running._let_go()  # here, and not in a copy
+        assert os.read(end, 1) == b"", "nobody else has the pipe"
+        assert os.write(pipe, b"x"), "its number is taken: the objects that have it do no harm"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for each in (end, pipe, *others):
+            os.close(each)
 
 
 def test_stop(tmp_path: Path, endless: Web) -> None:
