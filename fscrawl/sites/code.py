@@ -77,8 +77,6 @@ def _print(*words: object, **how: Any) -> None:
 def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:
     checks = _Checks(file, kind.__name__)
     checks.names(kind)
-    checks.fills(kind, "fields", "columns")
-    checks.fills(kind, "items", "item_columns")
     site = CodeSite(
         file,
         number,
@@ -88,6 +86,8 @@ def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, S
         tuple(checks.columns("columns", kind.columns)),
         tuple(checks.columns("item_columns", kind.item_columns)),
     )
+    checks.fills(kind, "fields", "columns")
+    checks.fills(kind, "items", "item_columns")
     try:
         return site, kind()
     except BaseException as error:  # noqa: BLE001 - as above

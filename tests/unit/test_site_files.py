@@ -146,6 +146,7 @@ def test_a_page_that_is_not_expected() -> None:
         ("x = 1", "site.py: it has no site"),
         ("from fscrawl.site import Site\nB = Site", "site.py: it has no site"),
         (file_of("pass", hosts="").text, "site.py: class A: hosts = (): must be a list of host names"),
+        (file_of("def fields(self, page):", "    return {}", hosts="").text, "class A: hosts = (): must be"),
         (file_of("hosts = 'a.example'").text, "class A: hosts = 'a.example': must be a list"),
         (file_of("hosts = [7]").text, "class A: hosts = (7,): must be a list"),
         (file_of("colums = {}").text, "class A: colums: did you mean columns?"),
