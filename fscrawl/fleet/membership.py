@@ -120,7 +120,8 @@ class Membership:
         logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
-        self.survey = self._make_survey()
+        of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
+        self.survey = Survey(*of_survey, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
         self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
         seeds = Seeds(watch, self._frontier, self.seeding)
         parts = (self.ledger, self._snapshots, self.survey)
@@ -148,10 +149,6 @@ class Membership:
             warn=self._warn,
             clock=self._clock,
         )
-
-    def _make_survey(self) -> Survey:
-        parts = (self._tree, self._frontier, self.ledger, self._stored, self._warn)
-        return Survey(*parts, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
 
     # -- beginning and end
 
@@ -303,12 +300,8 @@ class Membership:
             self._next_round = min(self._next_round, now + self._pause_s(starved=starved))
             if self._ending.is_said_once(self._state, self._heart.written):
                 self._heart.beat_now()  # the end waits for two beats that say the same
-        self.ledger.flush_if_due(
-            now,
-            machines=len(self.fleet.peers),
-            somebody_is_hungry=self._hearing.somebody_is_hungry,
-            starved=self._frontier.idle,
-        )
+        peers, hungry = len(self.fleet.peers), self._hearing.somebody_is_hungry
+        self.ledger.flush_if_due(now, machines=peers, somebody_is_hungry=hungry, starved=self._frontier.idle)
         self._update()
         changed, self._changed = self._changed, False
         return changed
@@ -322,11 +315,10 @@ class Membership:
     def _update(self) -> None:
         """Update the counters of the next beat. If others wait for a change, beat at once.
 
-        A long segment is left before a beat says that this machine is idle: when others have read that, all may agree
-        on where the logs end, and leave.
+        A long segment is left before any beat says idle: who reads that may agree on where the logs end, and leave.
         """
-        before, state = self._state, self._state_now()
-        is_news = state.idle and before != state
+        state = self._state_now()
+        is_news = state.idle and state != self._state
         if is_news and self.ledger.leave_long_segment():
             state = self._state_now()
         self._state = state
