@@ -275,7 +275,7 @@ BREAKAGES = (
         "a machine leaves without a last look",
         _end_without_last_look,
         "late_edit join",
-        seed=12,
+        seed=144,
     ),
     Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=196),
     Breakage(

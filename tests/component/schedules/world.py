@@ -350,13 +350,8 @@ class World:
             self.turn_back(before)
 
     def check_done(self, member: Member) -> None:
-        """A machine says that all is done. One that may not have seen the last edit is not asked.
-
-        Nor is one that leaves while another may have seen it: that one's last beats may be older, and it goes on.
-        """
-        edited_s = self.now - self.edited_at
-        is_alone = all(other is member for other in self.up())
-        if edited_s <= C + 1 if self.share.stale else edited_s <= 2 * BEAT_S and not is_alone:
+        """A machine says that all is done. One that may not have seen the last edit is not asked."""
+        if self.share.stale and self.now - self.edited_at <= C + 1:
             return
         missing = self.missing()
         if missing:
