@@ -80,16 +80,10 @@ class Network:
         self.rules = rules
         self.cache = ResourceCache()
         self._turns: Lru[str, _Turn] = Lru(_MOST_HOSTS)
-        self._lock = threading.Lock()
 
     def turn(self, host: str) -> _Turn:
         """Give the turn of a host that is not the page's."""
-        with self._lock:
-            found = self._turns.get(host)
-            if found is None:
-                found = _Turn()
-                self._turns.put(host, found)
-            return found
+        return self._turns.get_or_make(host, _Turn)
 
 
 class PageNetwork:

@@ -9,8 +9,8 @@ Vocabulary:
   spoilt    a page has shown that its session is at fault; it is opened anew before its next request
 
 Promise: a session is opened by one thread; others that need it wait. An edit that leaves the identity as it is opens
-none anew. Its requests go to one host, which one machine
-holds, so no other machine opens it meanwhile. (Another worker process of the machine may, when the host moves there.)
+none anew. Its requests go to one host, which one machine holds, so no other machine opens it meanwhile. (Another worker
+process of the machine may, when the host moves there.)
 """
 
 from __future__ import annotations
@@ -108,26 +108,14 @@ class Opened:
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
         self._without: Lru[str, Jar] = Lru(_MOST_IDENTITIES)
-        self._lock = threading.Lock()
 
     def without(self, identity: str) -> Jar:
         """Give the cookies of all requests without a session."""
-        with self._lock:
-            jar = self._without.get(identity)
-            if jar is None:
-                jar = Jar()
-                self._without.put(identity, jar)
-            return jar
+        return self._without.get_or_make(identity, Jar)
 
     def of(self, identity: str, request: Request) -> _Session:
         """Give the session of a request, which may be a new one."""
-        key = identity, urls.host(request.url), request.session
-        with self._lock:
-            session = self._sessions.get(key)
-            if session is None:
-                session = _Session()
-                self._sessions.put(key, session)
-            return session
+        return self._sessions.get_or_make((identity, urls.host(request.url), request.session), _Session)
 
 
 def identity_of(settings: Settings) -> str:

@@ -13,6 +13,15 @@ def test_the_least_recently_used_is_forgotten():
     assert [lru.get(name) for name in "abcd"] == ["A", None, "C", "D"]
 
 
+def test_made_once():
+    """What is not there is made; what is there is given, and counts as used."""
+    lru, made = Lru(2), []
+    for name in "abac":
+        assert lru.get_or_make(name, lambda name=name: made.append(name) or name) == name
+    assert made == ["a", "b", "c"]
+    assert [lru.get(name) for name in "abc"] == ["a", None, "c"]
+
+
 def test_weights():
     """Items count by their weights: a heavy one pushes several others out."""
     lru = Lru(10)
