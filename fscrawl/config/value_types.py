@@ -8,13 +8,14 @@ from dataclasses import Field
 from typing import Any, NamedTuple
 
 from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import has_surrogates
 
 _MOST = 10**18  # whole numbers are below it
 
 
 def _is_text(value: Any) -> bool:
-    """Accept strings without lone surrogates, which come from arguments that are not UTF-8: TOML cannot hold them."""
-    return isinstance(value, str) and not re.search("[\ud800-\udfff]", value)
+    """Accept strings that TOML can hold."""
+    return isinstance(value, str) and not has_surrogates(value)
 
 
 def _is_number(value: Any) -> bool:

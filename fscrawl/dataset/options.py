@@ -17,7 +17,7 @@ from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import moment_of
-from fscrawl.util.user_text import decode
+from fscrawl.util.user_text import decode, has_surrogates
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 ARCHIVES = frozenset({"warc", "wacz"})
@@ -147,8 +147,8 @@ def since(text: str, now: datetime) -> str:
 
 
 def expression(text: str, flag: str) -> str:
-    """Check a regular expression. An argument that is not UTF-8 has lone surrogates, which no dataset can keep."""
-    if re.search("[\ud800-\udfff]", text):
+    """Check a regular expression. The dataset keeps it."""
+    if has_surrogates(text):
         raise UsageError(f"{flag} {text}: not UTF-8")
     try:
         re.compile(text)

@@ -13,6 +13,7 @@ import re
 MOST_SHOWN = 60  # characters of a value in a message
 BACKSPACE = r"between double quotes \b is a backspace, which no page has; write single quotes, like '\bprint\b'"
 _STRAY = re.compile("[\udc80-\udcff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -30,6 +31,15 @@ def decode(data: bytes) -> str:
     encoding = encoding_of(data)
     text = data.decode(encoding, "surrogateescape" if encoding == "utf-8" else "replace")
     return text.removeprefix("\ufeff")
+
+
+def has_surrogates(text: str) -> bool:
+    r"""Tell whether a text has lone surrogates. Arguments that are not UTF-8 have some, and a file in UTF-8 has none.
+
+    >>> has_surrogates("é"), has_surrogates("a\udcff")
+    (False, True)
+    """
+    return _SURROGATES.search(text) is not None
 
 
 def stray_byte(text: str) -> tuple[int, str] | None:
