@@ -5,7 +5,6 @@ import pytest
 from fscrawl.fleet import housekeeping, log_walk, log_writer, snapshots
 from fscrawl.fleet.log_window import Window
 from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.membership import Membership
 from tests.support.members import HERS, MINE, Member, shard, url
 
 HOME = url(MINE[0])
@@ -138,23 +137,9 @@ def test_an_old_listing_of_a_log(removed, monkeypatch):
 # -- many short runs
 
 
-class Done:
-    def is_alive(self):
-        return False
-
-    def join(self, timeout=None):
-        pass
-
-
-def at_once(work):
-    work()
-    return Done()
-
-
 @pytest.fixture
 def nightly(world, monkeypatch):
     """Give a world in which a little is much: for segments, snapshots, and what logs may grow by."""
-    monkeypatch.setitem(Membership.__init__.__kwdefaults__, "aside", at_once)
     monkeypatch.setattr(snapshots, "SEGMENT_BYTES", 3200)
     sizes = {**log_writer.LogWriter.__init__.__kwdefaults__, "segment_bytes": 3200}
     monkeypatch.setattr(log_writer.LogWriter.__init__, "__kwdefaults__", sizes)
