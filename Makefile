@@ -4,7 +4,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev docs docs-write constraints crawl example merge test test-system test-all lint types layers check test-browser test-cluster test-corpus \
 	model schedules test-fleet test-examples test-interrupts test-kills test-merge-kills test-mounts test-faults test-power soak fuzz \
-	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-read bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions man dist test-dist test-install clean
+	bench bench-broad bench-corpus bench-empty bench-fleet bench-frontier bench-guard bench-language bench-latency bench-merge bench-parent bench-parts bench-past-runs bench-read bench-render bench-same bench-scale bench-search bench-sick bench-status bench-texts bench-versions man dist test-dist test-install clean
 
 # every process of a test would compile the package anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -206,6 +206,9 @@ bench-parent: .venv/.dev  ## how many pages per second one parent process can dr
 
 bench-parts: .venv/.dev  ## the cost of each step of a page
 	$(BIN)/python -m benchmarks.parts
+
+bench-past-runs: .venv/.dev  ## what a start and `fscrawl status` cost on a slow mount after hundreds of runs; ARGS="--base DIR"
+	$(BIN)/python -m benchmarks.past_runs $(ARGS)
 
 bench-read: .venv/.dev  ## pages per second and memory of reading a tree from Python, beside loops over its files
 	$(BIN)/python -m benchmarks.read $(ARGS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -32,6 +32,7 @@ from fscrawl.store import Tree
 from fscrawl.util.installed import command
 from fscrawl.util.parallel import READERS, in_turn
 from fscrawl.util.progress import SILENT, ProgressLine
+from fscrawl.util.waiting import in_turn_if_slow
 
 _MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
 _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
@@ -83,11 +84,15 @@ def retry(
 def _said(tree: Tree) -> int:
     """Give how many failures there are, as the last heartbeats say it: nothing is listed for it."""
     logs, total = Logs(tree), Counter[str]()
-    for name in logs.machines():
+
+    def said(name: str) -> Mapping[str, int]:
         peer = Peer(name, 0.0)
         with contextlib.suppress(TreeBusyError):  # without it, there are more than were said
             peer.read(logs, 0.0)
-        total.update(peer.last().errors)
+        return peer.last().errors
+
+    for errors in in_turn_if_slow(said, logs.machines(), READERS):
+        total.update(errors)
     return (+total).total()
 
 

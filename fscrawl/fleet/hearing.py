@@ -52,7 +52,7 @@ class Hearing:
             if peer.bye is not None:
                 self._looked_at[peer.machine] = now
                 ends[peer.machine] = _end(peer)
-        self._ledger.hear(ends)
+        self._ledger.meet(ends)
 
     def hear(self, now: float, *, starved: bool) -> None:
         """Read what is new."""

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
@@ -264,6 +264,14 @@ class HeartbeatLogs(Protocol):
     def read_newest_heartbeats(self, machine: str, offset: int) -> tuple[bytes, int]: ...
 
 
+class Heard(NamedTuple):
+    """What a machine's log has grown by: its newest `lines`, and where they end; the `beginning` if it was not read."""
+
+    beginning: bytes
+    lines: bytes
+    end: int
+
+
 @dataclass
 class Peer:
     """What is known of another machine, from the beginning and the end of its log.
@@ -290,19 +298,26 @@ class Peer:
     proven: bool = False
 
     def read(self, logs: HeartbeatLogs, now: float) -> int:
-        """Read what its log has grown by; return the number of lines.
+        """Read what its log has grown by; return the number of lines."""
+        return self.hear(self.listen(logs), now)
+
+    def listen(self, logs: HeartbeatLogs) -> Heard:
+        """Read what its log has grown by, and take nothing in: another thread may do this.
 
         Of a log that has grown by much, only the newest lines are read; and the beginning, if it was not read before.
         """
-        data, end = logs.read_newest_heartbeats(self.machine, self.offset)
-        if end > len(data) and not self.offset:
-            beginning = logs.read_heartbeats(self.machine, 0, _HELLO_BYTES).split(b"\n")
-            self.take(b"\n".join(line for line in beginning if b'"hello"' in line))
-        if end > self.offset:
-            self.offset, self.grown_at = end, now
-        self.take(data)
+        lines, end = logs.read_newest_heartbeats(self.machine, self.offset)
+        is_cut = end > len(lines) and not self.offset
+        return Heard(logs.read_heartbeats(self.machine, 0, _HELLO_BYTES) if is_cut else b"", lines, end)
+
+    def hear(self, heard: Heard, now: float) -> int:
+        """Take in what was read; return the number of its newest lines."""
+        self.take(b"\n".join(line for line in heard.beginning.split(b"\n") if b'"hello"' in line))
+        if heard.end > self.offset:
+            self.offset, self.grown_at = heard.end, now
+        self.take(heard.lines)
         self.beats = [replace(beat, slow=_NO_TABLE, failing=_NO_TABLE) for beat in self.beats]  # half of their memory
-        return data.count(b"\n")
+        return heard.lines.count(b"\n")
 
     def take(self, data: bytes) -> None:
         """Take in lines of its log."""

@@ -35,12 +35,15 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
 _HUNGRY_FLUSH_S = 0.2
 _BUSY_FLUSH_S = 5.0
 _FLUSH_S_A_MACHINE = 0.06  # with a thousand machines each flush has a line for most of them
 _MOST_UNFLUSHED_BYTES = 1024 * 1024
+_SHORT_BYTES = 64 * 1024  # of a log, whose lines may be in memory together, and those of some others
 BEGINNING = Place(0, 0)
 
 
@@ -239,6 +242,22 @@ class Ledger:
 
     # -- hearing
 
+    def meet(self, ends: Mapping[str, Place | None]) -> None:
+        """Do what `hear` does before any shard is held, so that no line is wanted: the heads name shards with URLs.
+
+        On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
+        """
+        others = [log for log in ends.items() if log[0] != self._machine]
+        for _ in in_turn_if_slow(self._read_heads, others, READERS):
+            pass
+        self.needed |= self._reader.needed
+
+    def _read_heads(self, log: tuple[str, Place | None]) -> None:
+        machine, end = log
+        self._reader.begin_at(machine, self._first_place(machine, end))
+        for _ in self._reader.read(machine, (), until=end):
+            pass
+
     def hear(self, ends: Mapping[str, Place | None]) -> None:
         """Read what logs have grown by. `ends`: how far each log goes, as a beat says; None: look at the file."""
         for machine, end in ends.items():
@@ -299,9 +318,18 @@ class Ledger:
     def lines_of(
         self, shards: frozenset[int], starts: Mapping[str, Place], ends: Mapping[str, Place]
     ) -> Iterator[Line]:
-        """Give the lines of some shards in all logs, from `starts` (the beginning, if a log is not in it) to `ends`."""
-        for machine, end in ends.items():
-            yield from self._reader.read_shards(machine, shards, starts.get(machine, BEGINNING), end)
+        """Give the lines of some shards in all logs, from `starts` (the beginning, if a log is not in it) to `ends`.
+
+        What is short is read ahead on a slow share, several logs at the same time.
+        """
+
+        def read(machine: str) -> Iterable[Line]:
+            start, end = starts.get(machine, BEGINNING), ends[machine]
+            lines = self._reader.read_shards(machine, shards, start, end)
+            return list(lines) if end < Place(start.segment, start.bytes + _SHORT_BYTES) else lines
+
+        for lines in in_turn_if_slow(read, ends, READERS):
+            yield from lines
 
     def ends(self) -> dict[str, Place]:
         """Give the place up to which each log was read, and the flushed end of the own one."""

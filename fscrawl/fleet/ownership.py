@@ -20,18 +20,21 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from fscrawl.errors import MemoryGone
+from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
-from fscrawl.fleet.heartbeat import HeartbeatLogs, Peer, is_gone, is_worth_a_look
+from fscrawl.fleet.heartbeat import Heard, HeartbeatLogs, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import MACHINERY, lease_path
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 _UNREAD = ""
 _KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh
@@ -61,6 +64,14 @@ class Changes:
 
     adopted: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)
+
+
+class _Look(NamedTuple):
+    """A look at a peer's log: whether its process was over before, and what was read, or why nothing could be."""
+
+    peer: Peer
+    over: bool
+    heard: Heard | TreeError
 
 
 class Fleet:
@@ -102,14 +113,21 @@ class Fleet:
     # -- who is there
 
     def observe(self, now: float) -> None:
-        """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read."""
+        """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read.
+
+        On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
+        """
         self._forgive_what_was_not_seen(now)
+        due = []
         for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]
-            if is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
-                self._observe(peer, now)
+            if not peer.left and is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
+                due.append(peer)
+        with contextlib.closing(in_turn_if_slow(self._listen, due, READERS)) as looks:
+            for look in looks:
+                self._take(look, now)
         self._observed_at = now
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
@@ -122,17 +140,25 @@ class Fleet:
             for peer in self.peers.values() if unseen_s > 0 else ():
                 peer.grown_at = min(peer.grown_at + unseen_s, now)
 
-    def _observe(self, peer: Peer, now: float) -> None:
-        if peer.left:
-            return
-        peer.looked_at = now
+    def _listen(self, peer: Peer) -> _Look:
+        """Read what a log has grown by; other threads read others. Nothing is taken in."""
         over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
+        try:
+            return _Look(peer, over, peer.listen(self._shared))
+        except TreeError as error:
+            return _Look(peer, over, error)
+
+    def _take(self, look: _Look, now: float) -> None:
+        peer = look.peer
+        peer.looked_at = now
+        if isinstance(look.heard, TreeError):
+            raise look.heard
         before, pages_before = peer.offset, peer.last().pages
-        peer.read(self._shared, now)
+        peer.hear(look.heard, now)
         if peer.offset > before:  # the file system may have hung: the machine may have beaten until a moment ago
             peer.grown_at = max(now, self._clock())
         peer.proven = peer.proven or 0 < before < peer.offset
-        peer.gone = over or (peer.bye is None and self._is_gone(peer))
+        peer.gone = look.over or (peer.bye is None and self._is_gone(peer))
         self.pages_elsewhere += peer.last().pages - pages_before
         if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
             self._finishers.append(peer)
@@ -281,8 +307,8 @@ class Fleet:
     def look_at_holder(self, shard: int, now: float, most_age_s: float) -> None:
         """Read the log of a shard's holder before a claim, if the last look is older than `most_age_s`."""
         peer = self.peers.get(self.holder(shard))
-        if peer is not None and now - peer.looked_at > most_age_s:
-            self._observe(peer, now)
+        if peer is not None and not peer.left and now - peer.looked_at > most_age_s:
+            self._take(self._listen(peer), now)
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""

@@ -31,6 +31,8 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 HISTORY_S = 3600.0
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
@@ -201,8 +203,13 @@ class Observer:
         now = time.time() if now is None else now
         tick = self._clock()
         with_logs = set(self._logs.log_machines())  # before the others: a machine begins with its heartbeats
-        for name in self._machinery.machines():
-            self._observe(self._machines.setdefault(name, MachineStatus(name, grown_at=tick)), now, tick)
+        machines = [
+            self._machines.setdefault(name, MachineStatus(name, grown_at=tick)) for name in self._machinery.machines()
+        ]
+        # On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
+        errors = list(in_turn_if_slow(lambda machine: self._observe(machine, now, tick), machines, READERS))
+        for error in filter(None, errors):
+            raise error
         self._looked = True
         trouble = self._read_settings()
         for machine in self._machines.values():
@@ -262,28 +269,44 @@ class Observer:
 
     # -- logs
 
-    def _observe(self, machine: MachineStatus, now: float, tick: float) -> None:
+    def _observe(self, machine: MachineStatus, now: float, tick: float) -> TreeError | None:
+        """Read what a log has grown by; give the error if the tree cannot be read. Other threads read others."""
         dead_after_s = self._dead_after_of(machine)
         if machine.left or not is_worth_a_look(tick, machine.looked_at, machine.grown_at, dead_after_s):
-            return
+            return None
         machine.looked_at = tick
         before = machine.offset
-        with contextlib.suppress(TreeBusyError):  # the next snapshot may succeed
-            if not machine.offset:
+        try:
+            if before:
+                self._read_on(machine)
+            else:
                 self._begin(machine, now)
-            self._read_on(machine)
+        except TreeBusyError:  # the next snapshot may succeed
+            pass
+        except TreeError as error:
+            return error
         if machine.offset > before and self._looked:
             machine.grown_at, machine.grew_at, machine.proven = tick, now, True
+        return None
 
     def _begin(self, machine: MachineStatus, now: float) -> None:
-        """Read the beginning and the end of a log: of a machine that may be alive an hour, else the last line."""
-        beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
-        machine.take(beginning)
-        machine.offset = len(beginning)
-        size = self._machinery.heartbeats_size(machine.name)
-        if size <= len(beginning) + _LAST_BYTES:
+        """Read the beginning and the end of a log: of a machine that may be alive an hour, else the last line.
+
+        A short one is read at once.
+        """
+        lines, size = self._machinery.read_newest_heartbeats(machine.name, 0, _LAST_BYTES)
+        if not lines or size > len(lines):
+            beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
+            machine.take(beginning)
+            machine.offset = len(beginning)
+        if not lines:  # it is empty, or its end is torn
             return
-        self._read_end(machine, size - _LAST_BYTES)
+        if size > len(lines):
+            machine.history.clear()
+        machine.take(lines)
+        machine.offset = size
+        if size == len(lines):
+            return
         covered_s = machine.last.at - machine.history[0].at if machine.history else 0.0
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
             return

@@ -258,16 +258,16 @@ def test_a_log_that_cannot_be_read_now_is_read_later(logs: Logs, monkeypatch: py
     """A passing fault of one log keeps nobody from the others, and the next look reads it."""
     logs.write("a", [logs.beat(1, pages=1)])
     logs.write("b", [logs.beat(1, pages=2)])
-    read = Machinery.read_heartbeats
+    read = Machinery.read_newest_heartbeats
 
-    def stale(self, machine: str, offset: int, most: int | None = None) -> bytes:
+    def stale(self, machine: str, offset: int, most: int) -> tuple[bytes, int]:
         if machine == "a":
             raise TreeBusyError("stale")
         return read(self, machine, offset, most)
 
     observer = logs.observer()
     with monkeypatch.context() as patch:
-        patch.setattr(Machinery, "read_heartbeats", stale)
+        patch.setattr(Machinery, "read_newest_heartbeats", stale)
         assert observer.look(logs.at(2)).total("pages") == 2
     assert observer.look(logs.at(2)).total("pages") == 3
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import BEGAN_S, Logs, busy
 from tests.support.effort import FULL
+from tests.support.slow import Slow
 from tests.support.snapshots import encoded, names
 
 
@@ -81,6 +83,19 @@ def test_a_look_costs_the_same_however_long_the_logs_and_however_many_the_pages(
     assert read_bytes == 0
 
 
+def test_past_runs(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each past run has left a short log. It is opened once; and on a slow share several at the same time."""
+    for number in range(40):
+        logs.write(f"m{number}", [logs.beat(1), logs.bye(2, pages=number)])
+    opened, _ = cost(logs, monkeypatch, logs.observer(), logs.at(100))
+    assert opened <= 40 + 12
+    slow = Slow(monkeypatch, Machinery, "read_newest_heartbeats")
+    view = logs.observer().look(logs.at(100))
+    assert slow.most_at_once > 1
+    assert view.total("pages") == sum(range(40))
+    assert names(view.machines) == sorted(f"m{number}" for number in range(40))
+
+
 def test_the_long_dead_cost_nothing(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logs of machines that were killed long ago are not opened at each look; who comes back is seen before long."""
     for number in range(50):
@@ -133,6 +148,17 @@ def test_a_log_without_one_whole_line_at_its_end(tmp_path: Path) -> None:
     with logs.path("m").open("ab") as file:
         file.write(b"\0" * (1 << 17))
     assert [(m.name, m.state) for m in logs.observer().look(logs.at(1)).machines] == [("m", "alive")]
+
+
+def test_a_log_with_a_mebibyte_that_is_no_line(tmp_path: Path) -> None:
+    """It says what its beginning says, at each look."""
+    logs = Logs(tmp_path / "t")
+    logs.write("m", [logs.beat(1, pages=5)])
+    with logs.path("m").open("ab") as file:
+        file.write(b"\0" * (9 << 17))
+    observer = logs.observer()
+    for _ in range(2):
+        assert observer.look(logs.at(1)).total("pages") == 5
 
 
 def test_an_observer_that_is_behind_reads_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

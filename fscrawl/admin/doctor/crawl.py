@@ -31,6 +31,8 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 _GLANCE_S = 0.25
 _BEATS = 2
@@ -94,11 +96,16 @@ class Machines:
         self._hellos: dict[str, list[Hello]] = {}
         self.seen: set[str] = set()  # with heartbeats while `watch` looked
         self.silent: set[str] = set()  # without
-        for name in sorted(self._machinery.machines()):
-            if name != tree.machine:
-                self._hellos[name] = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
-                self._peers[name] = heartbeat.Peer(name, 0.0)
-                self._peers[name].read(self._machinery, 0.0)
+        names = [name for name in sorted(self._machinery.machines()) if name != tree.machine]
+        for peer, hellos in in_turn_if_slow(self._meet, names, READERS):
+            self._peers[peer.machine], self._hellos[peer.machine] = peer, hellos
+
+    def _meet(self, name: str) -> tuple[heartbeat.Peer, list[Hello]]:
+        """Read the log of a machine; on a slow share, other threads read others."""
+        peer = heartbeat.Peer(name, 0.0)
+        hellos = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
+        peer.read(self._machinery, 0.0)
+        return peer, hellos
 
     def at_work(self) -> list[str]:
         """Give the machines that may be alive: without a goodbye, and their process is not known to have ended."""

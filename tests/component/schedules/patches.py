@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time as real_time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
@@ -27,6 +27,7 @@ from fscrawl.fleet import (
     housekeeping,
     intake,
     leases,
+    ledger,
     log_writer,
     membership,
     ownership,
@@ -118,6 +119,11 @@ class AtOnce:
         return done
 
 
+def one_by_one(read: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Generator[Any]:
+    """Read in this thread, however long that takes."""
+    yield from map(read, items)
+
+
 class Threading:
     """The module `threading`, without threads."""
 
@@ -173,6 +179,8 @@ def installed(world: World) -> Iterator[None]:
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
+        for module in (ledger, ownership):
+            put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))
         put(engine, "Frontier", _frontier(world))
