@@ -6,7 +6,9 @@
     complete     everything that is known of the shard is in the frontier
 
 While a shard is being read the frontier already hands out its URLs. That is safe: for a while after a take each task is
-checked against the tree first, so a page that is stored is not fetched, but told from its record.
+checked against the tree first, so a page that is stored is not fetched, but told from its record. But for the first of
+a host its robots.txt may be asked for, and nothing be left of the host. So URLs wait, as far as there is room, until
+what was told has been read.
 
 Promise: a shard is complete only when its snapshot, its lines in all logs, and the records that no log tells have been
 read. Work is done in slices of 0.05 s, so that workers do not wait.
@@ -20,7 +22,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.lines import Surveyed
+from fscrawl.fleet.lines import Found, Line, Surveyed
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.snapshots import Snapshots
@@ -29,6 +31,7 @@ from fscrawl.frontier.shard_holder import ShardHolder
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock
+_MOST_WAITING = 50_000  # URLs that have been read, and are not in the frontier yet: some 15 MB
 
 
 class Intake:
@@ -161,35 +164,60 @@ class Intake:
 
         `starts`: where to begin in each log if nobody has held the shards before, so that there is no snapshot.
         """
+        waiting: list[Found] = []
         for shard in sorted(shards) if starts is None else ():
-            at = yield from self._load_snapshot(shard, shards)
+            at = yield from self._load_snapshot(shard, shards, waiting)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
         for line in self._ledger.lines_of(frozenset(shards), starts or {}, ends):
             if line.shard in shards:
-                self._ledger.take_line(line)
+                self._ledger.count(line)
+                yield from self._take(line, shards, waiting)
             yield
+        yield from self._take_waiting(shards, waiting)
         self._reading.remove(shards)
         self._complete(shards)
         self._frontier.drop_settled()
         for shard in shards:
             self._plan_survey(shard)
 
-    def _load_snapshot(self, shard: int, wanted: set[int]) -> Generator[None, None, Mapping[str, Place]]:
-        """Fold the newest readable snapshot of a shard; return from where on each log is to be read."""
+    def _take(self, line: Line, shards: set[int], waiting: list[Found]) -> Iterator[None]:
+        """Fold a line, or let it wait if it is a URL."""
+        if not isinstance(line, Found):
+            self._ledger.fold(line)
+            return
+        waiting.append(line)
+        if len(waiting) >= _MOST_WAITING:
+            yield from self._take_waiting(shards, waiting)
+
+    def _take_waiting(self, shards: set[int], waiting: list[Found]) -> Iterator[None]:
+        """Fold the URLs that wait, but those of shards that were dropped."""
+        for found in waiting:
+            if found.shard in shards:
+                self._ledger.fold(found)
+            yield
+        waiting.clear()
+
+    def _load_snapshot(
+        self, shard: int, wanted: set[int], waiting: list[Found]
+    ) -> Generator[None, None, Mapping[str, Place]]:
+        """Fold the newest readable snapshot of a shard; return from where on each log is to be read.
+
+        `waiting`: gets the URLs that are pending in it.
+        """
         snapshot = self._snapshots.newest(shard)
         if snapshot is None:
             return self._snapshots.begins_of(shard)
         try:
-            for _ in self._fold(shard, snapshot) if shard in wanted else ():
+            for _ in self._fold(shard, snapshot, wanted, waiting) if shard in wanted else ():
                 yield
                 if shard not in wanted:
                     break
         except RecordError:  # it was removed meanwhile, since there is a newer one
             self._snapshots.could_not_read(snapshot.head)
-            return (yield from self._load_snapshot(shard, wanted))
+            return (yield from self._load_snapshot(shard, wanted, waiting))
         return snapshot.head.at
 
-    def _fold(self, shard: int, snapshot: Snapshot) -> Iterator[None]:
+    def _fold(self, shard: int, snapshot: Snapshot, wanted: set[int], waiting: list[Found]) -> Iterator[None]:
         covers = self._ledger.covers(snapshot.head.term)
         for told in snapshot.told():
             if covers:
@@ -204,7 +232,7 @@ class Intake:
             self._frontier.load_failed(shard, failed.fingerprints, failed.known)
             yield
         for found in snapshot.pending():
-            self._ledger.fold(found)
+            yield from self._take(found, wanted, waiting)
             yield
         self._ledger.fold(Surveyed(shard, snapshot.head.surveyed))
         if not covers or snapshot.head.untold:

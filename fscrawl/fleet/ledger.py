@@ -292,8 +292,12 @@ class Ledger:
 
     def take_line(self, line: Line) -> None:
         """Fold a line of some log into what is known of its shard."""
-        self.lines_since[line.shard] += 1
+        self.count(line)
         self.fold(line)
+
+    def count(self, line: Line) -> None:
+        """Count a line of some log that is going to be folded."""
+        self.lines_since[line.shard] += 1
 
     def fold(self, line: Line) -> None:
         """Fold a line into what is known of its shard; it need not stand in a log, but may be of a snapshot."""

@@ -7,7 +7,7 @@ import pytest
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
-from fscrawl.fleet import ledger
+from fscrawl.fleet import intake, ledger
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
@@ -191,3 +191,41 @@ def test_a_command_that_was_killed_before_it_signed_its_log(world):
     else:
         raise AssertionError("no end")
     assert world.fetched[link] == 1
+
+
+@pytest.mark.parametrize("most", [50_000, 3])
+@pytest.mark.parametrize("with_snapshots", [False, True])
+def test_what_a_later_line_tells_is_not_handed_out(world, monkeypatch, with_snapshots, most):
+    """A URL waits until all was read that may tell it, if there is room; else a worker looks into the tree.
+
+    Each start of a crawl that was over asked most of its hosts for their robots.txt.
+    """
+    world.create(url(MINE[0]))
+    first = world.join("first")
+    first.membership.discover([url(host, f"{n}") for host in MINE for n in range(9)], 1, "")
+    first.tick()
+    if with_snapshots:
+        said = first.membership.ledger
+        said.flush()
+        for number, epoch in first.membership.fleet.held.items():
+            head = first.membership._snapshots.make(number, epoch, said.ends(), said.rules.term)
+            assert head.waiting
+    first.crawl()
+    first.membership.discover([url(MINE[0], "new")], 1, "")
+    first.leave()
+    slow_down(world, monkeypatch)
+    monkeypatch.setattr(intake, "_MOST_WAITING", most)
+    b = world.join("b")
+    handed_out = set()
+    while not b.is_complete:
+        b.beat()
+        b.tick()
+        while (task := b.take()) is not None:
+            handed_out.add(task.url)
+            b.finish(task)
+    assert bool(handed_out - {url(MINE[0], "new")}) == (most == 3)
+    b.crawl()
+    assert world.fetched.keys() == {url(MINE[0]), url(MINE[0], "new")} | {
+        url(host, f"{n}") for host in MINE for n in range(9)
+    }
+    assert set(world.fetched.values()) == {1}
