@@ -9,8 +9,9 @@ from functools import partial
 
 from fscrawl.api.filters import Filters
 from fscrawl.api.walk import THREADS, names
-from fscrawl.dataset.page_files import encodable, is_sound, read_path
+from fscrawl.dataset.page_files import encodable, read_path
 from fscrawl.errors import RecordError
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
@@ -65,7 +66,7 @@ def _read(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None
-    return record if is_sound(record, name) else None
+    return None if flaw(record, host, key) else record
 
 
 def _failure(record: ErrorRecord) -> Failure:

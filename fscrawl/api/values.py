@@ -10,8 +10,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from fscrawl.dataset.page_files import is_sound
 from fscrawl.errors import RecordError
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import is_extension
 from fscrawl.storage.records import WITHHELD, PageRecord
 
@@ -107,5 +107,5 @@ def body_of(values: dict[str, Any]) -> tuple[int, str, str | None]:
 def check(values: dict[str, Any], host: str) -> None:
     """Check a whole record as a merge does; RecordError if it is wrong. `host`: the directory it was read from."""
     record = PageRecord.from_json(json.dumps(values).encode())
-    if not is_sound(record, (host, record.key)):
-        raise RecordError(f"{record.url}: its record is wrong or belongs to another URL")
+    if wrong := flaw(record, host, record.key):
+        raise RecordError(f"{record.url}: its record is wrong: {wrong}")

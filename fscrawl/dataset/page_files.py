@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from datetime import UTC, datetime
 from typing import TypeVar
 
-from fscrawl import urls
 from fscrawl.errors import RecordError, TreeBusyError
-from fscrawl.request import is_normal
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
@@ -61,42 +58,6 @@ def encodable(record: R, data: bytes) -> R:
     except UnicodeDecodeError:
         suspect = True
     return type(record).from_json(record.to_json()) if suspect else record
-
-
-def is_sound(record: PageRecord | ErrorRecord, name: tuple[str, str]) -> bool:
-    """Tell whether a record belongs to the file it was read from, and its values fit the columns.
-
-    `name`: host directory and key.
-    """
-    moments, numbers = _moments_and_numbers(record)
-    return (
-        is_normal(record.url)
-        and (urls.host(record.url), urls.key(record.url), record.key) == (*name, name[1])
-        and all(map(is_time, moments))
-        and all(0 <= number < 2**31 for number in numbers)
-    )
-
-
-def _moments_and_numbers(record: PageRecord | ErrorRecord) -> tuple[list[str], list[int]]:
-    """Give the times of a record, and its numbers for which a column has 32 bits."""
-    numbers = [record.depth, record.status or 0]
-    if isinstance(record, ErrorRecord):
-        return [record.failed_at], [*numbers, record.attempts]
-    moments = [record.fetched_at] if record.checked_at is None else [record.fetched_at, record.checked_at]
-    return moments, [*numbers, record.checked_status or 0]
-
-
-def is_time(text: str) -> bool:
-    """Tell whether a text is a time, in any zone, in the years 1 to 9999 also when it is converted to UTC.
-
-    >>> is_time("2026-11-21T10:00:00.000Z"), is_time("0001-01-01T00:00:00+14:00"), is_time("today")
-    (True, False, False)
-    """
-    try:
-        datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return False
-    return True
 
 
 def is_noindex(record: PageRecord) -> bool:

@@ -20,9 +20,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import encodable, is_noindex, is_sound, read_path, read_whole
+from fscrawl.dataset.page_files import encodable, is_noindex, read_path, read_whole
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS, in_turn
@@ -122,8 +123,8 @@ def _read_record(job: Job, name: Name) -> ReadPage:
         return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
     if record is None:
         return ReadPage(name, why="broken", broken="its record is gone")
-    if not is_sound(record, name) or not _fits(record):
-        return ReadPage(name, why="broken", broken="its record is wrong or belongs to another URL")
+    if wrong := flaw(record, host, key):
+        return ReadPage(name, why="broken", broken=f"its record is wrong: {wrong}")
     if not job.filters.takes(record):
         return ReadPage(name, why="filtered")
     if not job.options.noindex and is_noindex(record):
@@ -173,7 +174,3 @@ def _picture(job: Job, name: Name, size: int) -> bytes | None:
 def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:
     """Do what `read_path` does, for a file of a page by its name."""
     return read_path(job.tree, job.tree.tree_path(room, host, key), most)
-
-
-def _fits(record: PageRecord) -> bool:
-    return 0 <= record.bytes < 2**63 and 0 <= record.elapsed < 2**31  # infinity is refused, too

@@ -13,12 +13,13 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import encodable, is_sound
+from fscrawl.dataset.page_files import encodable
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.reading import read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.request import url_of
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.util.parallel import READERS, in_turn
@@ -182,7 +183,7 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
         record = encodable(ErrorRecord.from_json(data), data)
     except RecordError:
         return None
-    return record if is_sound(record, (host, key)) and job.filters.takes_failure(record) else None
+    return record if not flaw(record, host, key) and job.filters.takes_failure(record) else None
 
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:

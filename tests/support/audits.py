@@ -22,6 +22,7 @@ from fscrawl.store import Tree
 SEED = "http://a.example/"
 ONE, TWO, MOVED, TYPE, BAD = (f"http://a.example/{name}" for name in ("one", "two", "moved", "type", "bad"))
 ELSEWHERE = "http://b.example/x"
+WHEN = "2026-01-02T03:04:05.678Z"
 SETTINGS = Settings(crawl=CrawlSettings(scope="any"), fleet=FleetSettings(beat=10.0, dead_after=60.0))
 SHARDS = 16
 
@@ -69,16 +70,16 @@ class Made:
         digest = hashlib.sha256(data).hexdigest() if data else ""
         referrer = urls.key(SEED) if depth else ""
         record = PageRecord(
-            url, urls.key(url), depth, referrer, "t", "m-1-aa", 200, {}, len(data), digest, 0.1, tuple(links), **more
+            url, urls.key(url), depth, referrer, WHEN, "m-1-aa", 200, {}, len(data), digest, 0.1, tuple(links), **more
         )
         self.tree.put_page(urls.host(url), record, body)
         self.known[url] = (depth, "")
         return record
 
     def fail(self, url):
-        record = ErrorRecord(url, urls.key(url), 1, urls.key(SEED), "t", "m-1-aa", "timeout", "no answer", 1)
+        record = ErrorRecord(url, urls.key(url), 1, urls.key(SEED), WHEN, "m-1-aa", "timeout", "no answer", 1)
         self.tree.put_error(urls.host(url), record)
-        self.known[url] = (1, "t")
+        self.known[url] = (1, WHEN)
 
     def shard(self, url):
         by = urls.key(url) if self.tree.record.partition == "url" else urls.host(url)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
-from fscrawl.request import is_normal, is_spelling, shown
+from fscrawl.request import is_normal, shown
+from fscrawl.storage import flaws
 from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS, ROBOTS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from fscrawl.store import Tree
@@ -56,9 +57,8 @@ class Checker:
             record = PageRecord.from_json(data)
         except RecordError as error:
             return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
-        if record.key != key or not belongs(record.url, host, key):
-            again = (host, key, *_to_fetch(record))
-            return record, Finding("misplaced_records", path, _whose(record.url), *again)
+        if finding := _flaw(record, path, host, key, "misplaced_records", "torn_records"):
+            return record, finding
         expected = self._tree.bodies_of(host, record)
         found = (self._body(record, path, expected[path], host, key) for path in expected)
         finding = next(filter(None, found), None)
@@ -113,10 +113,7 @@ class Checker:
             record = ErrorRecord.from_json(data)
         except RecordError as error:
             return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
-        if record.key != key or not belongs(record.url, host, key):
-            again = (host, key, *_to_fetch(record))
-            return None, Finding("damaged_errors", path, _whose(record.url), *again)
-        return None, None
+        return None, _flaw(record, path, host, key, "damaged_errors", "damaged_errors")
 
     def robots(self, name: str) -> Checked:
         """Check a robots.txt, by its file's name."""
@@ -149,26 +146,28 @@ class Checker:
         return self._tree.files.read(path, most)
 
 
+def _flaw(
+    record: PageRecord | ErrorRecord, path: str, host: str, key: str, misplaced: str, wrong: str
+) -> Finding | None:
+    """Give the finding for a record that can be read. `misplaced`, `wrong`: its kind, if it is that."""
+    again = (host, key, *_to_fetch(record))
+    if flaw := flaws.misplaced(record, host, key):
+        return Finding(misplaced, path, flaw, *again)
+    if flaw := flaws.wrong_value(record):
+        return Finding(wrong, path, flaw, *again)
+    if flaw := flaws.not_normal(record):
+        return Finding("not_normal", path, flaw)
+    return None
+
+
 def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> Finding:
     """Give the finding for what is no file. A repair leaves what may not be read: so it is told without its page."""
     return Finding("planted", path, error.what, *(("", "") if error.denied else (host, key)))
 
 
-def belongs(url: str, host: str, key: str) -> bool:
-    """Tell whether the files of a URL, or of the request that is spelled so, have this host and key."""
-    try:
-        return (urls.host(url), urls.key(url)) == (host, key) and is_spelling(url)
-    except UnicodeError:  # a lone surrogate: somebody edited the file by hand
-        return False
-
-
-def _whose(url: str) -> str:
-    return f"its URL is {shown(url)}" + ("" if is_spelling(url) else ", which spells no request")
-
-
 def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
-    """Return a record's URL, depth and referrer for a log; no URL if it is not in normal form."""
-    if not is_normal(record.url) or record.depth < 0:
+    """Return a record's URL, depth and referrer for a log; no URL if a log cannot hold them."""
+    if not is_normal(record.url) or not 0 <= record.depth < 1 << flaws.BITS:
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 
@@ -182,6 +181,6 @@ def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
         url = json.loads(match[1])
     except ValueError:
         return "", 0, ""
-    if not belongs(url, host, key) or not is_normal(url):
+    if not is_normal(url) or (urls.host(url), urls.key(url)) != (host, key):
         return "", 0, ""
     return url, int(match[2]), match[3].decode()

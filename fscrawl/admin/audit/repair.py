@@ -34,6 +34,7 @@ from fscrawl.util.progress import SILENT, ProgressLine
 
 _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
+_LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
 _ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations", "damaged_tree_records")  # nobody writes them
 _TOLD_ANEW = (*PAGES, "planted", "damaged_snapshots")  # what was told before must not count any more
@@ -78,7 +79,7 @@ class Repair:
     def run(self) -> None:
         report = self._report
         report.repaired = True
-        if set(report.found) - {"strays", *_AT_LAST, *_ANY_TIME} or self._scanner.doubtful:
+        if set(report.found) - {*_LEFT, *_AT_LAST, *_ANY_TIME} or self._scanner.doubtful:
             self._wait_for_signs_of_life()
         self._learn_holders()
         self._line.begin("putting URLs back", unit="URLs")
@@ -228,7 +229,7 @@ class Repair:
 
     def _mend(self, finding: Finding) -> bool:
         """Repair what was found, if it is still wrong; tell whether it is right now."""
-        if finding.kind == "strays" or finding.kind in _AT_LAST:
+        if finding.kind in (*_LEFT, *_AT_LAST):
             return finding.kind in _AT_LAST
         if _is_left(finding):
             return not self._is_still(finding)

@@ -12,14 +12,14 @@ from fscrawl.util.installed import command
 from fscrawl.util.terminal import plain
 
 KINDS = {
-    "torn_records": "records that cannot be read",
+    "torn_records": "records that cannot be read, or have a value that no record can have",
     "misplaced_records": "records in the file of another URL",
     "missing_bodies": "records whose body is missing",
     "damaged_bodies": "bodies that differ from their record",
     "unexpected_bodies": "bodies of pages whose record says that there is none",
     "orphan_bodies": "bodies without a record",
     "errors_beside_pages": "failures of pages that are stored",
-    "damaged_errors": "failures that cannot be read, or are in the file of another URL",
+    "damaged_errors": "failures that cannot be read, have a wrong value, or are in the file of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
     "missing_rooms": "directories of .fscrawl that are missing",
@@ -30,6 +30,7 @@ KINDS = {
     "torn_leases": "leases that cannot be read",
     "damaged_tree_records": "records of the tree's format that cannot be read, or do not fit",
     "dead_temporaries": "temporary files of dead machines",
+    "not_normal": "records and failures whose URL is not in its normal form",
     "planted": "links, FIFOs, directories and the like in place of files",
     "strays": "files that do not belong to the crawl",
     "lost_urls": "linked URLs that would never be fetched",

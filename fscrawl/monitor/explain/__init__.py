@@ -29,6 +29,7 @@ from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import Request, route_of, spelling
 from fscrawl.sites.rules import near_to
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -172,11 +173,17 @@ class _Inquiry:
             except RecordError as error:
                 self._torn(path, error)
         record = it.page or it.error
-        if it.url is None and record is not None:
-            it.url = record.url
+        if record is not None:
+            it.url = record.url if it.url is None else it.url
+            self._note_flaw(flaw(record, it.host, it.key))
         body = None if it.page is None else self._tree.body_path(it.host, it.key, it.page.file)
         if it.page is not None and it.page.sha256 and body not in it.files:
             it.notes.append(f"its body is missing; to fetch it again:  {command('audit', self._tree.root)} --repair")
+
+    def _note_flaw(self, wrong: str) -> None:
+        if wrong:
+            more = f"to look for all such records:  {command('audit', self._tree.root)}"
+            self._it.notes.append(f"its record is wrong: {wrong}; a merge leaves it out; {more}")
 
     def _torn(self, path: str, error: RecordError) -> None:
         self._it.reasons.append(

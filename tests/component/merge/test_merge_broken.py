@@ -132,7 +132,8 @@ def test_misplaced_copy(tree: Grown, out: Path) -> None:
         path.write_bytes(tree.file(room, B).read_bytes())
     made = tree.merge(out)
     assert made.keys() == tree.keys()
-    assert made.said == [f"links/b.example/{urls.key(B)}.json: its record is wrong or belongs to another URL; left out"]
+    flaw = f"its URL is {B}, which has another file"
+    assert made.said == [f"links/b.example/{urls.key(B)}.json: its record is wrong: {flaw}; left out"]
 
 
 def test_broken_in_a_fanned_tree(tmp_path: Path, out: Path) -> None:

@@ -8,7 +8,7 @@ from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.storage.layout import again_path, log_path, term_path
-from tests.support.audits import BAD, ONE, SEED, TWO, Made, flipped_body
+from tests.support.audits import BAD, ONE, SEED, TWO, WHEN, Made, flipped_body
 
 LOG = log_path("m-1-aa", 0)
 
@@ -93,7 +93,7 @@ def test_failure_that_is_gone(made, in_snapshot):
     assert made.audit().found == {"lost_urls": 1}
     assert repaired(made).put_back == 1
     (found,) = [line for line in made.lines_put_back() if line.url == BAD]
-    assert found.flags.retry_of == "t"
+    assert found.flags.retry_of == WHEN
     assert made.audit().pending == 1
 
 

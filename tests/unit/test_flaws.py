@@ -1,0 +1,96 @@
+"""What is wrong with a record that can be read."""
+
+from dataclasses import replace
+
+import pytest
+
+from fscrawl import urls
+from fscrawl.request import Request, spelling
+from fscrawl.storage import flaws
+from fscrawl.storage.records import ErrorRecord, PageRecord
+
+URL = "http://a.example/b"
+WHEN = "2026-11-21T10:00:00.000Z"
+PAGE = PageRecord(URL, urls.key(URL), 1, "", WHEN, "m", 200, {}, 0, "", 0.5, ())
+FAILURE = ErrorRecord(URL, urls.key(URL), 1, "", WHEN, "m", "dns", "not found", 2)
+
+
+def flaw(record, url=URL):
+    return flaws.flaw(record, urls.host(url), urls.key(url))
+
+
+def page_of(url):
+    return replace(PAGE, url=url, key=urls.key(url))
+
+
+def test_right_records():
+    """A record as crawls write it has no flaw, and neither has one of a request."""
+    request = spelling(Request(URL, form={"q": "a b"}))
+    assert flaw(PAGE) == flaw(FAILURE) == flaw(page_of(request), request) == ""
+    assert flaw(replace(PAGE, checked_at=WHEN, checked_status=304, depth=2**31 - 1, bytes=2**63 - 1)) == ""
+
+
+@pytest.mark.parametrize(
+    ("record", "fields", "said"),
+    [
+        (PAGE, {"fetched_at": "yesterday"}, "fetched_at is 'yesterday', which is no time"),
+        (PAGE, {"fetched_at": "x" * 99}, f"fetched_at is '{'x' * 59}…, which is no time"),
+        (PAGE, {"checked_at": ""}, "checked_at is '', which is no time"),
+        (PAGE, {"depth": -1}, "depth is -1; it must be from 0 to 2147483647"),
+        (PAGE, {"status": 2**31}, "status is 2147483648; it must be from 0 to 2147483647"),
+        (PAGE, {"checked_status": -1}, "checked_status is -1; it must be from 0 to 2147483647"),
+        (PAGE, {"bytes": 2**63}, "bytes is 9223372036854775808; it must be from 0 to 9223372036854775807"),
+        (PAGE, {"elapsed": 1e300}, "elapsed is 1e+300; it must be from 0 to 2147483647"),
+        (
+            FAILURE,
+            {"failed_at": "9999-12-31T23:59:59-01:00"},
+            "failed_at is '9999-12-31T23:59:59-01:00', which is no time",
+        ),
+        (FAILURE, {"attempts": -2}, "attempts is -2; it must be from 0 to 2147483647"),
+        (FAILURE, {"status": -1}, "status is -1; it must be from 0 to 2147483647"),
+    ],
+)
+def test_wrong_values(record, fields, said):
+    """A value that no record has is named, with what would be right."""
+    assert flaw(replace(record, **fields)) == said
+
+
+@pytest.mark.parametrize("url", ["http://a.example/c", "http://b.example/b", "javascript:alert(1)", "", "http://["])
+def test_other_urls(url):
+    """The record of another URL, or of something that is none, is told by its URL."""
+    assert flaw(replace(PAGE, url=url)) == f"its URL is {url}, which has another file"
+
+
+def test_other_keys():
+    """A record whose key is not that of its file is told by its key."""
+    assert flaw(replace(PAGE, key="0" * 24)) == f"its key is '{'0' * 24}', which has another file"
+
+
+def test_no_request():
+    """What stands behind # in a URL must be a request."""
+    url = f"{URL}#top"
+    assert flaw(page_of(url), url) == f"its URL is {url}, which spells no request"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.example:80/b", "http://A.example/b", "http://a.example/x/../b", "gopher://a/"]
+)
+def test_urls_that_are_not_normal(url):
+    """A URL in another form is told even where the file has its name."""
+    assert flaw(page_of(url), url) == f"its URL is {url}, which is not in its normal form"
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        (WHEN, True),
+        ("2026-11-21T10:00:00.123456+05:30", True),
+        ("2026-11-21", True),
+        ("", False),
+        ("10:00", False),
+        ("9999-12-31T23:59:59-01:00", False),
+    ],
+)
+def test_is_time(text, right):
+    """A time is one that can be told in UTC."""
+    assert flaws.is_time(text) == right
