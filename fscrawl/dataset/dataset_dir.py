@@ -237,9 +237,10 @@ class DatasetDir:
         try:
             names = {path.name for path in self.root.iterdir()}
         except FileNotFoundError:
-            if self.root.is_symlink():
-                to = f"a symbolic link to {self.root.readlink()}, which is not there"
-                raise TreeError(f"--out {self.root}: {to}; is the share mounted?") from None
+            for path in (self.root, *self.root.parents):
+                if path.is_symlink() and not path.exists():
+                    to = f"a symbolic link to {path.readlink()}, which is not there; is the share mounted?"
+                    raise TreeError(f"--out {self.root}: {'' if path == self.root else f'{path} is '}{to}") from None
             return
         except OSError as error:
             raise UsageError(f"--out {self.root}: {error.strerror}; must be a directory") from error

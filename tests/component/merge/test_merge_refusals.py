@@ -170,10 +170,15 @@ def test_out_is_not_utf8(tmp_path: Path, fscrawl: Callable[..., tuple[int, str, 
     assert not out.exists()
 
 
-def test_out_is_a_dangling_link(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+@pytest.mark.parametrize("below", [".", "dataset", "many/below"])
+def test_out_is_below_a_dangling_link(
+    tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], below: str
+) -> None:
     """A symbolic link to nothing is one line, which says where it leads; nothing is made there."""
     out.symlink_to(out.parent / "nowhere" / "x")
-    refused(fscrawl(), 75, f"--out {out}", f"a symbolic link to {out.parent / 'nowhere' / 'x'}, which is not there")
+    leads = f"a symbolic link to {out.parent / 'nowhere' / 'x'}, which is not there; is the share mounted?"
+    link = "" if below == "." else f"{out} is "
+    refused(fscrawl(to=out / below), 75, f"--out {out / below}: {link}{leads}")
     assert not (out.parent / "nowhere").exists()
 
 
