@@ -28,7 +28,7 @@ from fscrawl.dataset.manifest import Manifest
 from fscrawl.dataset.search_shards import FOLDER, LIST, Shard, check_there, digests_of, parts_of, read_list
 from fscrawl.dataset.search_snippet import Piece, Snippets
 from fscrawl.dataset.search_words import Query
-from fscrawl.errors import UsageError, reason
+from fscrawl.errors import UsageError, tree_error
 from fscrawl.hostnames import Host
 from fscrawl.util.installed import command
 
@@ -119,13 +119,13 @@ def _shards(root: Path) -> tuple[list[Shard], int]:
     try:
         listed = read_list(root)
         manifest = Manifest.from_json(json.loads((root / "manifest.json").read_bytes()))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         check_there(root)
         raise UsageError(f"{root}: no dataset that a merge has completed") from None
-    except OSError as error:
-        raise UsageError(f"{root}: cannot be read: {reason(error)}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (IsADirectoryError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UsageError(f"{root / 'manifest.json'}: not the manifest of a dataset") from None
+    except OSError as error:
+        raise tree_error(error, error.filename or root) from error
     if listed is None:
         broken = (root / LIST).exists()
         raise UsageError(f"{root}: {'its index is damaged' if broken else 'no index'}; to make it:  {to_make(root)}")
@@ -192,7 +192,7 @@ class _Opened:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise UsageError(f"{self._path}: cannot be read: {reason(error)}") from error
+            raise tree_error(error, self._path) from error
         except sqlite3.Error as error:
             raise self._trouble(error) from error
         self._database.execute("PRAGMA trusted_schema = OFF")

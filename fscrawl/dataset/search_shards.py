@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl.dataset.manifest import Manifest, Part
-from fscrawl.errors import tree_error
+from fscrawl.errors import UsageError, tree_error
 from fscrawl.util.humanize import number_of, size
 
 FOLDER = "search"
@@ -29,9 +29,12 @@ Digests = dict[str, str]
 
 
 def check_there(root: Path) -> None:
-    """Raise TreeError if a dataset's directory is not there, as where its share is not mounted."""
+    """Raise TreeError if a dataset is not there, as where its share is not mounted. UsageError for a file."""
     try:
         next(root.iterdir(), None)
+    except NotADirectoryError:
+        right = "must be the directory of a dataset, made with fscrawl merge"
+        raise UsageError(f"--dataset {root}: not a directory; {right}") from None
     except OSError as error:
         raise tree_error(error, root) from error
 
@@ -100,7 +103,7 @@ def read_list(root: Path) -> list[Shard] | None:
     try:
         values = json.loads((root / LIST).read_bytes())
         return [Shard.from_json(each) for each in values["shards"]] if values["format"] == FORMAT else None
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -284,6 +284,7 @@ def test_port_that_is_taken(served: Served, grown: Grown) -> None:
         (["--host", "x" * 64], 2, "no host can have this name"),
         (["--root", "nowhere"], 75, "is the share mounted?"),
         (["--dataset", "nowhere"], 75, "nowhere: it is not there; is the share mounted"),
+        (["--dataset", "README.md"], 2, "--dataset README.md: not a directory; must be the directory of a dataset"),
     ],
 )
 def test_what_cannot_be(grown: Grown, flags: list[str], code: int, said: str) -> None:

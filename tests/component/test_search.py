@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import pty
@@ -120,6 +121,32 @@ def test_no_index(search: Search, tmp_path: Path) -> None:
     code, _, said = search("x", of=tmp_path / "out")
     assert code == 2
     assert re.search(r"no index; to make it:  \S.* merge --root DIR --out \S+/out --index\n$", said)
+
+
+@pytest.mark.parametrize("below", ["", "/dataset"])
+def test_a_file_is_no_dataset(search: Search, tmp_path: Path, below: str) -> None:
+    """A file in place of the directory is one line, which says what must be there."""
+    (tmp_path / "file").touch()
+    path = Path(f"{tmp_path}/file{below}")
+    right = "must be the directory of a dataset, made with fscrawl merge"
+    assert search("x", of=path) == (2, "", f"fscrawl: --dataset {path}: not a directory; {right}\n")
+
+
+def test_what_may_not_be_read(search: Search, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dataset that cannot be read is exit code 75, and one whose manifest is none is not a dataset."""
+    Grown(tmp_path / "tree").merge(tmp_path / "out")
+    (tmp_path / "out/manifest.json").unlink()
+    (tmp_path / "out/manifest.json").mkdir()
+    code, _, said = search("x", of=tmp_path / "out")
+    assert (code, said) == (2, f"fscrawl: {tmp_path}/out/manifest.json: not the manifest of a dataset\n")
+
+    def failing(path: Path) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    code, _, said = search("x", of=tmp_path / "out")
+    assert (code, said.count("\n")) == (75, 1)
+    assert "the file system reports an input/output error" in said
 
 
 def test_what_is_missing_is_said(search: Search, tmp_path: Path) -> None:
