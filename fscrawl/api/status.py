@@ -39,7 +39,6 @@ def status(tree: Tree) -> Status:
     from fscrawl.monitor.state import state_of  # noqa: PLC0415
 
     seen = Observer(tree).look()
-    tree.check_there()  # else an unmounted share looks like a new crawl
     return Status(
         state=state_of(seen).value,
         exact=seen.is_exact,

@@ -218,7 +218,7 @@ class Observer:
             machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
         self._read_labels(tick)
         shown = [machine for machine in self._machines.values() if machine.took_part]
-        return Snapshot(
+        snapshot = Snapshot(
             now,
             self._tree.record.crawl,
             tuple(sorted(shown, key=lambda machine: (machine.state != "alive", machine.name))),
@@ -231,6 +231,8 @@ class Observer:
             unheard=self._count_unheard(with_logs - self._machines.keys()),
             stopped_labels=self._good.crawl.stopped_labels,
         )
+        self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
+        return snapshot
 
     def _count_unheard(self, without: set[str]) -> int:
         """Count the machines without heartbeats. A command that runs, or was killed, has none either."""

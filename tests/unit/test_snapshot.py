@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.machine_status import MachineStatus
@@ -278,6 +278,18 @@ def test_a_tree_that_is_gone_is_a_tree_error(logs: Logs) -> None:
     logs.root.rename(logs.root.with_name("away"))
     with pytest.raises(TreeError):
         observer.look(logs.at(0))
+
+
+def test_an_unmounted_share_is_a_tree_error(logs: Logs) -> None:
+    """An empty directory in place of the share is no new crawl, and no crawl whose machines are silent."""
+    logs.write("m", [logs.beat(0, pages=3)])
+    watching, new = logs.observer(), logs.observer()
+    assert watching.look(logs.at(1)).total("pages") == 3
+    logs.root.rename(logs.root.with_name("away"))
+    logs.root.mkdir()
+    for observer in (watching, new):
+        with pytest.raises(NotATreeError, match="is the share mounted"):
+            observer.look(logs.at(2))
 
 
 def test_times_are_read_as_they_are_written(logs: Logs) -> None:

@@ -125,6 +125,24 @@ def test_a_passing_fault_does_not_end_a_watch(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+@pytest.mark.parametrize("flags", [["--watch"], ["--watch", "--json"]], ids=len)
+def test_an_unmounted_share_ends_a_watch(
+    logs: Logs, watched, capsys: pytest.CaptureFixture[str], flags: list[str]
+) -> None:
+    """When the share is unmounted, its empty directory is not shown as a crawl."""
+
+    def unmount() -> None:
+        logs.root.rename(logs.root.with_name("away"))
+        logs.root.mkdir()
+
+    watched(unmount, *[lambda: None] * 9)  # reading the settings waits a little, too
+    assert run(logs, *flags) == 75
+    printed = capsys.readouterr()
+    assert printed.out.count("running") == 1
+    assert "is the share mounted?" in printed.err
+    assert printed.err.count("\n") == 1
+
+
 def test_a_reader_that_goes_away_ends_it_quietly(logs: Logs, watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipe whose reader is gone, as `head`, ends the command without a word."""
     read, write = os.pipe()

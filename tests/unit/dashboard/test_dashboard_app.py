@@ -19,6 +19,8 @@ from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.dashboard.app import _FILES, Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
+from fscrawl.monitor.dashboard.latest import Latest
+from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.storage.records import timestamp
 from tests.support.dashboards import Answer, Expected, write_log
 from tests.support.dashboards_in_process import A, Ask
@@ -330,3 +332,17 @@ def test_tables_of_a_tree_that_is_gone(ask: Ask, grown: Grown, tmp_path: Path) -
     time.sleep(1.0)  # a snapshot is as long fresh
     for name in ("hosts", "tasks", "shards"):
         assert ask(f"/api/{name}").status == 503
+
+
+def test_a_share_that_is_unmounted_during_a_look(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of a mount point is not taken for a crawl that has not begun, not even for a second."""
+    latest, look = Latest(grown.root), Observer.look
+
+    def unmounted(self: Observer) -> Snapshot:
+        grown.root.rename(grown.root.with_name("away"))
+        grown.root.mkdir()
+        return look(self)
+
+    monkeypatch.setattr(Observer, "look", unmounted)
+    with pytest.raises(TreeError, match="is the share mounted"):
+        latest.ask(lambda view: view)
