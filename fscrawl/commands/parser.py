@@ -19,6 +19,7 @@ from fscrawl.util.terminal import write
 
 _SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+_EMPTY = "''"  # as a shell reads an argument that is empty
 _NAME = r"(?:\S*/)?(\S+)"  # as argparse writes it: of "-v/--verbose" the last one
 _ARGUMENT = rf"argument {_NAME}"
 
@@ -93,7 +94,7 @@ class Parser(argparse.ArgumentParser):
         for option, mark in (("--seed", "://"), ("--root", "/")):
             if option in self._option_string_actions and mark in word:
                 self.error(f"unexpected argument {word}", f"; did you mean {option} {urls.without_login(word)}?")
-        self.error(f"unexpected argument {word}")
+        self.error(f"unexpected argument {word or _EMPTY}")
 
     def _in_our_words(self, message: str) -> str:
         """Say what argparse says in words of this program."""
@@ -156,7 +157,7 @@ class Program(Parser):
         if at < len(words) and words[at] not in self._commands:
             near = difflib.get_close_matches(words[at], self._commands, 1)
             said = f"; did you mean {near[0]}?" if near else f"; the commands are {', '.join(self._commands)}"
-            self.error(f"unknown command {words[at]}", said)
+            self.error(f"unknown command {words[at] or _EMPTY}", said)
         return super().parse_known_args(words, namespace)
 
     def _options_of(self, words: Sequence[str]) -> Iterator[str]:
