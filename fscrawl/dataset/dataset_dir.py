@@ -30,7 +30,7 @@ from typing import Any
 from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
-from fscrawl.errors import FscrawlError, TreeError, UsageError, tree_error
+from fscrawl.errors import FscrawlError, TreeError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
 
 MANIFEST = "manifest.json"
@@ -41,6 +41,7 @@ FOLDERS = (
     *(each for each in FORMATS if each != "parquet"),
 )
 STATE = ".merge"
+_WRONG_NAME = frozenset({errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 # What Arrow says of bytes that are no Parquet has no number.
 _DAMAGE = frozenset({None, errno.ENOENT, errno.EISDIR})
 
@@ -243,7 +244,9 @@ class DatasetDir:
                     raise TreeError(f"--out {self.root}: {'' if path == self.root else f'{path} is '}{to}") from None
             return
         except OSError as error:
-            raise UsageError(f"--out {self.root}: {error.strerror}; must be a directory") from error
+            if error.errno not in _WRONG_NAME:
+                raise tree_error(error, f"--out {self.root}") from error
+            raise UsageError(f"--out {self.root}: {reason(error)}; must be a directory") from error
         if names and STATE not in names:
             raise UsageError(f"--out {self.root}: not empty, and not a dataset; give a new directory")
 

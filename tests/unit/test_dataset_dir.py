@@ -164,6 +164,19 @@ def test_directory_cannot_be_made(directory, tmp_path):
         pass
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOTCONN])
+def test_directory_cannot_be_listed(directory, number, monkeypatch):
+    """A directory that may not be read, or whose share has a fault, is no wrong name."""
+
+    def failing(path):
+        raise OSError(number, os.strerror(number), str(path))
+
+    directory.root.mkdir()
+    monkeypatch.setattr(Path, "iterdir", failing)
+    with pytest.raises(TreeError, match=rf"^--out .*/{directory.root.name}: "), directory.opened():
+        pass
+
+
 def test_sweep(directory):
     """Temporaries of a merge that was killed are removed wherever they may be, and nothing else is."""
     there = [

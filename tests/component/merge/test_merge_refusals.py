@@ -158,7 +158,8 @@ def test_out_is_not_ours(tree: Grown, out: Path, fscrawl: Callable[..., tuple[in
 def test_out_is_a_file(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """A file, or a place below one, is no place for a dataset."""
     out.write_text("mine")
-    refused(fscrawl(), 2, str(out), "must be a directory")
+    refused(fscrawl(), 2, f"--out {out}: not a directory; must be a directory")
+    refused(fscrawl(to=out.parent / ("x" * 300)), 2, "file name too long")
     refused(fscrawl(to=out / "below"), 2, str(out / "below"))
     assert out.read_text() == "mine"
 
