@@ -251,7 +251,7 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
         warn(f"{path}: {problem}; left out")
     if len(broken) > _MAX_NAMED:
         audit = f"{command('audit', job.tree.root)}"
-        warn(f"{len(broken) - _MAX_NAMED} more could not be read; to list them:  {audit}")
+        warn(f"{len(broken) - _MAX_NAMED} more could not be read; to see what is wrong:  {audit}")
 
 
 def _report_unread(batches: list[BatchResult], warn: Warn) -> None:

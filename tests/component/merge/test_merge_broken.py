@@ -154,7 +154,7 @@ def test_many_broken(tmp_path: Path, out: Path) -> None:
         tree.file("htmls", f"http://a.example/{number}").unlink()
     made = tree.merge(out)
     assert len(made.said) == 6
-    assert made.said[-1] == f"4 more could not be read; to list them:  {command()} audit --root {tree.root}"
+    assert made.said[-1] == f"4 more could not be read; to see what is wrong:  {command()} audit --root {tree.root}"
 
 
 def test_still_broken(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
