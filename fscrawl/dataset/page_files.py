@@ -10,7 +10,7 @@ import hashlib
 import time
 from typing import TypeVar
 
-from fscrawl.errors import RecordError, TreeBusyError
+from fscrawl.errors import PlantedError, RecordError, TreeBusyError
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
@@ -37,8 +37,10 @@ def read_whole(tree: Tree, path: str, size: int, sha256: str, what: str) -> byte
     """Read a file of which a record says how it must be; RecordError if it is not so. `what`: its name in errors."""
     try:
         data = read_path(tree, path, most=size)
-    except RecordError as error:
-        raise RecordError(f"its {what} cannot be read: {error}") from error
+    except PlantedError as error:
+        is_longer = not error.denied and tree.files.size_if_there(path) is not None
+        how = "differs from its record" if is_longer else f"cannot be read: {error}"
+        raise RecordError(f"its {what} {how}") from error
     if data is None:
         raise RecordError(f"its {what} is missing")
     if not is_whole(data, size, sha256):

@@ -125,6 +125,12 @@ def test_broken_page(
     check(made)
 
 
+def test_long_body(tree: Grown, out: Path) -> None:
+    """A body that has become longer differs from its record, however long such a file may be."""
+    tree.file("htmls", B).write_bytes(tree.bodies[B] + b" ")
+    assert tree.merge(out).said == [f"links/a.example/{urls.key(B)}.json: its body differs from its record; left out"]
+
+
 def test_misplaced_copy(tree: Grown, out: Path) -> None:
     """A copy of a record in another host's directory is broken: no page comes twice."""
     for room in ("links", "htmls"):
