@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl.api.values import body_of, values_of
 from fscrawl.dataset.page_files import is_whole, read_path
-from fscrawl.errors import RecordError
+from fscrawl.errors import PlantedError, RecordError
 from fscrawl.storage.layout import LINKS, SETTINGS
 from fscrawl.storage.render_record import RenderRecord
 from fscrawl.store import Tree
@@ -75,18 +74,19 @@ class Source:
                 return None, values
             path = self.tree.body_path(host, values["key"], file)
             data = None
-            with contextlib.suppress(RecordError):  # it is larger than this record says
+            try:
                 data = read_path(self.tree, path, most=size)
+            except PlantedError as error:  # it is larger than this record says
+                if error.denied:
+                    raise
             if data is not None and len(data) == size:
                 return data, values
             if number:
                 time.sleep(_MOMENT_S)
             values = self.values(host, values["key"]) or values
         self.tree.check_there()
-        path = self.tree.files.absolute(path)
-        raise RecordError(
-            f"{path}: {'the body of this page is missing' if data is None else 'differs from its record'}"
-        )
+        how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
+        raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
 
     def dom(self, host: str, values: dict[str, Any]) -> bytes | None:
         """Read what a page looks like when its scripts have run; None if they were not. RecordError if it is gone."""

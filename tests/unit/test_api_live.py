@@ -1,5 +1,6 @@
 """A tree that is read from Python while others work on it, and what is wrong in it."""
 
+import errno
 import json
 import os
 import shutil
@@ -183,7 +184,8 @@ def test_a_body_that_is_damaged(grown, what):
     elif what != "gone":
         path.write_bytes(data[:5] if what == "cut" else data + b"x")
     crawl = fscrawl.open(grown.root)
-    with pytest.raises(fscrawl.FscrawlError, match=f"{path}: "):
+    how = "the body of this page is missing" if what == "gone" else "differs from its record"
+    with pytest.raises(fscrawl.FscrawlError, match=f"{path}: {how}"):
         _ = crawl.page(url(3)).html
     assert len(list(crawl.pages())) == 12
     pages = crawl.pages(bodies=True)
@@ -192,6 +194,21 @@ def test_a_body_that_is_damaged(grown, what):
     assert pages.skipped == 1
     with pytest.warns(UserWarning, match="1 page was left out"):
         assert crawl.to_arrow(["text"]).num_rows == 11
+
+
+def test_a_body_that_may_not_be_read(grown, monkeypatch):
+    """A body of another user may be whole: it is neither missing nor wrong."""
+    path, real = grown.file("htmls", url(3)), os.open
+
+    def denied(name, flags, *more, **options):
+        if str(name).endswith(f"/{path.name}") and not flags & os.O_PATH:
+            raise PermissionError(errno.EACCES, "permission denied")
+        return real(name, flags, *more, **options)
+
+    page = fscrawl.open(grown.root).page(url(3))
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(fscrawl.FscrawlError, match=f"{path}: permission denied"):
+        _ = page.body
 
 
 def test_a_body_of_the_same_size(grown):
