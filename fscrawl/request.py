@@ -79,7 +79,9 @@ class Request(_Fields):
     fragment  what stands behind `#`, percent-encoded, for pages behind `#/`: the server does not see it, but scripts do
 
     In place of a body: `form`, fields of a form, as a mapping or as pairs, in their order; or `json`, any value that
-    JSON can hold. Nothing is checked here; the crawler says what is wrong with a request when it gets it.
+    JSON can hold, but null. Then the method is POST if none is named, even if the form is empty. More than one of
+    `body`, `form` and `json` is a ValueError. Nothing else is checked here; the crawler says what is wrong with a
+    request when it gets it.
 
     >>> Request("http://a.example/s", form={"q": "a b", "page": 2}).body
     b'q=a+b&page=2'
@@ -102,6 +104,9 @@ class Request(_Fields):
         form: Form | None = None,
         json: Any = None,
     ) -> Self:
+        if form is not None or json is not None:
+            _check_one_of(body=body or None, form=form, json=json)
+            method = method or "POST"  # an empty form, too, is sent
         if form is not None:
             type_, body = type_ or FORM, urlencode(form, doseq=True).encode()
         elif json is not None:
@@ -121,6 +126,12 @@ class Request(_Fields):
 
 
 _PLAIN = Request("")[1:]
+
+
+def _check_one_of(**bodies: object) -> None:
+    given = [name for name, value in bodies.items() if value is not None]
+    if len(given) > 1:
+        raise ValueError(f"a request has one body; it was given {' and '.join(given)}, so leave all but one out")
 
 
 def url_of(spelling: str) -> str:

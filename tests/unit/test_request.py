@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,6 +105,38 @@ def test_a_request_without_flaw() -> None:
     what, how = "method=POST&type=application/json&body=%7B%7D", "header=accept:application/json&session=s%201"
     assert spelling(full) == f"{URL}#{what}&{how}&fragment=/item/3"
     assert full.address == f"{URL}#/item/3"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"form": {"a": "1"}, "json": {"b": 2}}, "form and json"),
+        ({"form": {}, "json": []}, "form and json"),
+        ({"body": b"a", "form": {"a": "1"}}, "body and form"),
+        ({"body": b"a", "json": 0}, "body and json"),
+        ({"body": b"a", "form": {"a": "1"}, "json": 0}, "body and form and json"),
+    ],
+)
+def test_a_request_has_one_body(given: dict[str, Any], said: str) -> None:
+    """No body is left out in favour of another one: who gives two is told."""
+    with pytest.raises(ValueError, match=f"a request has one body; it was given {said}, so leave"):
+        Request(URL, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "method", "body"),
+    [
+        ({"form": {}}, "POST", b""),
+        ({"form": []}, "POST", b""),
+        ({"json": {}}, "POST", b"{}"),
+        ({"json": 0}, "POST", b"0"),
+        ({"form": {}, "method": "PUT"}, "PUT", b""),
+        ({"body": b"", "json": None, "form": None}, "GET", b""),
+    ],
+)
+def test_a_form_is_sent_by_post_even_if_it_is_empty(given: dict[str, Any], method: str, body: bytes) -> None:
+    """A form or JSON makes the request a POST, whatever it holds; without them and without a body it is a GET."""
+    assert Request(URL, **given)[1:4:2] == (method, body)
 
 
 def test_a_request_can_be_pickled() -> None:

@@ -66,7 +66,7 @@ def test_seeds_are_requests() -> None:
     )
     assert list(islice(site.seeds(), 3)) == [
         ("http://a.example/x", "day 1"),
-        *2 * [(f"http://a.example/#method=GET&type={FORM}", "")],
+        *2 * [(f"http://a.example/#method=POST&type={FORM}", "")],
     ]
 
 
