@@ -238,7 +238,9 @@ class Page:
     def json(self, path: str | None = None) -> Any:
         """Give the body as JSON; with a `path` (RFC 9535, `$.items[*].name`), the list of values that it finds.
 
-        FscrawlError if the body is no JSON, or the path is wrong.
+        If each line of the body is JSON (NDJSON), a path looks into each line: `json("$")` gives a list of all lines.
+
+        FscrawlError if the body is no JSON, or the path is wrong; without a path also if there are several lines.
         """
         return self._found("json", path)
 

@@ -24,14 +24,17 @@ class JsonPath:
 
     path: str
 
-    def values(self, document: Any) -> list[Any]:
-        """Give the values that the path finds in a document, in its order.
+    def values(self, *documents: Any) -> list[Any]:
+        """Give the values that the path finds in documents, in their order.
 
-        ValueError if they are too many, or the document is too deep.
+        ValueError if they are too many, or a document is too deep.
         """
+        if len(documents) > _MOST_VALUES:  # to look into an empty one takes 2 µs
+            raise ValueError(f"the page has more than {_MOST_VALUES:,} lines of JSON")
         found: list[Any] = []
+        compiled = _compiled(self.path)
         try:
-            for node in _compiled(self.path).finditer(document):
+            for node in (node for document in documents for node in compiled.finditer(document)):
                 if len(found) == _MOST_VALUES:
                     raise ValueError(f"the path finds more than {_MOST_VALUES:,} values")
                 found.append(node.value)
@@ -49,14 +52,14 @@ class JsonPath:
     def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
         """Give what the path finds in a page; nothing if the page is no JSON."""
         for value in self._found(page):  # in a generator, so nothing is raised before the first is taken
-            yield Part(budget, json=value)
+            yield Part(budget, json=(value,))
 
     def _found(self, page: Page) -> list[Any]:
         try:
-            document = page.json
+            documents = page.json
         except (ValueError, RecursionError):
             return []
-        return self.values(document)
+        return self.values(*documents)
 
 
 def json_path(path: str) -> JsonPath:

@@ -23,7 +23,7 @@ from typing import Any
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.html_limits import limit_html
-from fscrawl.parse.json_values import read_json
+from fscrawl.parse.json_values import read_documents
 from fscrawl.parse.trees import tree
 from fscrawl.util.installed import to_install
 
@@ -66,9 +66,9 @@ class Page:
         return Selector(text=self._harmless.decode("utf-8", "replace"), type="html", huge_tree=True).root
 
     @cached_property
-    def json(self) -> Any:
-        """The value that the page is as JSON. ValueError or RecursionError if it is none."""
-        return read_json(self.html.decode(json.detect_encoding(self.html), "replace"))
+    def json(self) -> tuple[Any, ...]:
+        """The values that the page is as JSON: one, or one of each line. ValueError or RecursionError if it is none."""
+        return read_documents(self.html.decode(json.detect_encoding(self.html), "replace"))
 
     def budget(self) -> Budget:
         """Give what one selector may read."""

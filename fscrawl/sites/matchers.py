@@ -81,10 +81,10 @@ class JsonMatcher:
 
     def _values(self, page: Page) -> list[object]:
         try:
-            document = page.json()
+            documents = page.documents
         except ValueError:
             return []
-        return self.path.values(document)
+        return self.path.values(*documents)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
-from fscrawl.parse.json_values import read_json
+from fscrawl.parse.json_values import read_documents
 from fscrawl.request import Request
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -106,18 +106,23 @@ class Page:
     def json(self, path: str | None = None) -> Any:
         """Give the body as JSON; with `path` (RFC 9535) the list of values that it finds.
 
-        ValueError if the body is no JSON, or the path is wrong.
+        If each line of the body is JSON (NDJSON), a path looks into each line: `json("$")` gives a list of all lines.
+
+        ValueError if the body is no JSON, or the path is wrong; without a path also if there are several lines.
         """
         if path is None:
-            return self._json
+            if len(self.documents) > 1:
+                raise ValueError('the body has several lines of JSON; json("$") gives a list of them')
+            return self.documents[0]
         from fscrawl.parse import json_paths  # noqa: PLC0415 - as above
 
-        return json_paths.json_path(path).values(self._json)
+        return json_paths.json_path(path).values(*self.documents)
 
     @cached_property
-    def _json(self) -> Any:
+    def documents(self) -> tuple[Any, ...]:
+        """For the crawler: the values that the body is as JSON: one, or one of each line. ValueError if it is none."""
         try:
-            return read_json(self.text)
+            return read_documents(self.text)
         except RecursionError:
             raise ValueError("the body is nested too deeply for JSON") from None
         except ValueError as error:

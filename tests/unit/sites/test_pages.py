@@ -45,6 +45,43 @@ def test_json() -> None:
             page(body).json()
 
 
+LINES = b'{"id": 7, "u": "/a"}\r\n\n {"id": "b\xe2\x80\xa8c", "u": "/b"}\n'
+
+
+def test_lines_of_json() -> None:
+    """If each line is JSON, a path looks into each; what has one value only is that value, whatever its lines."""
+    seen = page(LINES)
+    assert seen.json("$.u") == ["/a", "/b"]
+    assert [each["id"] for each in seen.json("$")] == [7, "b\u2028c"]
+    with pytest.raises(ValueError, match=r'the body has several lines of JSON; json\("\$"\) gives a list of them'):
+        seen.json()
+    assert page(b'{"id": 7}\n').json() == page(b'{\n"id":\n7}').json() == {"id": 7}
+    assert list(matchers.follow("json:$.u").references(seen)) == ["/a", "/b"]
+    assert matchers.expectation("!json:$.u").flaw(seen) == "expect = !json:$.u: it was found"
+    assert list(json_path("$.id").texts(seen.parsed)) == ["7", "b\u2028c"]
+    assert [list(json_path("$.u").texts(part)) for part in json_path("$").parts(seen.parsed, seen.parsed.budget())] == [
+        ["/a"],
+        ["/b"],
+    ]
+
+
+@pytest.mark.parametrize("body", [b'{"id": 7}\n<p>', b'{"id": 7} {"id": 8}', b"\n\n", b'{"id": 7}\n{"id": 8'])
+def test_lines_that_are_no_json(body: bytes) -> None:
+    """A page with a line that is no JSON is none: half of its lines would look like all of them."""
+    with pytest.raises(ValueError, match="the body is no JSON"):
+        page(body).json("$")
+    assert list(matchers.follow("json:$.id").references(page(body))) == []
+    assert list(json_path("$.id").texts(page(body).parsed)) == []
+
+
+def test_too_many_lines_of_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are bounded even if a path finds nothing in them: to look takes time."""
+    monkeypatch.setattr(json_paths, "_MOST_VALUES", 2)
+    assert json_path("$.a").values(*[[]] * 2) == []
+    said = matchers.expectation("json:$.a").flaw(page(b"[]\n" * 3))
+    assert said == "expect = json:$.a: ValueError: the page has more than 2 lines of JSON"
+
+
 HALF = rb'{"id": ["a", "\ud83d", "b"], "note": "cut \uD83D", "smile": "\ud83d\ude00"}'
 
 
