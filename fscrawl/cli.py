@@ -16,7 +16,7 @@ from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
 from fscrawl.errors import EXIT_OK, FscrawlError, OutputError, UsageError
-from fscrawl.util.safe_path import protect_children
+from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def _printed(arguments: Sequence[str] | None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
+        if arguments is None:
+            forget_programs(sys.argv[0])
         protect_children()
         if not os.access(_OPEN_FILES, os.X_OK):
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")

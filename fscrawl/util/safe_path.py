@@ -1,5 +1,7 @@
 """Keeps the working directory off the path of modules: whoever can write there must not run code as the operator.
 
+So it is with the directory of programs, in which the command `fscrawl` lies: what lies beside it is no module.
+
 Python starts the helpers of multiprocessing as `python -c`, which looks for modules in the working directory first.
 """
 
@@ -25,4 +27,10 @@ def protect_children() -> None:
 def forget_working_directory(package: str) -> None:
     """After `python -m`: take the working directory off the path, unless the `package` was loaded from there."""
     if not sys.flags.safe_path and sys.path[0] != os.path.dirname(package):  # noqa: PTH120 - it loads modules
+        del sys.path[0]
+
+
+def forget_programs(program: str) -> None:
+    """Take the directory of a program, such as `bin`, off the path: a jsonpath.py there is a program, too."""
+    if not sys.flags.safe_path and sys.path[0] == os.path.dirname(os.path.realpath(program)):  # noqa: PTH120 - as above
         del sys.path[0]

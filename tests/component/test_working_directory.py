@@ -41,10 +41,10 @@ def planted(tmp_path: Path) -> Path:
     return directory
 
 
-def run(words: list[str], directory: Path) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
     return subprocess.run(
-        words, cwd=directory, env=environment, capture_output=True, text=True, timeout=110, check=False
+        words, cwd=directory, env=environment | more, capture_output=True, text=True, timeout=110, check=False
     )
 
 
@@ -81,6 +81,23 @@ def test_the_module_is_as_safe_as_python_lets_it_be(planted: Path, tmp_path: Pat
             (planted / f"{name}.py").unlink()
     assert run([sys.executable, "-m", "fscrawl", "doctor", "--root", "."], planted).returncode in (0, 1)
     assert not (tmp_path / "mark").exists(), (tmp_path / "mark").read_text()
+
+
+def test_other_programs_beside_the_command_are_no_modules(tmp_path: Path) -> None:
+    """Beside `fscrawl`, pip puts programs of other packages, such as jsonpath.py. Rules load a module of that name."""
+    programs, mark = tmp_path / "bin", tmp_path / "mark"
+    programs.mkdir()
+    command = programs / "fscrawl"
+    command.write_bytes(SCRIPT.read_bytes())
+    (programs / "jsonpath.py").write_text(f"open({str(mark)!r}, 'w').close()")
+    (tmp_path / "crawl.toml").write_text(
+        '[[site]]\nhosts = ["127.0.0.1"]\nfollow = ["json:$.url"]\n# end of settings\n'
+    )
+    words = [sys.executable, str(command), "try", "--root", ".", "http://127.0.0.1/"]
+    done = run(words, tmp_path, PYTHONPATH=str(CHECKOUT))
+    assert done.returncode == 1, done.stderr
+    assert "blocked-address" in done.stdout
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("flags", [[], ["-E"], ["-I"]], ids=" ".join)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 from multiprocessing import util
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -58,3 +59,18 @@ def test_a_word_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ignored_environment.pass_on("-P")
     assert ignored_environment.pass_on("-P")
     assert util._args_from_interpreter_flags() == ["-E", "-P"]
+
+
+def test_programs_are_no_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the path of modules only the directory of the program itself is taken off, and only if Python put it there."""
+    program = tmp_path / "fscrawl"
+    monkeypatch.setattr(sys, "flags", SimpleNamespace(safe_path=False))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), "/elsewhere"])
+    safe_path.forget_programs(str(tmp_path / "other" / "fscrawl"))
+    assert sys.path == [str(tmp_path), "/elsewhere"]
+    safe_path.forget_programs(str(program))
+    assert sys.path == ["/elsewhere"]
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setattr(sys, "flags", SimpleNamespace(safe_path=True))
+    safe_path.forget_programs(str(program))
+    assert sys.path == [str(tmp_path)]
