@@ -29,7 +29,7 @@ from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
 from fscrawl.parse.shadow_roots import opened
-from fscrawl.storage.controls import Controls, is_stopped, kept_seeds, kept_settings
+from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
 from fscrawl.storage.creation import (
     create,
     instead_of_tree,
@@ -80,6 +80,7 @@ __all__ = [
     "create",
     "instead_of_tree",
     "is_stopped",
+    "kept_list",
     "kept_seeds",
     "kept_settings",
     "remains_of_tree",

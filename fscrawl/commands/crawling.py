@@ -188,7 +188,7 @@ def _prepare(
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, chosen, given, progress)
     check_usable(chosen, allow_env)  # before the machine leaves a trace
-    check_lists(tree, chosen)
+    check_lists(root, chosen)
     return tree, chosen, seeds
 
 

@@ -22,6 +22,7 @@ from fscrawl.commands.common import (
 )
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
+from fscrawl.config.list_files import check_lists
 from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import parse_file, settings_of
@@ -145,6 +146,10 @@ def _crawl_of(
         text = store.kept_seeds(root) or ""
     else:
         chosen, text = settings_of(tree), tree.controls.seeds()
+    try:
+        check_lists(root, chosen)
+    except SettingsError as error:
+        line.print_line(f"a crawl would not begin: {error}")
     seeds = frozenset(read_seeds(text, f"{root}/{store.SEEDS}", line.print_line))
     if tree is None and not seeds and not any(site.seeds for site in chosen.sites):
         seeds = frozenset({url})  # they will be given when the crawl begins

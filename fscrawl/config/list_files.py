@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from fscrawl.config.settings import FILE, Settings
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.sites import rules
 from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.store import Tree
+from fscrawl.store import Tree, kept_list
 
 
-def check_lists(tree: Tree, chosen: Settings) -> None:
-    """Raise SettingsError if a list is missing, or if the templates give too many seeds. Nothing is made for that."""
+def check_lists(root: Path, chosen: Settings) -> None:
+    """Raise SettingsError if a list is missing, or if the templates give too many seeds. Nothing is made for that.
+
+    `root`: of a tree, or the directory in which one will be made.
+    """
     texts: dict[str, str] = {}
     for name in rules.files(chosen.sites):
-        text = tree.controls.list_if_there(name)
+        text = kept_list(root, name)
         if text is None:
             raise SettingsError(
-                f"{tree.root}/{FILE}: [[site]] seeds: {{{name}}}: {tree.root}/{name} does not exist; write it there,"
-                " one value a line"
+                f"{root}/{FILE}: [[site]] seeds: {{{name}}}: {root}/{name} does not exist; write it there, one value"
+                " a line"
             )
         texts[name] = text
     said = rules.too_many(chosen.sites, texts.__getitem__)
     if said:
-        raise SettingsError(f"{tree.root}/{FILE}: {said}")
+        raise SettingsError(f"{root}/{FILE}: {said}")
 
 
 class ListFiles:

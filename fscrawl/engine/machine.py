@@ -81,7 +81,7 @@ class Machine:
         self._drained = False  # the tasks that no worker had begun were asked back
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
-        check = partial(check_edit, tree, allow_env=options.allow_env)
+        check = partial(check_edit, tree.root, allow_env=options.allow_env)
         self._edits = EditWatcher(tree, settings, frozenset(seeds), progress.warn, check, seeds)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from pathlib import Path
 
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
 from fscrawl.engine.browsers import executable, no_browser
 from fscrawl.errors import SettingsError, UsageError
-from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.memory import limit_bytes
 
@@ -46,7 +46,7 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
         Fetcher(fetch, settings.politeness, 1, allow_env, settings.sites).close()
 
 
-def check_edit(tree: Tree, settings: Settings, allow_env: Collection[str]) -> None:
+def check_edit(root: Path, settings: Settings, allow_env: Collection[str]) -> None:
     """Raise SettingsError if this machine cannot use edited settings."""
     check_usable(settings, allow_env)
-    check_lists(tree, settings)
+    check_lists(root, settings)

@@ -83,7 +83,7 @@ class Controls:
 
     def list_if_there(self, name: str) -> str | None:
         """Read a list of values for seeds, a text file in the root; None if it is not there."""
-        return _text_if_there(self._files.root, name)
+        return kept_list(self._files.root, name)
 
     def seeds(self) -> str:
         """Read `seeds.txt`; "" if somebody has removed it."""
@@ -108,6 +108,11 @@ def kept_settings(root: Path) -> str | None:
 def kept_seeds(root: Path) -> str | None:
     """Read the `seeds.txt` of a directory, which may not be a tree; None if the file is missing."""
     return _text_if_there(root, SEEDS)
+
+
+def kept_list(root: Path, name: str) -> str | None:
+    """Read a list of values for seeds of a directory, which may not be a tree; None if the file is missing."""
+    return _text_if_there(root, name)
 
 
 def is_stopped(root: Path) -> bool:

@@ -140,6 +140,26 @@ def test_a_crawl_that_has_not_begun(web: Web, tmp_path: Path, capsys: pytest.Cap
     assert f"{tmp_path}/crawl.toml:2:1: unknown setting fetch.accept_link" in capsys.readouterr().err
 
 
+def test_a_list_that_is_missing(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No machine begins without the list that a template names: before the tree is made, and later, it is said."""
+    home = web.url("127.0.30.1")
+    table = f'[[site]]\nhosts = ["127.0.30.1"]\nseeds = "{home}{{classes.txt}}"\n# end of settings\n'
+    (tmp_path / "crawl.toml").write_text(table)
+    for _ in range(2):
+        assert cli.main(["try", f"{home}a", "--root", str(tmp_path), *LOCAL]) == 0
+        said = capsys.readouterr()
+        assert "title     A\n" in said.out
+        assert said.err == (
+            f"a crawl would not begin: {tmp_path}/crawl.toml: [[site]] seeds: {{classes.txt}}: {tmp_path}/classes.txt"
+            " does not exist; write it there, one value a line\n"
+        )
+        assert cli.main(["crawl", "--root", str(tmp_path)]) == 2
+        assert "classes.txt does not exist" in capsys.readouterr().err
+    (tmp_path / "classes.txt").write_text("a\n")
+    assert cli.main(["try", f"{home}a", "--root", str(tmp_path), *LOCAL]) == 0
+    assert capsys.readouterr().err == ""
+
+
 ENDLESS = """\
 import re
 from fscrawl.site import Site

@@ -120,6 +120,13 @@ def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_missing_list_is_a_problem_before_there_is_a_tree(tmp_path):
+    """What keeps the first machine from beginning is said before one tries."""
+    table = "[[site]]\nhosts = ['a.invalid']\nseeds = ['http://a.invalid/{names.txt}']\n# end of settings\n"
+    (tmp_path / "crawl.toml").write_text(table)
+    assert says(examine(tmp_path)[0], PROBLEM, f"{tmp_path}/names.txt does not exist; write it there")
+
+
 def test_a_dataset_is_a_problem(tmp_path):
     """A dataset is no place for a tree."""
     (tmp_path / ".merge").mkdir()

@@ -26,7 +26,7 @@ from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.engine.usable import check_edit, check_usable
+from fscrawl.engine.usable import check_edit
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.sites.rules import origins
@@ -160,8 +160,8 @@ def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tupl
     if text is None:
         return Settings(), []
     record = None if tree is None else tree.record
-    check = check_usable if tree is None else partial(check_edit, tree)
-    return crawl.read_settings(text, f"{root}/{settings.FILE}", partial(check, allow_env=allow_env), record)
+    check = partial(check_edit, root, allow_env=allow_env)
+    return crawl.read_settings(text, f"{root}/{settings.FILE}", check, record)
 
 
 def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:

@@ -217,9 +217,9 @@ def test_lists_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is missing, or too long with all others, is an error with what would be right."""
     desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
     with pytest.raises(SettingsError, match=r"names.txt does not exist; write it there, one value a line"):
-        check_lists(desk.tree, desk.watch.settings)
+        check_lists(root, desk.watch.settings)
     (root / "names.txt").write_text("a\nb")
-    check_lists(desk.tree, desk.watch.settings)
+    check_lists(root, desk.watch.settings)
     monkeypatch.setattr("fscrawl.sites.rules.MAX_SEEDS", 1)
     with pytest.raises(SettingsError, match=r"the templates give 2 URLs .most by .*; at most 1 are allowed"):
-        check_lists(desk.tree, desk.watch.settings)
+        check_lists(root, desk.watch.settings)
