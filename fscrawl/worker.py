@@ -15,13 +15,13 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.handlers.outcome import Known, Outcome, Returned, ReturnedError
+from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
-from fscrawl.handlers.robots import RobotsHandler
+from fscrawl.handlers.robots import RobotsHandler, costly_s
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
@@ -68,10 +68,14 @@ class Worker:
     def do(self, task: Task) -> Outcome:
         """Do one task; TreeError if the tree cannot be used."""
         begun_at = time.monotonic()
-        outcome = self._attempt(task)
-        if isinstance(outcome, Known | Returned) or outcome.exchange is None:
+        try:
+            outcome = self._attempt(task)
+        finally:
+            rests_s = costly_s()
+        if isinstance(outcome, Known | Returned) or (outcome.exchange is None and not rests_s):
             return outcome
-        return outcome._replace(exchange=outcome.exchange._replace(begun_at=begun_at))
+        exchange = outcome.exchange or Exchange(None, "unknown")
+        return outcome._replace(exchange=exchange._replace(begun_at=begun_at, costly_s=rests_s))
 
     def _attempt(self, task: Task) -> Outcome:
         try:

@@ -298,10 +298,12 @@ class Bookkeeper:
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""
         now = time.monotonic()
-        rest_s = min(exchange.rest_s, self._settings().politeness.max_rest)
+        longest_s = self._settings().politeness.max_rest
+        rest_s = min(exchange.rest_s, longest_s)
         if rest_s:
-            why = "costly" if exchange.health == "unknown" else "retry-after"
-            self._frontier.scheduler.rest(task.host, now + rest_s, why)
+            self._frontier.scheduler.rest(task.host, now + rest_s, "retry-after")
+        if exchange.costly_s:
+            self._frontier.scheduler.rest(task.host, now + min(exchange.costly_s, longest_s), "costly")
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":

@@ -32,9 +32,10 @@ class Exchange(NamedTuple):
     health      "answered", "failing" (the host says "not now"), "silent" (no answer) or "unknown": it was not asked,
                 or fscrawl has a defect
     latency_s   time until the answer was complete
-    rest_s      seconds that Retry-After asks for, 0 without it; of a host that was not asked: see `robots.paced`
+    rest_s      seconds that Retry-After asks for, 0 without it
     begun_at    monotonic time when a thread began the task, so before the host was asked; `Worker.do` sets it
     address     the host's IP address, "" if it is not known
+    costly_s    seconds for which the host must rest because its robots.txt takes long to go by; `Worker.do` sets it
     """
 
     asked_at: float | None
@@ -43,6 +44,7 @@ class Exchange(NamedTuple):
     rest_s: float = 0.0
     begun_at: float = 0.0
     address: str = ""
+    costly_s: float = 0.0
 
 
 class Stored(NamedTuple):

@@ -11,7 +11,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.retelling import told_again
-from fscrawl.handlers.robots import paced, refusal_of
+from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed
 from fscrawl.http.error_classes import CLASSES
@@ -27,14 +27,11 @@ class PageHandler:
 
     def fetch(self, task: PageTask) -> Outcome:
         """Fetch a page and store it."""
-        began_s = time.thread_time()
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
         if refusal is not None:
-            took_s = time.thread_time() - began_s
-            asked_at = time.monotonic() if refusal.retry else None
-            return paced(self._writer.failed(task, refusal, asked_at), took_s)
+            return self._writer.failed(task, refusal, time.monotonic() if refusal.retry else None)
         answer, asked_at = self._context.ask(task.url)
         return self._writer.answered(task, answer, asked_at)
 

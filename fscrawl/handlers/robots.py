@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 
@@ -16,7 +17,26 @@ from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of
 
 _LONG_S = 0.002  # a robots.txt for people takes some microseconds, or with thousands of wildcards some milliseconds
-_RESTS = 20.0  # times as long, so one host takes a twentieth of a processor at most
+_RESTS = 100.0  # times as long, so one host takes a hundredth of a processor at most
+
+
+class _Taken(threading.local):
+    """Processor time that the robots.txt of a host has taken for the task of this thread."""
+
+    s = 0.0
+
+
+_taken = _Taken()
+
+
+def costly_s() -> float:
+    """Give the seconds for which the host of this thread's task must rest, and forget them; 0 for most hosts.
+
+    A robots.txt may be made so that each page takes a tenth of a second to be allowed or forbidden, while the other
+    threads of this process wait. A page that is forbidden is not asked for, so the next one could come at once.
+    """
+    took_s, _taken.s = _taken.s, 0.0
+    return _RESTS * took_s if took_s >= _LONG_S else 0.0
 
 
 def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
@@ -28,23 +48,20 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """
     if not context.settings.politeness.robots:
         return None
+    began_s = time.thread_time()
+    try:
+        return _refusal_of(context, task)
+    finally:
+        _taken.s = time.thread_time() - began_s
+
+
+def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
     if isinstance(rules, Failed) and context.permitted():
         return replace(rules, unsent=True)  # the page was not asked for
     if was_asked or isinstance(rules, Failed):
         return Returned(task, time.monotonic())
     return forbidden(rules, url_of(task.url))
-
-
-def paced(outcome: FailedForGood | FailedForNow, took_s: float) -> FailedForGood | FailedForNow:
-    """Let the host of a page that was refused rest, if it took long to find that out.
-
-    Its host was not asked, so the next page could come at once; and a robots.txt may be made so that each takes a tenth
-    of a second, while the other threads of this process wait. `took_s`: processor time.
-    """
-    if took_s < _LONG_S or outcome.exchange is not None:
-        return outcome
-    return outcome._replace(exchange=Exchange(None, "unknown", rest_s=_RESTS * took_s))
 
 
 class RobotsHandler:

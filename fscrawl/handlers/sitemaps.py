@@ -17,7 +17,7 @@ from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import page_record
-from fscrawl.handlers.robots import paced, refusal_of
+from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.politeness.redirects import Followed, follow
@@ -52,13 +52,11 @@ class SitemapHandler:
 
     def fetch(self, task: PageTask) -> Outcome:
         """Read a sitemap."""
-        began_s = time.thread_time()
         asked = self.ask(task)
         if isinstance(asked, Returned):
             return asked
         if asked.at is None and isinstance(asked.answer, Failed):
-            took_s = time.thread_time() - began_s
-            return paced(self._writer.failed(task, asked.answer, None), took_s)
+            return self._writer.failed(task, asked.answer, None)
         if asked.failure is not None:
             return self._writer.answered(task, asked.answer, asked.at or time.monotonic())
         stored = self.stored(task, asked)

@@ -266,7 +266,9 @@ def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     rest_s = last.rests.get(host)
     if rest_s is not None:
         yield Reason(
-            "resting", f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it or failed"
+            "resting",
+            f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or has a"
+            " robots.txt that takes long to go by",
         )
     failures = last.failing.get(host)
     if failures is not None:

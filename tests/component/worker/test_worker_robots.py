@@ -225,8 +225,9 @@ def test_robots_that_says_when(work: Work) -> None:
 
 
 @pytest.mark.parametrize("sitemap", ["", SITEMAP])
-def test_rules_that_take_long(work: Work, sitemap: str) -> None:
-    """A host whose robots.txt takes long to go by rests after each page that it forbids; others need not."""
+@pytest.mark.parametrize("path", ["/x", "/y"])
+def test_rules_that_take_long(work: Work, sitemap: str, path: str) -> None:
+    """A host whose robots.txt takes long to go by rests after each page that it forbids or allows; others need not."""
     many = "".join(f"Disallow: /*{'a' * 100}b{'a' * 100}{n}\n" for n in range(2_000))
     rests = []
     for rules in ("", many):
@@ -234,10 +235,11 @@ def test_rules_that_take_long(work: Work, sitemap: str) -> None:
         with Web(site({}, robots), [HOST]) as web:
             worker = work(SETTINGS)
             opened(worker, web.url(HOST))
-            url = web.url(HOST, f"/x{'a' * 1900}")
+            url = web.url(HOST, f"{path}{'a' * 1900}")
             outcome = worker.do(task(url)._replace(flags=Flags(sitemap)))
             assert isinstance(outcome, FailedForGood)
-            assert outcome.class_ == "robots"
-            rests.append(outcome.exchange and (outcome.exchange.health, outcome.exchange.rest_s > 0.1))
-            assert web.count(HOST) == 1
-    assert rests == [None, ("unknown", True)]
+            is_forbidden = path == "/x"
+            assert outcome.class_ == ("robots" if is_forbidden else "http-4xx")
+            rests.append(outcome.exchange and (outcome.exchange.health, outcome.exchange.costly_s > 0.5))
+            assert web.count(HOST) == (1 if is_forbidden else 2)
+    assert rests == ([None, ("unknown", True)] if is_forbidden else [("answered", False), ("answered", True)])
