@@ -8,7 +8,8 @@
     .merge/         options.json, lock, writer-<n> (`writer`), seen-<run>.parquet (`dedupe`); run-<run>/ while a run
                     is under way
 
-Promise: only `start_over` removes what `manifest.json` names. Files that are not the dataset's are never removed.
+Promise: only `start_over` removes what `manifest.json` names. It removes the directories above with all that is in
+them; files beside them are never removed.
 """
 
 from __future__ import annotations
