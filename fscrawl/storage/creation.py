@@ -205,7 +205,7 @@ def _is_elected(root: Path, machine: str, access: Access, made: list[Path]) -> b
     A claim also succeeds where the file holds the same bytes, since a reply may be lost. So each claim has its own.
     """
     number = max(_elections(root), default=0)
-    while number == 0 or not _wait_for_tree(root):
+    while number == 0 or not _wait_for_tree(root, _OTHERS_TAKE_S):
         number += 1
         if _wins(root, number, machine, access):
             made.append(Path(_election(root, number)))
@@ -238,11 +238,11 @@ def _election(root: Path, number: int) -> Place:
     return Place(str(root), election_path(number))
 
 
-def _wait_for_tree(root: Path) -> bool:
+def _wait_for_tree(root: Path, limit_s: float) -> bool:
     """Wait for a while until another machine has made the tree; tell whether it has."""
-    until = time.monotonic() + _OTHERS_TAKE_S
+    until = time.monotonic() + limit_s
     while not (there := _may_be_a_tree(root)) and time.monotonic() < until:
-        time.sleep(_OTHERS_TAKE_S / 50)
+        time.sleep(limit_s / 50)
     return there
 
 
