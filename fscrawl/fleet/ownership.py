@@ -125,9 +125,7 @@ class Fleet:
             peer = self.peers[machine]
             if not peer.left and is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
                 due.append(peer)
-        with contextlib.closing(in_turn_if_slow(self._listen, due, READERS)) as looks:
-            for look in looks:
-                self._take(look, now)
+        self._hear(due, now)
         self._observed_at = now
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
@@ -140,9 +138,17 @@ class Fleet:
             for peer in self.peers.values() if unseen_s > 0 else ():
                 peer.grown_at = min(peer.grown_at + unseen_s, now)
 
+    def _hear(self, peers: list[Peer], now: float) -> None:
+        """Read the logs of some peers; once more if a process has ended since, so that its last heartbeats are read."""
+        while peers:
+            with contextlib.closing(in_turn_if_slow(self._listen, peers, READERS)) as looks:
+                for look in looks:
+                    self._take(look, now)
+            peers = [peer for peer in peers if not peer.left and self._is_gone(peer)]
+
     def _listen(self, peer: Peer) -> _Look:
         """Read what a log has grown by; other threads read others. Nothing is taken in."""
-        over = self._is_gone(peer)  # asked before reading, so that its last heartbeats are read
+        over = self._is_gone(peer)  # asked before reading: what it wrote last is there
         try:
             return _Look(peer, over, peer.listen(self._shared))
         except TreeError as error:
@@ -158,7 +164,7 @@ class Fleet:
         if peer.offset > before:  # the file system may have hung: the machine may have beaten until a moment ago
             peer.grown_at = max(now, self._clock())
         peer.proven = peer.proven or 0 < before < peer.offset
-        peer.gone = look.over or (peer.bye is None and self._is_gone(peer))
+        peer.gone = look.over
         self.pages_elsewhere += peer.last().pages - pages_before
         if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
             self._finishers.append(peer)
@@ -308,7 +314,7 @@ class Fleet:
         """Read the log of a shard's holder before a claim, if the last look is older than `most_age_s`."""
         peer = self.peers.get(self.holder(shard))
         if peer is not None and not peer.left and now - peer.looked_at > most_age_s:
-            self._take(self._listen(peer), now)
+            self._hear([peer], now)
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""

@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from tests.support.shared_tree import beats
 
 
@@ -144,6 +146,32 @@ def test_known_gone(make, shared):
     assert me.peers["b"].bye.finished
     assert me.peers["b"].gone
     assert names(me, 1) == []
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_gone_while_it_was_read(make, shared, monkeypatch, is_known):
+    """A process that ends when its log has been read is dead, and its last words count.
+
+    On a slow share, logs are read ahead of those that are taken in.
+    """
+    over = set()
+    me = make(gone=lambda hello: hello.machine in over)
+    shared.say("b", hello="b")
+    if is_known:
+        me.observe(0)
+    read = shared.read_newest_heartbeats
+
+    def ends_then(machine, *more):
+        found = read(machine, *more)
+        if not over:
+            shared.say(machine, bye=True, finished=True)
+            over.add(machine)
+        return found
+
+    monkeypatch.setattr(shared, "read_newest_heartbeats", ends_then)
+    me.observe(1)
+    assert me.peers["b"].bye is not None
+    assert me.peers["b"].gone
 
 
 def test_log_that_listings_lack(me, shared):
