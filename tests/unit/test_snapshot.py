@@ -272,6 +272,25 @@ def test_a_log_that_cannot_be_read_now_is_read_later(logs: Logs, monkeypatch: py
     assert observer.look(logs.at(2)).total("pages") == 3
 
 
+def test_a_log_that_may_not_be_read_is_a_tree_error(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No figures are shown without it; a look after that has them all, each once."""
+    logs.write("a", [logs.beat(1, pages=1)])
+    logs.write("b", [logs.beat(1, pages=2)])
+    read = Machinery.read_newest_heartbeats
+
+    def denied(self, machine: str, offset: int, most: int) -> tuple[bytes, int]:
+        if machine == "a":
+            raise TreeError("permission denied")
+        return read(self, machine, offset, most)
+
+    observer = logs.observer()
+    with monkeypatch.context() as patch:
+        patch.setattr(Machinery, "read_newest_heartbeats", denied)
+        with pytest.raises(TreeError, match="permission denied"):
+            observer.look(logs.at(2))
+    assert observer.look(logs.at(2)).total("pages") == 3
+
+
 def test_a_tree_that_is_gone_is_a_tree_error(logs: Logs) -> None:
     """A root that is not there any more is said so, not shown as a crawl without machines."""
     observer = logs.observer()
