@@ -54,8 +54,9 @@ def main() -> None:
         for runs, checkout in itertools.product(arguments.runs, checkouts):
             root = Path(directory) / "root"
             shutil.copytree(first, root)
+            lines = _lines(root)
             for number in range(runs):
-                _leave(root, f"night-{number}-{number:016x}")
+                _leave(root, f"night-{number}-{number:016x}", lines)
             _measure(root, runs, checkout, arguments.call_ms)
             shutil.rmtree(root)
 
@@ -69,14 +70,20 @@ def _set(settings: tuple[str, ...]) -> list[str]:
     return [word for setting in settings for word in ("--set", setting)]
 
 
-def _leave(root: Path, machine: str) -> None:
+def _lines(root: Path) -> list[Found]:
+    """Give what each run says: the pages that are stored."""
+    tree = Tree(root, "reader")
+    records = [tree.page(path.parent.name, path.stem) for path in (root / "links").glob("*/*.json")]
+    shards = tree.record.shards
+    return [Found(urls.shard(urls.host(r.url), shards), r.depth, r.referrer, r.url) for r in records]
+
+
+def _leave(root: Path, machine: str, lines: list[Found]) -> None:
     """Leave in a tree what a past run leaves."""
     tree = Tree(root, machine)
     writer = LogWriter(TreeLogs(tree), machine)
-    for path in (root / "links").glob("*/*.json"):
-        record = tree.page(path.parent.name, path.stem)
-        shard = urls.shard(path.parent.name, tree.record.shards)
-        writer.add(Found(shard, record.depth, record.referrer, record.url), own=True)
+    for line in lines:
+        writer.add(line, own=True)
     writer.flush()
     writer.close()
     log = Logs(tree).heartbeat_log()

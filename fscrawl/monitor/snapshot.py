@@ -208,7 +208,7 @@ class Observer:
         ]
         # On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
         errors = list(in_turn_if_slow(lambda machine: self._observe(machine, now, tick), machines, READERS))
-        for error in filter(None, errors):
+        if error := next(filter(None, errors), None):
             raise error
         self._looked = True
         trouble = self._read_settings()
@@ -297,18 +297,18 @@ class Observer:
         A short one is read at once.
         """
         lines, size = self._machinery.read_newest_heartbeats(machine.name, 0, _LAST_BYTES)
-        if not lines or size > len(lines):
-            beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
-            machine.take(beginning)
-            machine.offset = len(beginning)
+        if lines and size == len(lines):
+            machine.take(lines)
+            machine.offset = size
+            return
+        beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
+        machine.take(beginning)
+        machine.offset = len(beginning)
         if not lines:  # it is empty, or its end is torn
             return
-        if size > len(lines):
-            machine.history.clear()
+        machine.history.clear()
         machine.take(lines)
         machine.offset = size
-        if size == len(lines):
-            return
         covered_s = machine.last.at - machine.history[0].at if machine.history else 0.0
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
             return

@@ -8,7 +8,7 @@ from fscrawl.errors import NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure
+from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs
 from tests.support.snapshots import encoded, names
@@ -254,38 +254,33 @@ def test_settings_that_an_editor_is_replacing(logs: Logs) -> None:
 # -- faults
 
 
-def test_a_log_that_cannot_be_read_now_is_read_later(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A passing fault of one log keeps nobody from the others, and the next look reads it."""
+def two_of_which_one_fails(logs: Logs, patch: pytest.MonkeyPatch, error: TreeError) -> Observer:
+    """Give an observer of two machines; as long as the patch holds, the log of one cannot be read."""
     logs.write("a", [logs.beat(1, pages=1)])
     logs.write("b", [logs.beat(1, pages=2)])
     read = Machinery.read_newest_heartbeats
 
-    def stale(self, machine: str, offset: int, most: int) -> tuple[bytes, int]:
+    def fails(self, machine: str, offset: int, most: int) -> tuple[bytes, int]:
         if machine == "a":
-            raise TreeBusyError("stale")
+            raise error
         return read(self, machine, offset, most)
 
-    observer = logs.observer()
+    patch.setattr(Machinery, "read_newest_heartbeats", fails)
+    return logs.observer()
+
+
+def test_a_log_that_cannot_be_read_now_is_read_later(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A passing fault of one log keeps nobody from the others, and the next look reads it."""
     with monkeypatch.context() as patch:
-        patch.setattr(Machinery, "read_newest_heartbeats", stale)
+        observer = two_of_which_one_fails(logs, patch, TreeBusyError("stale"))
         assert observer.look(logs.at(2)).total("pages") == 2
     assert observer.look(logs.at(2)).total("pages") == 3
 
 
 def test_a_log_that_may_not_be_read_is_a_tree_error(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """No figures are shown without it; a look after that has them all, each once."""
-    logs.write("a", [logs.beat(1, pages=1)])
-    logs.write("b", [logs.beat(1, pages=2)])
-    read = Machinery.read_newest_heartbeats
-
-    def denied(self, machine: str, offset: int, most: int) -> tuple[bytes, int]:
-        if machine == "a":
-            raise TreeError("permission denied")
-        return read(self, machine, offset, most)
-
-    observer = logs.observer()
     with monkeypatch.context() as patch:
-        patch.setattr(Machinery, "read_newest_heartbeats", denied)
+        observer = two_of_which_one_fails(logs, patch, TreeError("permission denied"))
         with pytest.raises(TreeError, match="permission denied"):
             observer.look(logs.at(2))
     assert observer.look(logs.at(2)).total("pages") == 3
