@@ -6,6 +6,9 @@ Each run of a machine leaves its heartbeats and its log. So a crawl that ten mac
 thousands of them after a year. Here a crawl of one small site is over, and each past run said the same thirty pages
 once more: a run finds that nothing is left to fetch, and ends. The mount is the one of `slow_mount`, which keeps
 nothing in a cache: sshfs and NFS ask their servers less often.
+
+Machines pack what past runs have left, and remove its files. So each number of runs is measured twice, before and
+after that. A base is only measured before.
 """
 
 from __future__ import annotations
@@ -21,9 +24,13 @@ from benchmarks import measure
 from demo.server import Request, Response, Server
 from fscrawl import urls
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
+from fscrawl.fleet.hearing import said_end
+from fscrawl.fleet.heartbeat import Peer
+from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.fleet.packing import Packing
 from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 from tests.support.faults import Fault
@@ -45,7 +52,7 @@ def main() -> None:
         sys.exit(f"bench-past-runs needs {' and '.join(lacking)}")
     checkouts = [measure.PROJECT, *([arguments.base.resolve()] if arguments.base else [])]
     print(f"{arguments.call_ms:g} ms a call")
-    print(f"{'past runs':>9}  {'checkout':20} {'crawl s':>8} {'calls':>7} {'status s':>9} calls", flush=True)
+    print(f"{'past runs':>9}  {'checkout':20} packed {'crawl s':>8} {'calls':>7} {'status s':>9} calls", flush=True)
     server = Server(_page, hosts=[HOST], deadline_s=1800)
     with tempfile.TemporaryDirectory(prefix="fscrawl-past-runs-") as directory, server:
         first = Path(directory) / "first"
@@ -58,6 +65,9 @@ def main() -> None:
             for number in range(runs):
                 _leave(root, f"night-{number}-{number:016x}", lines)
             _measure(root, runs, checkout, arguments.call_ms)
+            if runs and checkout == measure.PROJECT:
+                _pack(root)
+                _measure(root, runs, checkout, arguments.call_ms, packed="yes")
             shutil.rmtree(root)
 
 
@@ -97,7 +107,21 @@ def _leave(root: Path, machine: str, lines: list[Found]) -> None:
     log.close()
 
 
-def _measure(root: Path, runs: int, checkout: Path, call_ms: float) -> None:
+def _pack(root: Path) -> None:
+    """Do what the housekeeping of a machine does that runs for some minutes."""
+    tree = Tree(root, "packer")
+    machinery = Machinery(tree)
+    ends = {}
+    for name in machinery.machines():
+        peer = Peer(name, 0.0)
+        peer.read(machinery, 0.0)
+        ends[name] = said_end(peer)
+    packing = Packing(tree.files, machinery.past)
+    packing.pack(ends)
+    packing.remove(0.0)
+
+
+def _measure(root: Path, runs: int, checkout: Path, call_ms: float, packed: str = "no") -> None:
     found = []
     with Passthrough(root) as mount:
         mount.inject(Fault("slow", every=1, seconds=call_ms / 1000))
@@ -105,7 +129,9 @@ def _measure(root: Path, runs: int, checkout: Path, call_ms: float) -> None:
             before = mount.calls()
             seconds = _run(checkout, command, mount.path, *more)
             found += [seconds, (mount.calls() - before).total()]
-    print(f"{runs:9}  {checkout.name:20} {found[0]:8.1f} {found[1]:7} {found[2]:9.1f} {found[3]}", flush=True)
+    print(
+        f"{runs:9}  {checkout.name:20} {packed:6} {found[0]:8.1f} {found[1]:7} {found[2]:9.1f} {found[3]}", flush=True
+    )
 
 
 def _run(checkout: Path, command: str, root: Path, *more: str) -> float:

@@ -19,10 +19,11 @@ from fscrawl.errors import RecordError
 from fscrawl.fleet.format1 import feed_lines
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader
+from fscrawl.fleet.log_reader import ALL, Cut, LogReader
 from fscrawl.fleet.log_walk import Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.storage.layout import snapshot_path
 from fscrawl.storage.records import FORMAT
@@ -41,15 +42,24 @@ class AllLines:
     """
 
     def __init__(
-        self, tree: Tree, shards: Container[int] | None = None, said: Mapping[str, Place] | None = None
+        self,
+        tree: Tree,
+        shards: Container[int] | None = None,
+        said: Mapping[str, Place] | None = None,
+        packs: int = 0,
     ) -> None:
-        """`shards`: only what is said of these; None: of all. `said`: by machine, the end of its log by its beats."""
+        """`shards`: only what is said of these; None: of all. `said`: by machine, the end of its log by its beats.
+
+        `packs`: of past runs, so many as some beat knows.
+        """
         self.cuts: dict[str, Cut] = {}
         self.damaged: dict[str, str] = {}
         self.named: set[int] = set()
         self._tree = tree
         self._files = tree.files
-        self._logs = TreeLogs(tree)
+        past = PastRuns(tree.files)
+        past.expect(packs)
+        self._logs = TreeLogs(tree, past)
         self._shards = range(tree.record.shards) if shards is None else shards
         self._said = dict(said or {})
         self._least: dict[str, Place] | None = None  # by machine, the least place of all snapshots
@@ -111,16 +121,19 @@ class AllLines:
         A tree of format 1 has feeds in their place.
         """
         forgiven = self._forgiven()
-        for machine in sorted(self._machines() if machines is None else machines):
+        for machine in self._machines() if machines is None else sorted(machines):
             for line in self._lines_of(machine, forgiven.get(machine, _BEGINNING)):
                 yield machine, line
+        for pack in self._logs.lost_packs():
+            if forgiven.get(pack, _BEGINNING) < ALL:
+                self.cuts[pack] = Cut(pack, ALL, None)
         if machines is None and self._tree.record.format < FORMAT:
             for machine, found in feed_lines(self._files):
                 if found.shard in self._shards:
                     yield machine, found
 
-    def _machines(self) -> set[str]:
-        return {*self._logs.log_machines(), *self._said}
+    def _machines(self) -> list[str]:
+        return list(dict.fromkeys([*self._logs.log_machines(), *sorted(self._said)]))
 
     def _forgiven(self) -> dict[str, Place]:
         """Give, by machine, the place up to which a generation was made for what is missing of its log."""

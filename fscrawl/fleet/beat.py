@@ -56,6 +56,7 @@ class Beat:
     held          a hash of the leases that it holds, with their epochs
     term          names the rules by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
+    packs         how many packs of past runs it knows: if one of them is missing later, somebody has removed it
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
     pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one
@@ -79,6 +80,7 @@ class Beat:
     held: str = ""
     term: str = ""
     shards: int | None = None
+    packs: int = 0
     dead_after: float = 0.0
     pages: int = 0
     stored: int = 0
@@ -173,6 +175,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         held=_text(get("held")),
         term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
+        packs=_whole(get("packs")),
         dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
         pages=_signed(get("pages")),
         stored=_whole(get("stored", get("pages"))),
@@ -286,6 +289,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "held": beat.held or None,
         "term": beat.term or None,
         "shards": beat.shards,
+        "packs": beat.packs or None,
         "dead_after": beat.dead_after or None,
         "pages": beat.pages,
         "stored": beat.stored,

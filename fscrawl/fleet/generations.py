@@ -22,7 +22,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from fscrawl.fleet.log_writer import Place
-from fscrawl.storage.layout import AGAIN, again_of, again_path, believable, is_machine
+from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
+from fscrawl.storage.numbering import believable
 
 
 class Files(Protocol):

@@ -17,6 +17,7 @@ from fscrawl.fleet.heartbeat import Peer, is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.past_runs import PastRuns
 
 _LOOKS_A_ROUND = 50
 _LOOKS_A_SECOND = 50
@@ -26,10 +27,11 @@ _MOST_OF_DEAD_AFTER = 1 / 3  # between two beats: half of it without one, and th
 class Hearing:
     """Reads logs for one machine. Only the main loop uses it."""
 
-    def __init__(self, fleet: Fleet, ledger: Ledger, caches_s: float) -> None:
+    def __init__(self, fleet: Fleet, ledger: Ledger, past: PastRuns, caches_s: float) -> None:
         self.somebody_is_hungry = False
         self._fleet = fleet
         self._ledger = ledger
+        self._past = past
         self._caches_s = caches_s
         self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
         self._live = 0
@@ -47,19 +49,20 @@ class Hearing:
 
     def hear_all(self, now: float) -> None:
         """Read the heads of all logs that there are; to begin with."""
-        ends: dict[str, Place | None] = dict.fromkeys({*self._ledger.machines(), *self._fleet.peers})
+        ends: dict[str, Place | None] = dict.fromkeys([*self._ledger.machines(), *self._fleet.peers])
         for peer in self._fleet.peers.values():
             if peer.bye is not None:
                 self._looked_at[peer.machine] = now
-                ends[peer.machine] = _end(peer)
+                ends[peer.machine] = said_end(peer)
         self._ledger.meet(ends)
 
     def hear(self, now: float, *, starved: bool) -> None:
         """Read what is new."""
+        self._past.expect(max((peer.last().packs for peer in self._fleet.peers.values()), default=0))
         live = self._fleet.live_peers(now)
         self._live = len(live)
         self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
-        ends: dict[str, Place | None] = {peer.machine: _end(peer) for peer in live if peer.last().log}
+        ends: dict[str, Place | None] = {peer.machine: said_end(peer) for peer in live if peer.last().log}
         ends |= {machine: self._said_end(machine) for machine in self._silent_ones(now)}
         ends |= dict.fromkeys(self._unsigned_ones(now))
         for machine in self._ledger.doubted:  # it may have been an old view: nothing else would show that it was one
@@ -98,7 +101,7 @@ class Hearing:
 
     def _said_end(self, machine: str) -> Place | None:
         """Give the end of a log by its machine's last words, if it was not read so far: it may have been cut."""
-        end = _end(self._fleet.peers[machine])
+        end = said_end(self._fleet.peers[machine])
         return end if end is not None and self._ledger.read_to(machine) < end else None
 
     def _some_of(self, machines: list[str]) -> list[str]:
@@ -111,6 +114,7 @@ class Hearing:
         return (ordered[start:] + ordered[:start])[:_LOOKS_A_ROUND]
 
 
-def _end(peer: Peer) -> Place | None:
+def said_end(peer: Peer) -> Place | None:
+    """Give where a machine's log ends by its last words; None if they do not say."""
     log = peer.last().log
     return None if log is None else Place(*log)

@@ -15,7 +15,8 @@ import os
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
-from fscrawl.storage.layout import LEASES, LONGEST_STEP, believable, is_machine, lease_of, lease_path
+from fscrawl.storage.layout import LEASES, is_machine, lease_of, lease_path
+from fscrawl.storage.numbering import LONGEST_STEP, believable
 from fscrawl.store import Tree
 
 

@@ -35,6 +35,7 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
+from fscrawl.storage.layout import MACHINES
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -371,7 +372,7 @@ class Ledger:
     @property
     def doubted(self) -> Collection[str]:
         """The logs that seem to be cut: it may also be an old view of the file, so they are looked at again."""
-        return self._reader.cuts.keys()
+        return self._reader.cuts.keys() - set(self._files.lost_packs())
 
     @property
     def has_doubts(self) -> bool:
@@ -390,5 +391,7 @@ class Ledger:
     def forgive(self, machine: str, expected: Place) -> None:
         """Go on from what a cut log still holds: a generation was made, so what is gone is said again."""
         if machine in self._reader.cuts:
-            self._warn(f"the log of {machine} was cut; all records are read again")
+            is_pack = machine in self._files.lost_packs()
+            what = f"{MACHINES}/{machine} cannot be read" if is_pack else f"the log of {machine} was cut"
+            self._warn(f"{what}; all records are read again")
         self._reader.forgive(machine, expected)

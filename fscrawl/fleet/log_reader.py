@@ -25,6 +25,7 @@ from fscrawl.fleet.logs import LogFiles
 __all__ = ["Cut", "LogReader", "without_blocks"]
 
 _BEGINNING = Place(0, 0)
+ALL = Place(0, 1)  # of a pack that cannot be read, which has no places
 T = TypeVar("T")
 
 
@@ -52,9 +53,10 @@ class LogReader:
     def cuts(self) -> dict[str, Cut]:
         """Logs that hold less than was read, asked for, or promised by the next segment, by machine.
 
-        A log that is whole at a later look is not there any more.
+        A log that is whole at a later look is not there any more. A pack that cannot be read is there by its name.
         """
-        return {**self._past, **self._live}
+        packs = (pack for pack in self._files.lost_packs() if self.forgiven.get(pack, _BEGINNING) < ALL)
+        return {**self._past, **self._live, **{pack: Cut(pack, ALL, None) for pack in packs}}
 
     def read(self, machine: str, shards: Container[int], *, until: Place | None = None) -> Iterator[Line]:
         """Read the new whole blocks of a log; give their lines of `shards`, and move its place on.

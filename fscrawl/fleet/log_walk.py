@@ -23,16 +23,35 @@ from fscrawl.fleet.lines import Line, parse_lines
 from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES, ShrunkError, Window
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import LogFiles
+from fscrawl.storage.layout import MACHINES, log_directory, pack_of
 
 _SEARCH_BYTES = 1 << 20
 
 
 class Cut(NamedTuple):
-    """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is."""
+    """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is.
+
+    A pack that cannot be read is cut, too: then `machine` is its name.
+    """
 
     machine: str
     expected: Place
     found: Place | None
+
+    @property
+    def path(self) -> str:
+        return log_directory(self.machine) if pack_of(self.machine) is None else f"{MACHINES}/{self.machine}"
+
+    @property
+    def text(self) -> str:
+        """What is missing, for people."""
+        segment, end = self.expected
+        if pack_of(self.machine) is not None:
+            return "it cannot be read; it holds what past runs have said"
+        if self.found is None:
+            return f"it is missing; it went up to byte {end} of segment {segment}"
+        there = f"of segment {self.found.segment} {self.found.bytes} bytes can be read"
+        return f"{there}; it went up to byte {end} of {segment}"
 
 
 class Walk:

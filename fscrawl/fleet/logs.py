@@ -4,16 +4,21 @@ Vocabulary:
   log       a file with one writer that only grows (see `storage.append_log`); or what a machine says about URLs, in
             segments (see `blocks`): `log/<machine>/0.log`, `log/<machine>/1.log`, …
 
-Promise: a reader gets a prefix of what the writer wrote, in whole lines.
+  packed    what a past run has left stands in a pack, and its own files may be gone (see `past_runs`)
+
+Promise: a reader gets a prefix of what the writer wrote, in whole lines. Of a past run with very many heartbeats, some
+in the middle may be left out.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from fscrawl.fleet.host_figures import Said, read_hosts
 from fscrawl.fleet.label_figures import LabelFigure, read_figures
+from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
     LOG,
@@ -25,6 +30,7 @@ from fscrawl.storage.layout import (
     log_path,
     log_segment_of,
     machine_of,
+    pack_name,
 )
 from fscrawl.store import Tree
 
@@ -59,7 +65,7 @@ class LogFiles(Protocol):
     """The files of machines' logs. Raises TreeError, where nothing else is said. Any answer may be out of date."""
 
     def log_machines(self) -> list[str]:
-        """List the machines that have a log."""
+        """List the machines that have a log: those first that are packed, and then the others, by their names."""
 
     def log_segments(self, machine: str) -> list[int]:
         """List the segments of a log, in order."""
@@ -76,6 +82,9 @@ class LogFiles(Protocol):
     def remove_segment(self, machine: str, segment: int) -> None:
         """Remove a segment; it may be missing."""
 
+    def lost_packs(self) -> list[str]:
+        """Name the packs that cannot be read: what past runs have said may be lost with them."""
+
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         """Make a call that raises OSError again and again, within the limits of the tree."""
 
@@ -83,22 +92,39 @@ class LogFiles(Protocol):
 class TreeLogs:
     """The logs of a tree's machines: `LogFiles`."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, past: PastRuns | None = None) -> None:
+        """`past`: what is known of packs; None: nothing is yet."""
         self._files = tree.files
+        self._past = PastRuns(tree.files) if past is None else past
 
     def log_machines(self) -> list[str]:
+        self._past.look()
         entries = self._files.entries(LOG)  # somebody may have put a file of his own there
-        return [name for name, kind in entries if kind == "directory" and is_machine(name)]
+        there = sorted(name for name, kind in entries if kind == "directory" and is_machine(name))
+        return list(dict.fromkeys([*self._past.with_logs(), *there]))
 
     def log_segments(self, machine: str) -> list[int]:
+        packed = self._past.segments(machine)
+        if packed is not None:
+            return sorted(packed)
         segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))
-        return sorted(segment for segment in segments if segment is not None)
+        found = sorted(segment for segment in segments if segment is not None)
+        return self.log_segments(machine) if not found and self._past.found_more() else found
 
     def segment_size(self, machine: str, segment: int) -> int | None:
-        return self._files.size_if_there(log_path(machine, segment))
+        packed = self._past.segments(machine)
+        if packed is not None:
+            return packed.get(segment)
+        size = self._files.size_if_there(log_path(machine, segment))
+        return self.segment_size(machine, segment) if size is None and self._past.found_more() else size
 
     def open_segment(self, machine: str, segment: int) -> SegmentView | None:
-        return self._files.segment_view(log_path(machine, segment))
+        if self._past.segments(machine) is not None:
+            run = self._past.run(machine)
+            data = None if run is None else (run.log or {}).get(segment)
+            return None if data is None else _Packed(data)
+        view = self._files.segment_view(log_path(machine, segment))
+        return self.open_segment(machine, segment) if view is None and self._past.found_more() else view
 
     def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
         return self._files.segment_end(log_path(machine, segment))
@@ -106,15 +132,33 @@ class TreeLogs:
     def remove_segment(self, machine: str, segment: int) -> None:
         self._files.remove(log_path(machine, segment))
 
+    def lost_packs(self) -> list[str]:
+        return [pack_name(number) for number in self._past.lost]
+
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         return self._files.retrying(self._files.absolute(log_directory(machine)), call)
+
+
+class _Packed:
+    """One look at a segment that is in a pack."""
+
+    def __init__(self, data: bytes) -> None:
+        self.size = len(data)
+        self._data = data
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._data[offset : offset + length]
+
+    def close(self) -> None:
+        pass
 
 
 class Logs:
     """One process's view of the logs of a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = tree.files
+        self.past = PastRuns(tree.files, clock)
 
     # -- heartbeats
 
@@ -127,8 +171,11 @@ class Logs:
         return self._files.log(heartbeat_path(self._files.machine))
 
     def machines(self) -> list[str]:
-        """List the machines that have a heartbeat log."""
-        return [machine for name in self._files.names(MACHINES) if (machine := machine_of(name)) is not None]
+        """List the machines that have a heartbeat log; those first that are packed."""
+        names = self._files.names(MACHINES)
+        self.past.look(names)
+        there = [machine for name in names if (machine := machine_of(name)) is not None]
+        return list(dict.fromkeys([*self.past.machines(), *there]))
 
     def labelled(self) -> list[str]:
         """List the machines that have figures by label."""
@@ -144,12 +191,25 @@ class Logs:
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""
-        return self._files.tail(heartbeat_path(machine), offset, most)
+        run = self.past.run(machine)
+        if run is None:
+            return self._files.tail(heartbeat_path(machine), offset, most)
+        data = run.beats[offset : None if most is None else offset + most]
+        return data[: data.rfind(b"\n") + 1]
 
     def read_newest_heartbeats(self, machine: str, offset: int, most: int = _NEWEST_BYTES) -> tuple[bytes, int]:
         """Read a heartbeat log's newest lines from `offset`, about `most` bytes; return them, and the offset behind."""
-        return self._files.newest(heartbeat_path(machine), offset, most)
+        run = self.past.run(machine)
+        if run is None:
+            return self._files.newest(heartbeat_path(machine), offset, most)
+        if offset >= run.beats_bytes:
+            return b"", offset
+        lines = run.beats[offset:] if len(run.beats) == run.beats_bytes else run.beats
+        newest = lines[-most:]
+        newest = newest[newest.find(b"\n") + 1 :] if len(lines) > most else lines
+        return newest if newest.count(b"\n") > 1 else lines, run.beats_bytes
 
     def heartbeats_size(self, machine: str) -> int:
-        """Give the size of a heartbeat log; 0 if it is missing."""
-        return self._files.size(heartbeat_path(machine))
+        """Give the size of a heartbeat log; 0 if it is missing. Of one that is packed, what is there of it."""
+        run = self.past.run(machine)
+        return self._files.size(heartbeat_path(machine)) if run is None else len(run.beats)

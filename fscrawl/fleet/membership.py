@@ -38,6 +38,7 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.recovery import shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
@@ -111,34 +112,33 @@ class Membership:
     def _make_parts(self, refresh_before: str) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
-        self._machinery = Machinery(tree)
+        self._machinery = Machinery(tree, clock)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
         made = Generations(tree.files)
         self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
         self.ledger = self._make_ledger()
-        logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
+        logs, warn_of_file = TreeLogs(tree, self._machinery.past), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
         self.survey = Survey(*of_survey, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
         self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
         seeds = Seeds(watch, self._frontier, self.seeding)
-        parts = (self.ledger, self._snapshots, self.survey)
-        self._intake = Intake(
-            self._frontier, *parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock
-        )
+        parts = (self._frontier, self.ledger, self._snapshots, self.survey)
+        self._intake = Intake(*parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock)
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
         self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
-        self._housekeeping = Housekeeping(*kept, warn_of_file, caches_s=caches_s, clock=clock, aside=self._aside)
-        self._hearing = Hearing(self.fleet, self.ledger, caches_s)
+        care = (Packing(tree.files, self._machinery.past, clock), warn_of_file)
+        self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
+        self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
         self._claims = Claims(tree, self.fleet, caches_s, self._warn)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     def _make_ledger(self) -> Ledger:
         return Ledger(
-            TreeLogs(self._tree),
+            TreeLogs(self._tree, self._machinery.past),
             self._tree.machine,
             self._frontier,
             self.rules,
@@ -217,6 +217,7 @@ class Membership:
             held=state.held,
             term=state.term,
             shards=state.shards,
+            packs=self._machinery.past.newest,
             dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
         )

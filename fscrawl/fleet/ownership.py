@@ -119,7 +119,9 @@ class Fleet:
         """
         self._forgive_what_was_not_seen(now)
         due = []
-        for machine in {*self._shared.machines(), *self.peers} - {self.machine}:
+        for machine in dict.fromkeys([*self._shared.machines(), *self.peers]):  # in the order of packs
+            if machine == self.machine:
+                continue
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]

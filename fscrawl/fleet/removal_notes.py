@@ -15,7 +15,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-from fscrawl.storage.layout import SNAP, believable, is_machine, removal_of, removal_path
+from fscrawl.storage.layout import SNAP, is_machine, removal_of, removal_path
+from fscrawl.storage.numbering import believable
 
 
 class Files(Protocol):

@@ -26,7 +26,8 @@ from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, open_snap
 from fscrawl.fleet.snapshot_removal import Removal
 from fscrawl.fleet.terms import Files as TermFiles
 from fscrawl.fleet.terms import Term, Terms
-from fscrawl.storage.layout import SNAP, believable
+from fscrawl.storage.layout import SNAP
+from fscrawl.storage.numbering import believable
 
 _BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once

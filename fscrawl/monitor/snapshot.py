@@ -189,7 +189,7 @@ class Observer:
         self._tree = tree
         self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
-        self._logs = TreeLogs(tree)
+        self._logs = TreeLogs(tree, self._machinery.past)
         self._machines: dict[str, MachineStatus] = {}
         self._of_commands: dict[str, bool] = {}  # logs without heartbeats, as far as that is known
         self._gone = gone
@@ -211,6 +211,7 @@ class Observer:
         if error := next(filter(None, errors), None):
             raise error
         self._looked = True
+        self._machinery.past.expect(max((machine.last.packs for machine in machines), default=0))
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
@@ -241,7 +242,7 @@ class Observer:
                 of_command = is_of_command(self._logs, name)
                 if of_command is not None:
                     self._of_commands[name] = of_command
-        return sum(not self._of_commands.get(name) for name in without)
+        return sum(not self._of_commands.get(name) for name in without) + len(self._logs.lost_packs())
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""

@@ -301,6 +301,20 @@ class TreeFiles:
         """Remove a file; it may be missing. Of a link, the link; a directory in its place is set aside."""
         remove(self._at(path), self.retrying)
 
+    def remove_empty_directory(self, path: str) -> None:
+        """Remove a directory; it may be missing. It stays if anything is in it, and so does what is in its place."""
+        place = self._at(path)
+
+        def remove_once() -> None:
+            with open_parent(place) as here:
+                try:
+                    os.rmdir(f"{here}/{name_of(place)}")
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                        raise
+
+        self.retrying.find(place, remove_once, None)
+
     def set_aside(self, path: str) -> None:
         """Rename a page's file to `<name>.torn`, so that it counts as no page any more; it may be missing."""
         place = self._at(path)

@@ -15,11 +15,8 @@ whatever hosts and machines are called. Most file systems take 255.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import pairwise, takewhile
 
 LONGEST_NAME_BYTES = 200
-LONGEST_STEP = 10**9  # from one number to the next: machines make them one by one, and seldom
 
 SETTINGS = "crawl.toml"
 SEEDS = "seeds.txt"
@@ -63,7 +60,7 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|labels\.json|hosts\.json)\Z"),
+    MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|labels\.json|hosts\.json)|past\.{_NUMBER})\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     FEED: re.compile(rf"{_MACHINE}\.log\Z"),
     SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
@@ -75,6 +72,7 @@ _LOG_SUFFIX = ".log"
 _LABELS_SUFFIX = ".labels.json"
 _HOSTS_SUFFIX = ".hosts.json"
 _REMOVAL = "removed."
+_PAST = "past."
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -253,6 +251,21 @@ def hosts_path(machine: str) -> str:
     return f"{MACHINES}/{machine}{_HOSTS_SUFFIX}"
 
 
+def pack_name(number: int) -> str:
+    """Give the name of a pack: what past runs have left, in one file of MACHINES."""
+    return f"{_PAST}{number}"
+
+
+def pack_of(name: str) -> int | None:
+    """Give the number of a pack; None if the file is none.
+
+    >>> pack_of("past.2"), pack_of("past.2.log"), pack_of("past")
+    (2, None, None)
+    """
+    number = name.removeprefix(_PAST)
+    return int(number) if number != name and _is_number(number) else None
+
+
 def is_machine(name: str) -> bool:
     """Tell whether a directory of a log may be that of a machine.
 
@@ -363,21 +376,6 @@ def again_of(name: str) -> int | None:
 
 def term_path(digest: str) -> str:
     return f"{TERMS}/{digest}.json"
-
-
-def believable(numbers: Iterable[int]) -> list[int]:
-    """Give the numbers in names of files, in order, up to the first that is far above all before: it was made up.
-
-    Behind the highest number that a name can have, there would be none for the next file. Lower ones do no harm.
-
-    >>> believable([7, 999_999_999_999_999, 1, 30])
-    [1, 7, 30]
-    """
-    found = sorted(numbers)
-    if not found or found[-1] <= LONGEST_STEP:
-        return found
-    steps = pairwise([0, *found])
-    return [number for _, number in takewhile(lambda step: step[1] - step[0] <= LONGEST_STEP, steps)]
 
 
 def _is_number(text: str) -> bool:

@@ -283,6 +283,20 @@ def test_directory_that_is_not_found_yet(tmp_path, monkeypatch):
     assert not late
 
 
+def test_an_empty_directory_is_removed(tree, fault):
+    """One with something in it stays, and so does what is there in its place; a fault of the share is an error."""
+    rooms = tree.root / "links"
+    for name in ("empty", "full/inside"):
+        (rooms / name).mkdir(parents=True)
+    (rooms / "link").symlink_to("full")
+    for name in ("empty", "full", "link", "missing", "missing/below"):
+        tree.files.remove_empty_directory(f"links/{name}")
+    assert sorted(os.listdir(rooms)) == ["full", "link"]
+    fault("rmdir", errno.EACCES)
+    with pytest.raises(TreeError, match="links/full/inside"):
+        tree.files.remove_empty_directory("links/full/inside")
+
+
 def test_directory_that_another_machine_made(tmp_path, monkeypatch):
     """A directory that another machine has made is there, also where EPERM says so; elsewhere that is a fault."""
     create(tmp_path / "root", RECORD, "", "")

@@ -42,7 +42,6 @@ from fscrawl.storage.layout import (
     is_host,
     key_before,
     key_of,
-    log_directory,
     page_file_of,
 )
 from fscrawl.storage.records import FORMAT, PageRecord
@@ -178,7 +177,7 @@ class Scanner:
         self.cuts = lines.cuts
 
     def _all_lines(self) -> AllLines:
-        return AllLines(self._tree, said=self._liveness.ends())
+        return AllLines(self._tree, said=self._liveness.ends(), packs=self._liveness.packs())
 
     # -- the files of pages
 
@@ -379,7 +378,7 @@ class Scanner:
             pass
         self.cuts = lines.cuts
         for machine, cut in sorted(self.cuts.items()):
-            self._find(Finding("damaged_logs", log_directory(machine), _text_of(cut), machine))
+            self._find(Finding("damaged_logs", cut.path, cut.text, machine))
 
 
 def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
@@ -387,11 +386,3 @@ def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
     crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.sites, settings.code)
     term = Term.of(settings, near, tree.record, Generations(tree.files).newest(), sites.digest)
     return Rules(Scope(crawl, near), crawl.max_depth, seeds, crawl.follow_nofollow, term, sites)
-
-
-def _text_of(cut: Cut) -> str:
-    """Say for a person what is missing of a log."""
-    segment, end = cut.expected
-    if cut.found is None:
-        return f"it is missing; it went up to byte {end} of segment {segment}"
-    return f"of segment {cut.found.segment} {cut.found.bytes} bytes can be read; it went up to byte {end} of {segment}"

@@ -257,6 +257,16 @@ class Share:
             self._end(path)
             self._seen(path)
 
+    def rmdir(self, path: str) -> None:
+        path = self._real(path)
+        with self._changing("rmdir", path):
+            if path not in self._is_there:
+                raise self._missing(path)
+            if any(version.until > self.now() for each in self._names[path].values() for version in each):
+                raise OSError(errno.ENOTEMPTY, "something is in it", path)
+            self._end(path)
+            self._is_there.discard(path)
+
     def listdir(self, path: str | os.PathLike[str]) -> list[str]:
         return [entry.name for entry in self._list(self._real(path))]
 

@@ -58,6 +58,7 @@ class Limits(NamedTuple):
     quiet_bytes: int
     removal_pause_s: float
     slice_s: float
+    fewest_packed: int
 
 
 class Web:
@@ -143,6 +144,7 @@ class World:
             rng.choice([100, 10**6]),
             rng.choice([30.0, 200.0, 3600.0]),
             rng.choice([0.001, 0.003, 0.05]),
+            1 + seed % 2 if seed % 4 > 1 else 1000,
         )
         self.web = Web(rng)
         self.config = Config(rng.random() < 0.5, rng.choice([None, None, None, 1, 2, 3, 4]), rng.random() < 0.3)

@@ -11,7 +11,8 @@ from fscrawl.fleet.hearing import Hearing
 def _hearing(live):
     peer = SimpleNamespace(machine="m", last=lambda: SimpleNamespace(pending=1, log=None))
     fleet = SimpleNamespace(live_peers=lambda now: [peer] * live, peers={}, dead_after_s=60)
-    hearing = Hearing(fleet, SimpleNamespace(hear=lambda ends: None, machines=list, doubted=()), 0.0)
+    ledger = SimpleNamespace(hear=lambda ends: None, machines=list, doubted=())
+    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
     hearing.hear(0.0, starved=False)
     return hearing
 

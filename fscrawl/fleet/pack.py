@@ -1,0 +1,99 @@
+"""Packs: what many past runs have left, in one file. Pure: bytes to runs, and back.
+
+    head      a JSON line: each run's machine, how long its heartbeats are, and the segments of its log
+    content   the runs in this order: the lines of the heartbeats, then the segments
+    digest    SHA-256 of all before, as a line of 64 hex digits
+
+Vocabulary:
+  run       what one machine has left that said goodbye: its heartbeat log, and its log of URLs
+  thinned   without most of the beats in its middle, so that the heartbeats of a day take little room
+
+Promise: what `runs_in` reads is what `pack` has written, or it is a ValueError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fscrawl.storage.layout import is_machine
+
+MOST_BYTES = 64 * 1024 * 1024  # of a pack: a larger one was not written by fscrawl
+_DIGEST_BYTES = 65  # and its newline
+_LINES = 128  # of heartbeats that are kept, at least, if there are as many
+_LAST_LINES = 3  # that are kept in any case: the goodbye, and the beats before
+
+
+class Run(NamedTuple):
+    """What a run has left.
+
+    beats         the lines of its heartbeat log, thinned if they were many
+    beats_bytes   how long that log was
+    log           segment → its bytes; None: its log is not in the pack
+    """
+
+    beats: bytes
+    beats_bytes: int
+    log: Mapping[int, bytes] | None
+
+    @property
+    def bytes(self) -> int:
+        return len(self.beats) + sum(map(len, (self.log or {}).values()))
+
+
+def thinned(lines: bytes, most: int) -> bytes:
+    """Leave out beats of a heartbeat log that has more than `most` bytes: the first and the last ones stay.
+
+    >>> thinned(b"".join(b"%d\\n" % number for number in range(1000)), 100).split()[:3]
+    [b'0', b'7', b'14']
+    """
+    if len(lines) <= most:
+        return lines
+    each = lines.splitlines(keepends=True)
+    middle, last = each[:-_LAST_LINES], each[-_LAST_LINES:]
+    return b"".join(middle[:: max(1, len(middle) // _LINES)] + last)
+
+
+def pack(runs: Mapping[str, Run]) -> bytes:
+    """Write runs, by machine."""
+    head = {
+        machine: [
+            len(run.beats),
+            run.beats_bytes,
+            None if run.log is None else [[n, len(s)] for n, s in run.log.items()],
+        ]
+        for machine, run in runs.items()
+    }
+    content = [json.dumps({"pack": 1, "runs": head}, separators=(",", ":")).encode() + b"\n"]
+    for run in runs.values():
+        content += [run.beats, *(run.log or {}).values()]
+    data = b"".join(content)
+    return data + hashlib.sha256(data).hexdigest().encode() + b"\n"
+
+
+def runs_in(data: bytes) -> dict[str, Run]:
+    """Read a pack. ValueError if it is none, or not as it was written."""
+    content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+    if digest != hashlib.sha256(content).hexdigest().encode() + b"\n":
+        raise ValueError("its digest is another one")
+    line, _, rest = content.partition(b"\n")
+    try:
+        facts = json.loads(line)
+        if facts["pack"] != 1:
+            raise ValueError("a pack of another format")
+        found, at = {}, 0
+        for machine, (beats_bytes, size, segments) in facts["runs"].items():
+            if not is_machine(machine):
+                raise ValueError("a run has no machine's name")
+            beats, at = rest[at : at + beats_bytes], at + beats_bytes
+            log: dict[int, bytes] = {}
+            for segment, length in segments or ():
+                log[int(segment)], at = rest[at : at + length], at + length
+            found[machine] = Run(beats, int(size), None if segments is None else log)
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"no head of a pack: {error}") from error
+    if at != len(rest):
+        raise ValueError("it is shorter or longer than its head says")
+    return found

@@ -1,0 +1,258 @@
+"""Past runs are packed, and their files go: whoever comes finds in the packs what stood in the files."""
+
+import itertools
+
+import pytest
+
+from fscrawl.admin.audit import audit
+from fscrawl.fleet import packing
+from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.past_runs import PastRuns
+from fscrawl.monitor.snapshot import Observer
+from fscrawl.store import Tree
+from tests.support.members import MINE, url
+
+RUNS = 6
+HOME = url(MINE[0])
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(packing, "FEWEST", 4)
+
+
+@pytest.fixture
+def weeks(world, monkeypatch):
+    """Give a world in which some machines have found a page each, and left; none of them packs anything."""
+    world.create(HOME)
+    with monkeypatch.context() as patch:
+        patch.setattr(packing, "FEWEST", 1000)
+        for number in range(RUNS):
+            member = world.join(f"night-{number}")
+            member.settle()
+            member.membership.discover([url(MINE[0], f"{number}")], 1, "")
+            member.leave()
+    return world
+
+
+def files(world):
+    """Name the heartbeat logs, logs and packs that are there."""
+    machinery = world.root / ".fscrawl"
+    beats = [path.name.removesuffix(".log") for path in machinery.glob("machines/*.log")]
+    return sorted(beats), sorted(path.name for path in machinery.glob("log/*")), len(packs(world))
+
+
+def packs(world):
+    return sorted((world.root / ".fscrawl/machines").glob("past.*"))
+
+
+def generations(world):
+    return sorted(path.name for path in (world.root / ".fscrawl/again").iterdir())
+
+
+def all_read(world):
+    """Read all heartbeats and logs, by names and from some places, as others do."""
+    tree = Tree(world.root, "reader")
+    machinery, logs = Machinery(tree), TreeLogs(tree)
+    found = {}
+    for machine in machinery.machines():
+        size = machinery.heartbeats_size(machine)
+        for offset, most in itertools.product((0, 7, 300, size, size + 9), (64, 4096)):
+            lines, end = machinery.read_newest_heartbeats(machine, offset, most)
+            found[machine, "newest", offset, most] = lines.splitlines()[-2:], end
+            found[machine, "lines", offset, most] = machinery.read_heartbeats(machine, offset, most)
+        found[machine, "all"] = machinery.read_heartbeats(machine, 0), size
+    for machine in logs.log_machines():
+        for segment in [*logs.log_segments(machine), 7]:
+            view = logs.open_segment(machine, segment)
+            content = None if view is None else (view.size, view.read(0, view.size), view.read(5, 9))
+            found[machine, segment] = content, logs.segment_size(machine, segment)
+            if view is not None:
+                view.close()
+    return found
+
+
+def packed(world):
+    """Let a machine pack all that is there, and remove the files when all others must know the pack."""
+    member = world.join("packer")
+    world.pass_time(20, member)
+    assert len(packs(world)) == 1
+    world.pass_time(400, member)
+    return member
+
+
+def test_a_pack_has_all_that_was_there(weeks):
+    """Files and directories of past runs go, and every answer is the same as before."""
+    before = all_read(weeks)
+    member = packed(weeks)
+    assert files(weeks) == (["packer"], ["packer"], 1)
+    assert member.membership.fleet.pages_elsewhere == 7 * RUNS
+    after = all_read(weeks)
+    assert {name: after[name] for name in before} == before
+
+
+def test_who_comes_later_knows_as_much(weeks):
+    """A machine that joins reads the pack, and agrees with one that has read the files on where all logs end."""
+    member = packed(weeks)
+    late = weeks.join("late")
+    weeks.rounds(5)
+    late.settle()
+    assert late.frontier.pending + member.frontier.pending == RUNS + 1
+    assert late.membership.fleet.pages_elsewhere == 7 * RUNS + 7
+    for each in (member, late):
+        each.crawl()
+        each.membership.ledger.flush()
+    weeks.rounds(5)
+    assert member.membership.ledger.vector_hash() == late.membership.ledger.vector_hash()
+    assert generations(weeks) == []
+
+
+def test_status_and_audit(weeks):
+    """They count what the runs have stored, and find nothing wrong."""
+    member = packed(weeks)
+    member.crawl()
+    member.leave()
+    snapshot = Observer(Tree(weeks.root, "observer")).look()
+    assert snapshot.total("pages") == 7 * (RUNS + 1)
+    assert snapshot.is_exact
+    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds))
+    assert set(report.found) <= {"unexpected_bodies"}  # of the pages of this world
+
+
+def test_the_second_time_nothing_is_read_again(weeks):
+    """Each run is in one pack: too few that are not packed yet stay as they are."""
+    packed(weeks).leave()
+    member = weeks.join("next")
+    weeks.pass_time(800, member)
+    assert len(packs(weeks)) == 1
+    assert files(weeks)[0] == ["next", "packer"]
+
+
+def test_a_running_machine_whose_view_is_old(weeks):
+    """A file that is gone is looked for in packs."""
+    logs = TreeLogs(Tree(weeks.root, "reader"), PastRuns(Tree(weeks.root, "reader").files))
+    packed(weeks)
+    assert logs.log_segments("night-1") == [0]
+    assert logs.open_segment("night-1", 0).size == logs.segment_size("night-1", 0) > 0
+    assert logs.segment_size("night-1", 1) is None
+
+
+def test_a_long_log_stays(weeks, monkeypatch):
+    """Readers need parts of it only; the heartbeats go into the pack all the same."""
+    monkeypatch.setattr(packing, "_MOST_LOG_BYTES", 10)
+    before = all_read(weeks)
+    packed(weeks)
+    assert files(weeks) == (["packer"], sorted([*(f"night-{n}" for n in range(RUNS)), "packer"]), 1)
+    assert all_read(weeks)["night-1", 0] == before["night-1", 0]
+
+
+def test_what_is_not_as_its_goodbye_says(weeks):
+    """A log that is shorter than its goodbye says is not packed, and heartbeats without a goodbye are not."""
+    machinery = weeks.root / ".fscrawl"
+    log = machinery / "log/night-1/0.log"
+    log.write_bytes(log.read_bytes()[:-3])
+    beats = machinery / "machines/night-2.log"
+    beats.write_bytes(beats.read_bytes().replace(b"bye", b"why"))
+    torn = machinery / "machines/night-3.log"
+    torn.write_bytes(torn.read_bytes() + b"torn")
+    packed(weeks)
+    names = files(weeks)
+    assert {"night-2", "night-3"} < set(names[0])
+    assert "night-1" in names[1]
+    assert log.exists()
+
+
+def test_a_file_that_is_not_what_was_packed_stays(weeks):
+    """Somebody may have put another one there."""
+    member = weeks.join("packer")
+    weeks.pass_time(20, member)
+    beats = weeks.root / ".fscrawl/machines/night-2.log"
+    beats.write_bytes(beats.read_bytes() + b"more\n")
+    weeks.pass_time(400, member)
+    assert beats.exists()
+    assert files(weeks)[0] == ["night-2", "packer"]
+
+
+def test_many_packs(weeks, monkeypatch):
+    """A pack that is long enough is closed, and the next one begins."""
+    monkeypatch.setattr(packing, "_PACK_BYTES", 1)
+    before = all_read(weeks)
+    member = weeks.join("packer")
+    weeks.pass_time(500, member)
+    assert len(packs(weeks)) == RUNS
+    assert files(weeks)[0] == ["packer"]
+    after = all_read(weeks)
+    assert all(after[name] == content for name, content in before.items() if name[1] in (0, "all"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "other", "link"])
+def test_a_pack_that_is_damaged(weeks, damage):
+    """Nobody knows what it held. So all is told once more from the records, and the crawl goes on."""
+    packed(weeks).kill()
+    (path,) = packs(weeks)
+    data = path.read_bytes()
+    if damage == "link":
+        path.unlink()
+        path.symlink_to("/etc/passwd")
+    else:
+        path.write_bytes(data[:-5] if damage == "cut" else data.replace(b"bye", b"why"))
+    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
+    assert report.found["damaged_logs"] == 1
+    assert not Observer(Tree(weeks.root, "observer")).look().is_exact
+    member = weeks.join("next")
+    weeks.pass_time(200, member)
+    assert generations(weeks) == ["1"]
+    assert any("past.1 cannot be read" in warning for warning in member.warnings)
+    member.crawl()
+    weeks.pass_time(200, member)
+    assert member.is_over()
+    assert generations(weeks) == ["1"]
+    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
+    assert not report.found["damaged_logs"]
+
+
+def test_a_pack_that_is_removed_while_it_is_needed(weeks, monkeypatch):
+    """What is not in memory any more is missing; nobody is left with half of it."""
+    member = packed(weeks)
+    past = member.membership._machinery.past
+    past._kept.clear()
+    packs(weeks)[0].unlink()
+    assert past.run("night-1") is None
+    assert past.lost == [1]
+
+
+def test_two_that_pack_at_the_same_time(weeks):
+    """One of them gets the number. Nothing is packed twice, and nothing goes before a pack has it."""
+    tree = Tree(weeks.root, "other")
+    past = PastRuns(tree.files)
+    past.look()
+    member = weeks.join("packer")
+    weeks.pass_time(20, member)
+    ends = dict.fromkeys(Machinery(tree).machines())
+    slow = packing.Packing(tree.files, past)
+    slow._write({machine: slow._run(machine, end) for machine, end in ends.items() if machine != "packer"})
+    assert len(packs(weeks)) == 1
+    assert past.packs == [1]
+
+
+def test_a_pack_that_somebody_removes(weeks):
+    """Whoever comes later knows by a heartbeat that there was one. All is told once more from the records."""
+    packed(weeks).leave()
+    packs(weeks)[0].unlink()
+    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
+    assert report.found["damaged_logs"] == 1
+    assert not Observer(Tree(weeks.root, "observer")).look().is_exact
+    member = weeks.join("next")
+    weeks.pass_time(200, member)
+    assert generations(weeks) == ["1"]
+    assert any("past.1 cannot be read" in warning for warning in member.warnings)
+    weeks.pass_time(200, member)
+    assert generations(weeks) == ["1"]
+
+
+def test_a_number_that_somebody_makes_up(weeks):
+    """There is a limit to what one believes."""
+    past = PastRuns(Tree(weeks.root, "reader").files)
+    past.expect(10**15)
+    assert len(past.lost) == 10_000
