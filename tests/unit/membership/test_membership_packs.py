@@ -1,12 +1,14 @@
 """Past runs are packed, and their files go: whoever comes finds in the packs what stood in the files."""
 
 import itertools
+import os
 
 import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.fleet import packing
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.monitor.snapshot import Observer
@@ -249,6 +251,44 @@ def test_a_pack_that_somebody_removes(weeks):
     assert any("past.1 cannot be read" in warning for warning in member.warnings)
     weeks.pass_time(200, member)
     assert generations(weeks) == ["1"]
+
+
+class CrashError(BaseException):
+    """The machine ends here."""
+
+
+@pytest.mark.parametrize("call", ["open", "link", "unlink", "rmdir", "fsync", "write"])
+def test_a_machine_that_ends_in_the_middle(weeks, monkeypatch, call):
+    """Wherever that is, all is there, in files or in a pack; and the next machine goes on."""
+    before = all_read(weeks)
+    real, tree = getattr(os, call), Tree(weeks.root, "packer")
+    ends = {name: Place(0, len(weeks.log(name))) for name in Machinery(tree).machines()}
+
+    def work():
+        past = PastRuns(tree.files)
+        mine = packing.Packing(tree.files, past)
+        mine.pack(ends)
+        mine.remove(0.0)
+
+    for last in range(400):
+        calls = iter(range(last))
+
+        def crashing(*args, calls=calls, **facts):
+            if next(calls, None) is None:
+                raise CrashError
+            return real(*args, **facts)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, crashing)
+            try:
+                work()
+                break
+            except CrashError:
+                pass
+        assert all_read(weeks) == before
+    assert last > 0
+    assert all_read(weeks) == before
+    assert files(weeks) == ([], [], 1)
 
 
 def test_a_number_that_somebody_makes_up(weeks):
