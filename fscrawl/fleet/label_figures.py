@@ -118,7 +118,11 @@ class LabelCounter:
 
 def read_figures(files: Files, machine: str) -> dict[str, LabelFigure]:
     """Read a machine's file; what somebody else has written into it is left out."""
-    data = files.read_or_torn(labels_path(machine)) or b""
+    return figures_in(files.read_or_torn(labels_path(machine)) or b"")
+
+
+def figures_in(data: bytes) -> dict[str, LabelFigure]:
+    """Read what is in such a file."""
     try:
         values = json.loads(data) if len(data) <= _MOST_BYTES else None
     except (ValueError, RecursionError):

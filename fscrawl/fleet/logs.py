@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from fscrawl.fleet.host_figures import Said, read_hosts
-from fscrawl.fleet.label_figures import LabelFigure, read_figures
+from fscrawl.fleet.label_figures import LabelFigure, figures_in, read_figures
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
@@ -178,12 +178,16 @@ class Logs:
         return list(dict.fromkeys([*self.past.machines(), *there]))
 
     def labelled(self) -> list[str]:
-        """List the machines that have figures by label."""
-        return [machine for name in self._files.names(MACHINES) if (machine := labels_of(name)) is not None]
+        """List the machines that have figures by label; those first that are packed."""
+        names = self._files.names(MACHINES)
+        self.past.look(names)
+        there = [machine for name in names if (machine := labels_of(name)) is not None]
+        return list(dict.fromkeys([*self.past.labelled(), *there]))
 
     def label_figures(self, machine: str) -> dict[str, LabelFigure]:
         """Read a machine's figures by label; {} if it has none."""
-        return read_figures(self._files, machine)
+        run = self.past.run(machine)
+        return read_figures(self._files, machine) if run is None else figures_in(run.labels)
 
     def host_figures(self, machine: str) -> Said:
         """Read what a machine says about its hosts; nothing if it has said nothing."""

@@ -1,11 +1,11 @@
 """Packs: what many past runs have left, in one file. Pure: bytes to runs, and back.
 
-    head      a JSON line: each run's machine, how long its heartbeats are, and the segments of its log
-    content   the runs in this order: the lines of the heartbeats, then the segments
+    head      a JSON line: each run's machine, how long its heartbeats are, the segments of its log, and its figures
+    content   the runs in this order: the lines of the heartbeats, the segments, the figures by label
     digest    SHA-256 of all before, as a line of 64 hex digits
 
 Vocabulary:
-  run       what one machine has left that said goodbye: its heartbeat log, and its log of URLs
+  run       what one machine has left that said goodbye: its heartbeat log, its log of URLs, its figures by label
   thinned   without most of the beats in its middle, so that the heartbeats of a day take little room
 
 Promise: what `runs_in` reads is what `pack` has written, or it is a ValueError.
@@ -32,15 +32,17 @@ class Run(NamedTuple):
     beats         the lines of its heartbeat log, thinned if they were many
     beats_bytes   how long that log was
     log           segment → its bytes; None: its log is not in the pack
+    labels        the file of its figures by label; b"" if it has none
     """
 
     beats: bytes
     beats_bytes: int
     log: Mapping[int, bytes] | None
+    labels: bytes = b""
 
     @property
     def bytes(self) -> int:
-        return len(self.beats) + sum(map(len, (self.log or {}).values()))
+        return len(self.beats) + sum(map(len, (self.log or {}).values())) + len(self.labels)
 
 
 def thinned(lines: bytes, most: int) -> bytes:
@@ -62,13 +64,14 @@ def pack(runs: Mapping[str, Run]) -> bytes:
         machine: [
             len(run.beats),
             run.beats_bytes,
-            None if run.log is None else [[n, len(s)] for n, s in run.log.items()],
+            None if run.log is None else [[segment, len(data)] for segment, data in run.log.items()],
+            len(run.labels),
         ]
         for machine, run in runs.items()
     }
     content = [json.dumps({"pack": 1, "runs": head}, separators=(",", ":")).encode() + b"\n"]
     for run in runs.values():
-        content += [run.beats, *(run.log or {}).values()]
+        content += [run.beats, *(run.log or {}).values(), run.labels]
     data = b"".join(content)
     return data + hashlib.sha256(data).hexdigest().encode() + b"\n"
 
@@ -84,14 +87,15 @@ def runs_in(data: bytes) -> dict[str, Run]:
         if facts["pack"] != 1:
             raise ValueError("a pack of another format")
         found, at = {}, 0
-        for machine, (beats_bytes, size, segments) in facts["runs"].items():
+        for machine, (beats_bytes, size, segments, labels_bytes) in facts["runs"].items():
             if not is_machine(machine):
                 raise ValueError("a run has no machine's name")
             beats, at = rest[at : at + beats_bytes], at + beats_bytes
             log: dict[int, bytes] = {}
             for segment, length in segments or ():
                 log[int(segment)], at = rest[at : at + length], at + length
-            found[machine] = Run(beats, int(size), None if segments is None else log)
+            labels, at = rest[at : at + labels_bytes], at + labels_bytes
+            found[machine] = Run(beats, int(size), None if segments is None else log, labels)
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"no head of a pack: {error}") from error
     if at != len(rest):

@@ -25,6 +25,7 @@ from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
+    labels_path,
     log_directory,
     log_path,
     log_segment_of,
@@ -38,6 +39,7 @@ FEWEST = 64  # runs in a pack, unless they are long: so there are few packs, and
 _PACK_BYTES = 4 * 1024 * 1024  # a pack is read and checked as a whole
 _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need only parts of it
 _MOST_BEATS_BYTES = 16 * 1024  # of a run: more are thinned
+_MOST_LABELS_BYTES = 4 * 1024 * 1024
 _MOST_READ_BYTES = 64 * 1024 * 1024  # of heartbeats
 
 
@@ -113,7 +115,10 @@ class Packing:
         last = None if not beats.endswith(b"\n") else parse_line(beats[:-1].rpartition(b"\n")[2])
         if not isinstance(last, Goodbye):
             return None
-        return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end))
+        labels = self._read(labels_path(machine), _MOST_LABELS_BYTES)
+        if len(labels) != self._files.size(labels_path(machine)):
+            return None
+        return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end), labels)
 
     def _log(self, machine: str, end: Place | None) -> dict[int, bytes] | None:
         """Read a log; None if it is long, or does not end where it should."""
@@ -158,6 +163,7 @@ class Packing:
             self._remove_file(log_path(machine, segment), len(data))
         if run.log is not None:
             self._files.remove_empty_directory(log_directory(machine))
+        self._remove_file(labels_path(machine), len(run.labels))
         self._remove_file(heartbeat_path(machine), run.beats_bytes)
 
     def _remove_file(self, path: str, size: int) -> None:

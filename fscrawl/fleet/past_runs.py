@@ -38,10 +38,11 @@ class Files(Protocol):
 
 
 class _Where(NamedTuple):
-    """In which pack a run is, and the sizes of its log's segments; None: its log is not in it."""
+    """In which pack a run is, and what of it: the sizes of its log's segments, None without them; figures by label."""
 
     pack: int
     segments: dict[int, int] | None
+    labelled: bool
 
 
 class PastRuns:
@@ -104,7 +105,7 @@ class PastRuns:
             self._packs.add(number)
             for machine, run in runs.items():
                 sizes = None if run.log is None else {segment: len(data) for segment, data in run.log.items()}
-                self._runs.setdefault(machine, _Where(number, sizes))
+                self._runs.setdefault(machine, _Where(number, sizes, bool(run.labels)))
         self._kept[number] = runs
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
@@ -149,6 +150,10 @@ class PastRuns:
     def with_logs(self) -> list[str]:
         """Give those whose logs of URLs are packed, too, in the same order."""
         return [machine for machine, where in self._runs.items() if where.segments]
+
+    def labelled(self) -> list[str]:
+        """Give those that have figures by label, in the same order."""
+        return [machine for machine, where in self._runs.items() if where.labelled]
 
     def segments(self, machine: str) -> dict[int, int] | None:
         """Give the sizes of the segments of a log that is packed; None if it is not."""

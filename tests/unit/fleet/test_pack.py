@@ -9,7 +9,7 @@ from fscrawl.fleet.pack import Run, pack, runs_in, thinned
 
 RUNS = {
     "a-1-aa": Run(b'{"hello":"a-1-aa"}\n{"bye":true}\n', 32, {0: b"said\n", 3: b""}),
-    "b-2-bb": Run(b'{"bye":true}\n', 90_000, None),
+    "b-2-bb": Run(b'{"bye":true}\n', 90_000, None, b"{}\n"),
     "c-3-cc": Run(b'{"bye":true}\n', 13, {}),
 }
 
@@ -37,14 +37,14 @@ def test_any_damage_is_seen():
         {},
         {"pack": 2, "runs": {}},
         {"pack": 1, "runs": []},
-        {"pack": 1, "runs": {"../x": [0, 0, None]}},
+        {"pack": 1, "runs": {"../x": [0, 0, None, 0]}},
         {"pack": 1, "runs": {"m": [0, 0]}},
-        {"pack": 1, "runs": {"m": ["0", 0, None]}},
-        {"pack": 1, "runs": {"m": [-1, 0, None]}},
-        {"pack": 1, "runs": {"m": [0, 0, [[0, 9]]]}},
-        {"pack": 1, "runs": {"m": [0, 0, [["x", 0]]]}},
-        {"pack": 1, "runs": {"m": [0, 0, 7]}},
-        {"pack": 1, "runs": {"m": [0, None, None]}},
+        {"pack": 1, "runs": {"m": ["0", 0, None, 0]}},
+        {"pack": 1, "runs": {"m": [-1, 0, None, 0]}},
+        {"pack": 1, "runs": {"m": [0, 0, [[0, 9]], 0]}},
+        {"pack": 1, "runs": {"m": [0, 0, [["x", 0]], 0]}},
+        {"pack": 1, "runs": {"m": [0, 0, 7, 0]}},
+        {"pack": 1, "runs": {"m": [0, None, None, 0]}},
     ],
 )
 def test_what_somebody_makes_up(head):

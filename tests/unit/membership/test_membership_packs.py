@@ -2,11 +2,13 @@
 
 import itertools
 import os
+from collections import Counter
 
 import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.fleet import packing
+from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
@@ -34,6 +36,10 @@ def weeks(world, monkeypatch):
             member = world.join(f"night-{number}")
             member.settle()
             member.membership.discover([url(MINE[0], f"{number}")], 1, "")
+            if number % 2:
+                labels = LabelCounter(member.tree.files, Counter)
+                labels.add("shoes", stored=number)
+                labels.tell_now()
             member.leave()
     return world
 
@@ -42,6 +48,7 @@ def files(world):
     """Name the heartbeat logs, logs and packs that are there."""
     machinery = world.root / ".fscrawl"
     beats = [path.name.removesuffix(".log") for path in machinery.glob("machines/*.log")]
+    assert not any(path.name.removesuffix(".labels.json") not in beats for path in machinery.glob("machines/*.json"))
     return sorted(beats), sorted(path.name for path in machinery.glob("log/*")), len(packs(world))
 
 
@@ -65,6 +72,7 @@ def all_read(world):
             found[machine, "newest", offset, most] = lines.splitlines()[-2:], end
             found[machine, "lines", offset, most] = machinery.read_heartbeats(machine, offset, most)
         found[machine, "all"] = machinery.read_heartbeats(machine, 0), size
+        found[machine, "labels"] = machine in machinery.labelled(), machinery.label_figures(machine)
     for machine in logs.log_machines():
         for segment in [*logs.log_segments(machine), 7]:
             view = logs.open_segment(machine, segment)
@@ -118,6 +126,7 @@ def test_status_and_audit(weeks):
     snapshot = Observer(Tree(weeks.root, "observer")).look()
     assert snapshot.total("pages") == 7 * (RUNS + 1)
     assert snapshot.is_exact
+    assert snapshot.labels()["shoes"].stored == 1 + 3 + 5
     report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds))
     assert set(report.found) <= {"unexpected_bodies"}  # of the pages of this world
 
