@@ -140,6 +140,7 @@ class AllLines:
         generations = Generations(self._files)
         forgiven: dict[str, Place] = {}
         generations.newest()
+        generations.learn()
         for number in generations.after(0):
             machine, place = cut_of(generations.reason(number)) or ("", _BEGINNING)
             forgiven[machine] = max(place, forgiven.get(machine, _BEGINNING))

@@ -24,6 +24,8 @@ from typing import Any, Protocol
 from fscrawl.fleet.log_writer import Place
 from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
 from fscrawl.storage.numbering import believable
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
 
 
 class Files(Protocol):
@@ -59,6 +61,14 @@ class Generations:
             self._there.add(self._newest)
         return self._newest
 
+    def learn(self) -> None:
+        """Read the reasons that are not known yet; several at the same time on a slow share.
+
+        A crawl that is refreshed each night has hundreds of generations.
+        """
+        for _ in in_turn_if_slow(self.reason, [each for each in self.after(0) if each not in self._reasons], READERS):
+            pass
+
     def after(self, generation: int) -> list[int]:
         """Give the generations after one, up to the newest that was found, in order."""
         return sorted(number for number in self._there if number > generation)
@@ -84,6 +94,7 @@ class Generations:
         """
         while True:
             self.newest()
+            self.learn()
             for number in reversed(self.after(0)):
                 if self.reason(number) == reason:
                     return number
@@ -101,6 +112,8 @@ class Generations:
         first = 0 if others else self.newest()
         while True:
             self.newest()
+            if others:
+                self.learn()
             for number in reversed(self.after(first)):
                 asked = refresh_of(self.reason(number))
                 if asked and _seconds_between(asked, before) <= slack_s:

@@ -103,6 +103,7 @@ class Rulebook:
         To go by a generation without its reason would be to forget a refresh, or a cut that is never forgiven then.
         """
         self._generations.newest()
+        self._generations.learn()
         there = self._generations.after(self._generation)
         unread = {number for number in there if not self._generations.reason(number)}
         for number in unread:  # somebody may have made many: they are waited for at the same time

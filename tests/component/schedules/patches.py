@@ -180,7 +180,7 @@ def installed(world: World) -> Iterator[None]:
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
-        for module in (ledger, ownership, packing):
+        for module in (generations, ledger, ownership, packing):
             put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))

@@ -8,6 +8,7 @@ import pytest
 from fscrawl.fleet.generations import Generations, refresh_of
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import AGAIN, again_path
+from tests.support.slow import Slow
 
 CUT = {"reason": "cut", "log": "m-1"}
 REFRESH = {"reason": "refresh", "before": "2026-01-01T00:00:00.000Z"}
@@ -65,6 +66,22 @@ def test_stale_look_by_name(tree, monkeypatch):
     generations(tree, "n").advance(CUT)
     monkeypatch.setattr(one._files, "exists", lambda path: False)
     assert one.newest() == 1
+
+
+def test_many_reasons(tree, monkeypatch):
+    """On a slow share they are read at the same time: a crawl that is refreshed each night makes hundreds in a year."""
+    made = generations(tree)
+    for number in range(30):
+        made.advance({"reason": "cut", "log": "m-1", "expected": [0, number]})
+    later = generations(tree)
+    later.newest()
+    files = Slow(monkeypatch, TreeFiles, "read_or_torn")
+    later.learn()
+    assert files.most_at_once > 1
+    with monkeypatch.context() as patch:
+        patch.setattr(TreeFiles, "read_or_torn", lambda *_: None)
+        later.learn()
+        assert [later.reason(number)["expected"][1] for number in later.after(0)] == list(range(30))
 
 
 def test_never_back(tree):
