@@ -21,11 +21,13 @@ _MOST_HOSTS = 1000
 
 
 def pause(tree: Tree, given: dict[str, Any]) -> str:
+    _refuse_others(given, "hosts")
     names = signs.pause(tree, _words(given, "hosts"))
     return f"created: {', '.join(names)}"
 
 
 def resume(tree: Tree, given: dict[str, Any]) -> str:
+    _refuse_others(given, "hosts")
     gone = signs.resume(tree, _words(given, "hosts"))
     remaining = sorted(tree.controls.signs() - {*gone})
     nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
@@ -33,13 +35,15 @@ def resume(tree: Tree, given: dict[str, Any]) -> str:
     return said + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
-def stop(tree: Tree, given: dict[str, Any]) -> str:  # noqa: ARG001 - as the others
+def stop(tree: Tree, given: dict[str, Any]) -> str:
+    _refuse_others(given)
     return f"created: {signs.stop(tree)}"
 
 
 def retry(tree: Tree, given: dict[str, Any]) -> str:
     from fscrawl.admin.retry import retry as put_back  # noqa: PLC0415 - a dashboard that only looks need not load it
 
+    _refuse_others(given, "classes", "hosts")
     classes = _words(given, "classes")
     for name in classes:
         if name not in CLASSES:
@@ -52,6 +56,7 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
 
 
 def seed(tree: Tree, given: dict[str, Any]) -> str:
+    _refuse_others(given, "url")
     try:
         url = read_seed(str(given.get("url")))
     except ValueError as error:
@@ -71,9 +76,22 @@ VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {
 }
 
 
+def _refuse_others(given: dict[str, Any], *known: str) -> None:
+    """Refuse fields that a verb does not have: `{"host": …}` would pause the whole crawl."""
+    for name in given:
+        if name not in known:
+            raise UsageError(f"{name}: unknown; this takes {' and '.join(known) or 'nothing'}")
+
+
 def _words(given: dict[str, Any], name: str) -> list[str]:
-    """Return a list of texts from the object; none if it has no such field."""
-    words = given.get(name, [])
-    if not isinstance(words, list) or len(words) > _MOST_HOSTS or not all(isinstance(word, str) for word in words):
-        raise UsageError(f"{name}: must be a list of at most {_MOST_HOSTS} strings")
+    """Return a list of texts from the object; none if it has no such field. A list without any would mean all."""
+    if name not in given:
+        return []
+    words = given[name]
+    if (
+        not isinstance(words, list)
+        or not 0 < len(words) <= _MOST_HOSTS
+        or not all(isinstance(one, str) for one in words)
+    ):
+        raise UsageError(f"{name}: must be a list of 1 to {_MOST_HOSTS} strings, or be left out")
     return words

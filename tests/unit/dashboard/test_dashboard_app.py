@@ -241,6 +241,24 @@ def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> No
     assert grown.tree.controls.signs() == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("verb", "given", "why"),
+    [
+        ("pause", {"host": ["a.example"]}, "host: unknown; this takes hosts"),
+        ("resume", {"hosts": []}, "hosts: must be a list of 1 to 1000 strings, or be left out"),
+        ("stop", {"hosts": ["a.example"]}, "hosts: unknown; this takes nothing"),
+        ("retry", {"class": ["dns"]}, "class: unknown; this takes classes and hosts"),
+        ("retry", {"classes": []}, "classes: must be a list of 1 to 1000 strings, or be left out"),
+        ("seed", {"url": "http://a.example/", "label": "x"}, "label: unknown; this takes url"),
+    ],
+)
+def test_a_slip_does_not_mean_the_whole_crawl(ask: Ask, grown: Grown, verb: str, given: object, why: str) -> None:
+    """A misspelled field and an empty list would be taken for "everything"."""
+    answer = post(ask, verb, given)
+    assert (answer.status, answer.json()) == (400, {"error": why})
+    assert grown.tree.controls.signs() == frozenset()
+
+
 def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
     """A long request is refused before it is read, an unknown verb is none, and GET is no way to change anything."""
     assert post(ask, "pause", b" " * 70_000).status == 413
