@@ -43,6 +43,17 @@ def test_new_pages(tree: Grown, out: Path) -> None:
     assert [each["run"] for each in made.manifest["runs"]] == [1, 2]
 
 
+def test_a_page_is_refreshed_between_runs(tree: Grown, out: Path) -> None:
+    """Its row stays as it was, until a rebuild: docs/how-to/export.md says so."""
+    made = tree.merge(out)
+    old = tree.bodies[B]
+    tree.page(B, b"<title>New</title><p>it has changed")
+    tree.merge(out)
+    assert made.by_url()[B]["html"] == old
+    tree.merge(out, rebuild=True)
+    assert made.by_url()[B]["html"] == tree.bodies[B]
+
+
 def test_failures_heal(tree: Grown, out: Path) -> None:
     """Failures are what they are at the last run: a healed one vanishes, and only the newest part is there."""
     tree.fail("http://a.example/gone2")
