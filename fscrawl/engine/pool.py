@@ -100,19 +100,23 @@ class Pool:
 
     def _start_process(self, slot: Slot) -> None:
         """Start a process for a slot. If the system gives none, that is tried again later."""
-        ours, theirs = self._context.Pipe()
-        setup = theirs, self._setup, self._config
-        slot.executor = ProcessPoolExecutor(1, mp_context=self._context, initializer=worker_entry.start, initargs=setup)
+        context = self._context
         try:
-            with interrupts.later():  # one that is half started could not be ended
-                slot.executor.submit(worker_entry.serve, slot.cores)
+            with contextlib.ExitStack() as undone:
+                ours, theirs = context.Pipe()
+                undone.callback(ours.close)
+                with theirs:
+                    given = theirs, self._setup, self._config
+                    slot.executor = ProcessPoolExecutor(
+                        1, mp_context=context, initializer=worker_entry.start, initargs=given
+                    )
+                    undone.callback(slot.executor.shutdown, wait=False)
+                    with interrupts.later():  # one that is half started could not be ended
+                        slot.executor.submit(worker_entry.serve, slot.cores)
+                undone.pop_all()
         except (OSError, EOFError) as error:
-            ours.close()
-            slot.executor.shutdown(wait=False)
             _put_off(slot, error)
             return
-        finally:
-            theirs.close()
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at, slot.failed_starts = None, 0
         slot.last_answer_at = time.monotonic()
@@ -358,7 +362,8 @@ class Pool:
     def kill(self) -> None:
         """End the workers at once."""
         for slot in self._slots:
-            slot.kill()
+            if slot.start_at is None:  # another one may never have had a process
+                slot.kill()
 
 
 def _to_check(task: Task) -> Task:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from fscrawl.util.memory import limit_bytes
 
 _WORKER_BYTES = 20 << 20  # of one that has nothing to do, and of the process beside it; measured
 _THREAD_BYTES = 16 << 10  # the same
+FILES_OF_WORKER = 9  # pipes and sockets that the first process of a machine has for each; measured
+_OTHER_FILES = 20  # its logs and the like
 
 
 def check_fits(workers: int, threads: int) -> None:
     """Raise UsageError if workers would not fit into memory even while they do nothing: the computer would stand still.
+    So if their pipes are more files than a process may open.
 
     `threads`: of each worker.
     """
@@ -28,6 +32,13 @@ def check_fits(workers: int, threads: int) -> None:
         advice = f"at most {number_of(fit, 'worker')}" if fit else "fewer threads"
         who = f"{workers:,} workers of {threads:,} threads"
         raise UsageError(f"{who} need more than the {size(most)} of memory that there are; use {advice}")
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    needed = FILES_OF_WORKER * workers + _OTHER_FILES
+    if needed > limit != resource.RLIM_INFINITY:
+        raise UsageError(
+            f"{number_of(workers, 'worker')} must have {needed:,} open files, and {limit:,} are allowed; "
+            f"raise the limit (ulimit -n {needed}), or use fewer --workers"
+        )
 
 
 def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import shlex
 import shutil
 import subprocess
@@ -181,6 +182,16 @@ def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
 def test_more_than_fits(root: Path, flags: list[str], words: list[str], here: Program) -> None:
     """Workers that memory cannot hold are refused before they make the computer stand still."""
     refused(root, [*SEED, *flags], 2, *words, by=here)
+
+
+def test_more_files_than_allowed(root: Path, here: Program) -> None:
+    """Each worker takes pipes; those that have none would hang, and the machine with them."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    try:
+        refused(root, [*SEED, "--workers=112"], 2, "1,028 open files", "1,024 are allowed", "ulimit -n 1028", by=here)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_unknown_flag(root: Path) -> None:

@@ -112,6 +112,24 @@ def test_new_settings_without_a_process(start: Start, web: Web, monkeypatch: pyt
     assert [exchange.headers.get("x-now") for exchange in web.requests()] == ["new"]
 
 
+def test_too_many_open_files_at_the_start(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker for which no pipe can be made begins later; the machine neither hangs nor shows a traceback."""
+    errors = [OSError(errno.EMFILE, os.strerror(errno.EMFILE))]
+
+    class Executor(ProcessPoolExecutor):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            if errors:
+                raise errors.pop()
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
+    pool = start(workers=2)
+    assert crawl(pool, web, [f"/{number}" for number in range(9)]) == 9
+    errors.append(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
+    only = start(workers=1)
+    only.kill()  # there is nothing to kill
+
+
 def test_no_process_at_all(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that never gives a process ends the crawl with the reason."""
     monkeypatch.setattr(pools_module, "_FIRST_PAUSE_S", 0.0)

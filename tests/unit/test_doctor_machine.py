@@ -202,7 +202,7 @@ def test_too_few_open_files_are_a_problem(monkeypatch):
     assert levels(this_machine.open_files(4, 8)) == [OK]
     assert levels(this_machine.open_files(4, 100)) == [PROBLEM]
     [said] = this_machine.open_files(200, 8)
-    assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1664")
+    assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1864")
     limit[0] = resource.RLIM_INFINITY
     assert levels(this_machine.open_files(10**6, 8)) == [OK]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.addresses import permits
 from fscrawl.config.settings import FetchSettings
+from fscrawl.engine.usable import FILES_OF_WORKER
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
@@ -60,7 +61,7 @@ def open_files(workers: int, threads: int) -> Iterator[CheckResult]:
     """Compare the limit of open files (of each process) with what a worker and the parent process may need."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     of_worker = (2 * _MOST_THREADS * threads + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
-    needed = max(of_worker, 8 * workers + _OTHER_FILES)
+    needed = max(of_worker, FILES_OF_WORKER * workers + _OTHER_FILES)
     shown = "not set" if limit == resource.RLIM_INFINITY else limit
     told = f"the limit of open files is {shown}; {needed} may be needed"
     if limit == resource.RLIM_INFINITY or limit >= needed:
