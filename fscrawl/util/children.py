@@ -17,6 +17,7 @@ import signal
 import tempfile
 from collections.abc import Sequence
 from multiprocessing import forkserver, resource_tracker, util
+from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.errors import UsageError
@@ -42,6 +43,7 @@ def start_server(modules: Sequence[str], *, as_copy: bool = False) -> None:
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # it has unblocked some
             forkserver.ensure_running()
         except OSError as error:  # such as "AF_UNIX path too long"
+            _look_for_working_directory()
             where = tempfile.gettempdir()
             raise UsageError(f"{where}: no socket can be made there ({error}); set TMPDIR to a short path") from error
         finally:
@@ -53,6 +55,14 @@ def end_server() -> None:
     pid = getattr(forkserver._forkserver, "_forkserver_pid", None)  # noqa: SLF001 - it has no public name
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
+
+
+def _look_for_working_directory() -> None:
+    """Raise UsageError if it is gone: multiprocessing tells children where they are."""
+    try:
+        Path.cwd()
+    except OSError:
+        raise UsageError("the working directory is not there any more; change to one that is there") from None
 
 
 def _silence_tracker() -> None:

@@ -28,6 +28,18 @@ def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -
     assert children.signal.pthread_sigmask(children.signal.SIG_BLOCK, []) == before
 
 
+def test_a_working_directory_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A shell may stand in a directory that was removed. The line says so, and does not blame the place for sockets."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(children.forkserver, "ensure_running", os.getcwd)
+    monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
+    with pytest.raises(UsageError, match="the working directory is not there any more"):
+        children.start_server([])
+
+
 @pytest.mark.parametrize("given", [None, "", "error::UserWarning", "ignore:resource_tracker"])
 def test_the_tracker_of_semaphores_is_silent(monkeypatch: pytest.MonkeyPatch, given: str | None) -> None:
     """A new interpreter does not print its warnings, whatever others were asked for, and these are not lost."""
