@@ -204,6 +204,10 @@ def test_seeds_are_looked_at(tree, tmp_path):
     assert says(said, WARNING, "seeds.txt:1:1: not an http or https URL")
     assert says(said, WARNING, "and 2 more like this")
     assert says(said, PROBLEM, "has no URL")
+    (tree.root / "seeds.txt").write_text("# none\n")
+    said, _ = examine(tree.root)
+    assert says(said, WARNING, "has no URL"), "the seeds may be those of a site file"
+    assert not says(said, PROBLEM, "has no URL")
     (tree.root / "seeds.txt").unlink()
     assert not says(examine(tree.root)[0], PROBLEM, "has no URL")
 

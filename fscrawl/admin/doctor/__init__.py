@@ -130,7 +130,7 @@ def _directory(
     limits = chain(_room(holder, mount, tree, chosen), this_machine.open_files(workers, threads))
     yield from step("room, quotas and limits", limits)
     yield from step("trying the browser", browser.browser(chosen, warn))
-    yield from step("resolving host names", _seeds(root, chosen, lookup))
+    yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
     if tree is not None:
         directories = chain(rooms.missing(tree), permissions.compare(tree), crawl.user_agent(chosen))
         yield from step("the directories", directories)
@@ -164,15 +164,21 @@ def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tupl
     return crawl.read_settings(text, f"{root}/{settings.FILE}", check, record)
 
 
-def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup) -> Iterator[CheckResult]:
-    """Check `seeds.txt`, even if there is no tree yet."""
+def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup, *, is_made: bool) -> Iterator[CheckResult]:
+    """Check `seeds.txt`, even if there is no tree yet.
+
+    `is_made`: there is one, which may have its seeds from a site file.
+    """
     path = root / store.SEEDS
     text = store.kept_seeds(root) or ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
     yield from crawl.limited(CheckResult(WARNING, line) for line in bad)
     if text and not found and not any(site.seeds for site in chosen.sites):
-        yield CheckResult(PROBLEM, f"{path} has no URL", "add a full URL, such as https://example.org/")
+        level, unless = (
+            (WARNING, "unless a site file (crawl --site) gives the seeds, ") if is_made and not bad else (PROBLEM, "")
+        )
+        yield CheckResult(level, f"{path} has no URL", f"{unless}add a full URL, such as https://example.org/")
     hosts = map(urls.hostname, [*found, *origins(chosen.sites)])
     yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
 

@@ -95,18 +95,16 @@ class Why:
         """Give the settings and the line of robots.txt that exclude it."""
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
-        rule = (
-            None
-            if is_seed
-            else Scope(crawl, near_to(self._seeds, self._settings.sites, self._settings.code)).explain(url)
-        )
+        near = near_to(self._seeds, self._settings.sites, self._settings.code)
+        rule = None if is_seed else Scope(crawl, near).explain(url)
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
         elif rule is not None:
             name = rule.partition(" ")[0]
-            yield Reason(
-                name, f"crawl.{rule}: it is outside the scope", f"edit crawl.{name} in {self._tree.root}/crawl.toml"
-            )
+            advice = f"edit crawl.{name} in {self._tree.root}/crawl.toml"
+            if name == "scope" and not near:
+                advice = "no seed is known: if a site file gives the seeds, add --site FILE"
+            yield Reason(name, f"crawl.{rule}: it is outside the scope", advice)
         yield from self._stopped_tasks()
         yield from self._robots(url)
         depths = [line.depth for line in self._it.lines] or [link.depth for link in self._it.inlinks or ()]

@@ -48,6 +48,12 @@ def test_the_rule_of_the_scope_is_named(tree, url, assignment, name, text):
     assert found.reasons[0].text == text
 
 
+def test_the_scope_of_a_site_file(tree):
+    """Without the site file that gives the seeds, everything is outside. The advice is to give it, not to edit."""
+    [reason] = [each for each in ask(tree, MISSING, seeds=()).reasons if each.name == "scope"]
+    assert reason.advice == "no seed is known: if a site file gives the seeds, add --site FILE"
+
+
 def test_a_bad_port_is_told(tree):
     """A URL with a port of another protocol gives that as the reason, and no setting to edit."""
     found = ask(tree, "http://a.example:25/", "crawl.scope=any")
