@@ -249,7 +249,9 @@ class DatasetDir:
                 raise tree_error(error, f"--out {self.root}") from error
             raise UsageError(f"--out {self.root}: {reason(error)}; must be a directory") from error
         if names and STATE not in names:
-            raise UsageError(f"--out {self.root}: not empty, and not a dataset; give a new directory")
+            copied = f"a dataset without its {STATE}, as published ones are: nothing can be added to it"
+            what = copied if MANIFEST in names else "not empty, and not a dataset"
+            raise UsageError(f"--out {self.root}: {what}; give a new directory")
 
     def sweep(self) -> None:
         """Remove half written files of a killed merge. Call it only while no other merge is running."""

@@ -155,6 +155,17 @@ def test_only_a_dataset_is_opened(directory, tmp_path):
     assert sorted(path.name for path in (tmp_path / "other").iterdir()) == ["x"]
 
 
+def test_a_dataset_that_was_published_without_its_state(tmp_path: Path) -> None:
+    """docs/how-to/export.md uploads a dataset without `.merge`. A copy of that is a dataset, and is not added to."""
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "manifest.json").write_text("{}")
+    with (
+        pytest.raises(UsageError, match="as published ones are: nothing can be added"),
+        DatasetDir(tmp_path / "copy").opened(),
+    ):
+        pass
+
+
 def test_directory_cannot_be_made(directory, tmp_path):
     """Where the directory cannot be made, that is said with its path."""
     directory.root.symlink_to(tmp_path / "nowhere" / "x")
