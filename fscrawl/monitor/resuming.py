@@ -35,10 +35,17 @@ def to_resume(root: str | Path, *hosts: str) -> str:
 
 
 def to_go_on(root: str | Path, signs: Collection[str]) -> Iterator[str]:
-    """Yield the lines that say how to go on: with the whole crawl, and with hosts that are paused for themselves."""
+    """Yield the lines that say how to go on: with the whole crawl, and with hosts that are paused for themselves.
+
+    A last line names signs that somebody has made by hand in a form that machines do not know.
+    """
     if PAUSE in signs or STOP in signs:
         yield f"to go on:  {to_resume(root)}"
     hosts = [host for sign in sorted(signs) if (host := host_of(sign)) is not None]
     if hosts:
         more = len(hosts) - _MOST_HOSTS
         yield f"to go on there:  {to_resume(root, *hosts[:_MOST_HOSTS])}" + (f"  # and {more} more" if more > 0 else "")
+    odd = [sign for sign in sorted(signs) if sign not in (PAUSE, STOP) and host_of(sign) is None]
+    if odd:
+        names = ", ".join(odd[:_MOST_HOSTS]) + (f" and {len(odd) - _MOST_HOSTS} more" if len(odd) > _MOST_HOSTS else "")
+        yield f"not the name of a host, and pauses nothing: {names}; use  {command('pause', root)} --host HOST"

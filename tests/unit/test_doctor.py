@@ -297,12 +297,13 @@ def test_a_user_agent_without_address_is_a_warning():
 def test_signs_are_warnings(tree):
     """STOP, PAUSE and a paused host are told, with how to go on."""
     assert list(crawl.signs(tree)) == []
-    for name in ("STOP", "PAUSE", "PAUSE.a.example"):
+    for name in ("STOP", "PAUSE", "PAUSE.a.example", "PAUSE.A.example"):
         tree.controls.put_sign(name)
     warned = list(crawl.signs(tree))
-    assert ["--host a.example" in each.advice for each in warned] == [False, True, False]
+    assert ["--host a.example" in each.advice for each in warned] == [False, False, True, False]
     assert [each.what for each in warned] == [
         "PAUSE is in the root: nothing is fetched",
+        "PAUSE.A.example is in the root: it is not the name of a host, and pauses nothing",
         "PAUSE.a.example is in the root: nothing is fetched from a.example",
         "STOP is in the root: no machine may run",
     ]

@@ -119,6 +119,15 @@ def test_many_paused_hosts_do_not_fill_the_screen() -> None:
     assert line.endswith(" --host h09.example  # and 2 more")
 
 
+def test_a_sign_in_another_form_is_told() -> None:
+    """Who makes a sign by hand may write capitals, or a name in another alphabet. Machines go on, and it is said."""
+    [line] = to_go_on("R", ["PAUSE.Example.org", "PAUSE.bücher.example"])
+    assert line.startswith("not the name of a host, and pauses nothing: PAUSE.Example.org, PAUSE.bücher.example; use ")
+    assert line.endswith("pause --root R --host HOST")
+    [line] = to_go_on("R", [f"PAUSE.H{number}" for number in range(12)])
+    assert " and 2 more; use " in line
+
+
 def test_the_command_that_resumes_a_host_can_be_copied() -> None:
     """A host with brackets is quoted, so that a shell does not take it for a pattern."""
     assert to_resume("R", "[::1]:8080").endswith(" resume --root R --host '[::1]:8080'")

@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fscrawl import urls
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.fixed import check_fixed
@@ -75,15 +74,15 @@ def user_agent(chosen: Settings) -> Iterator[CheckResult]:
 
 def signs(tree: Tree) -> Iterator[CheckResult]:
     for name in sorted(tree.controls.signs()):
-        what = "no machine may run" if name == STOP else "nothing is fetched"
-        what = (
-            what
-            if name in (STOP, PAUSE)
-            else f"nothing is fetched from {urls.shown_host(name.removeprefix(f'{PAUSE}.'))}"
-        )
-        host = host_of(name)
+        host, aim = host_of(name), "to go on"
         advice = to_resume(tree.root) if host is None else to_resume(tree.root, host)
-        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"to go on:  {advice}")
+        if name in (STOP, PAUSE):
+            what = "no machine may run" if name == STOP else "nothing is fetched"
+        elif host is not None:
+            what = f"nothing is fetched from {host}"
+        else:
+            what, aim = "it is not the name of a host, and pauses nothing", "to remove it"
+        yield CheckResult(WARNING, f"{name} is in the root: {what}", f"{aim}:  {advice}")
 
 
 class Machines:
