@@ -11,6 +11,7 @@ Promise: nothing is written, neither into the tree nor elsewhere. robots.txt is 
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.errors import NotATreeError, UsageError
+from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -103,13 +104,14 @@ def attempt_stored(
     allow_env: Collection[str] = (),
     read: Reader = read_here,
 ) -> Attempt:
-    """Read the page that the tree has, as a crawl with these settings would; NotATreeError if it has none.
+    """Read the page that the tree has, as a crawl with these settings would; FscrawlError if it has none.
 
     No scripts are run. What they have made of it is taken from the tree, if these settings want that.
     """
     host, key = urls.host(url), urls.key(url)
     if not tree.is_done(host, key):
-        raise NotATreeError(f"{url}: the tree has no page of it; to see why:  {command('show', tree.root)} {url}")
+        to_see = f"{command('show', tree.root)} {shlex.quote(url)}"
+        raise FscrawlError(f"{url}: the tree has no page of it; to see why:  {to_see}")
     record, nowhere = tree.page(host, key), _Nowhere(tree)
     if record.sha256:
         body = tree.body(host, key, record.bytes, record.file)

@@ -108,8 +108,10 @@ def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert contents(root) == before
     assert cli.main(["try", f"{home}skip/x", "--root", str(root)]) == 1
     assert 'scope     outside: crawl.deny = "/skip/"; a crawl would not ask for it' in capsys.readouterr().out
-    assert cli.main(["try", f"{home}nothing", "--root", str(root), "--stored"]) == 75
-    assert f"{home}nothing: the tree has no page of it; to see why:" in capsys.readouterr().err
+    assert cli.main(["try", f"{home}nothing?a=1&b=2", "--root", str(root), "--stored"]) == 1, "the tree can be used"
+    said = capsys.readouterr().err
+    assert f"{home}nothing?a=1&b=2: the tree has no page of it; to see why:" in said
+    assert f"'{home}nothing?a=1&b=2'" in said, "it can be pasted into a shell"
 
 
 WRITTEN = """\
