@@ -26,7 +26,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -274,13 +274,17 @@ class Bookkeeper:
         *,
         moved: bool = False,
     ) -> Iterator[None]:
-        """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`."""
+        """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`.
+
+        `moved`: the page is a redirect, and its target one more of those in a row.
+        """
         if cut:
             self.counts.cut.update(cut)
-        flags = labelled(task.flags.label)
+        label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
+        flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
             yield from self._in_parts(links, task, task.depth, flags)
-            of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=task.flags.label)
+            of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
             self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps)
         else:
             yield from self._in_parts(links, task, task.depth + 1, flags)

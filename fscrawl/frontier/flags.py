@@ -7,11 +7,12 @@ word without a blank, which is part of the tree's format; most URLs have none, a
     again=<failed_at>       retry_of     it failed then, and a user asks for another try
     refresh                 refresh      it is stored, and is to be fetched again
     label=<label>           label        the task that it belongs to (see `fscrawl.labels`), percent-encoded
+    redirects=<n>           redirects    so many redirects in a row have led to it
     gave-up=<class>         given_up     its host was given up: do not ask it, but write the failure down. This word
                                          never leaves the machine
 
-Several are joined by commas, in this order: gave-up, again, refresh, label; sitemap or sitemap-part comes last. A
-failed sitemap is still a sitemap.
+Several are joined by commas, in this order: gave-up, again, refresh, label, redirects; sitemap or sitemap-part comes
+last. A failed sitemap is still a sitemap.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Flags:
     refresh: bool = False
     given_up: str = ""
     label: str = ""
+    redirects: int = 0
 
     @property
     def wanted_again(self) -> bool:
@@ -41,7 +43,7 @@ class Flags:
 
     @property
     def is_special(self) -> bool:
-        """Something besides its label is said of it, so a worker must look into the tree first."""
+        """Something is said of it for which a worker must look into the tree first."""
         return bool(self.sitemap or self.retry_of or self.refresh or self.given_up)
 
     def with_label(self, label: str) -> Flags:
@@ -66,13 +68,14 @@ _WHOLE_WORDS = {
     "refresh": REFRESH,
 }
 _MOST_LABELS = 10_000  # whose flags are kept: most lines have the same few
+_MOST_DIGITS = 3
 
 
-def flags_of(sitemap: str = "", retry_of: str = "", label: str = "") -> Flags:
+def flags_of(sitemap: str = "", retry_of: str = "", label: str = "", redirects: int = 0) -> Flags:
     """Give the flags with these values; `NO_FLAGS` if there are none."""
-    if not (sitemap or retry_of):
+    if not (sitemap or retry_of or redirects):
         return labelled(label)
-    return Flags(sitemap, retry_of, label=label)
+    return Flags(sitemap, retry_of, label=label, redirects=redirects)
 
 
 @lru_cache(_MOST_LABELS)
@@ -85,7 +88,7 @@ def parse_flags(word: str) -> Flags:
     """Read the word that stands in a line. What this version does not know is left out.
 
     >>> parse_flags("again=2026-01-02T03:04:05.678Z,sitemap")
-    Flags(sitemap='sitemap', retry_of='2026-01-02T03:04:05.678Z', refresh=False, given_up='', label='')
+    Flags(sitemap='sitemap', retry_of='2026-01-02T03:04:05.678Z', refresh=False, given_up='', label='', redirects=0)
     >>> parse_flags("") is NO_FLAGS
     True
     """
@@ -99,10 +102,15 @@ def _parsed(word: str) -> Flags:
     sitemap = last if last in (SITEMAP, SITEMAP_PART) else ""
     values = {name: value for name, _, value in (part.partition("=") for part in word.split(","))}
     retry_of, given_up, label = values.get("again", ""), values.get("gave-up", ""), unescaped(values.get("label", ""))
-    refresh = word.startswith("refresh,label=")
+    redirects = _number(values.get("redirects", ""))
+    refresh = word.startswith(("refresh,label=", "refresh,redirects="))
     if retry_of or given_up or refresh:
-        return Flags(sitemap, retry_of, refresh, given_up, label)
-    return flags_of(sitemap, label=label)
+        return Flags(sitemap, retry_of, refresh, given_up, label, redirects)
+    return flags_of(sitemap, label=label, redirects=redirects)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
 
 
 def format_flags(flags: Flags) -> str:
@@ -118,6 +126,7 @@ def format_flags(flags: Flags) -> str:
         f"again={flags.retry_of}" if flags.retry_of else "",
         "refresh" if flags.refresh else "",
         f"label={escaped(flags.label)}" if flags.label else "",
+        f"redirects={flags.redirects}" if flags.redirects else "",
         flags.sitemap,
     )
     return ",".join(filter(None, words))

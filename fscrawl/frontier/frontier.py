@@ -329,7 +329,8 @@ class Frontier:
         fingerprint = urls.fingerprint(task.key)
         table.told(fingerprint, task.depth)
         if table.deep and not table.settled(fingerprint):
-            flags = flags_of(task.flags.sitemap, label=task.flags.label)  # what else was wanted has been done
+            before = task.flags
+            flags = flags_of(before.sitemap, label=before.label, redirects=before.redirects)  # all else has been done
             self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:

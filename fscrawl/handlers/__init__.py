@@ -5,7 +5,6 @@
     context          what all handlers of a worker share; asking a host, and understanding what it sends
     sessions         the sessions of sites that a site file describes
     redirected       what a redirected request becomes
-    redirect_chains  how many redirects in a row have led to a page
     meaning          what an answer means for its page and its host
     reading          what is read of a page, and by whom
     rendering        lets a browser render pages: `page_network` has its requests, `resource_cache` what it loads again

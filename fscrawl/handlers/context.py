@@ -28,7 +28,6 @@ from fscrawl.handlers.reading import (
     Reading,
     UnreadableError,
 )
-from fscrawl.handlers.redirect_chains import RedirectChains
 from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking, identity_of
 from fscrawl.http.answers import Failed, Fetched
@@ -82,7 +81,6 @@ class Context:
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
-        self.redirect_chains = RedirectChains()
         self.fresh_links = FreshLinks(settings.crawl, scope)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)

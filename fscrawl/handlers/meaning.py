@@ -12,6 +12,7 @@ from fscrawl.http.dates import parse_date, retry_after_s
 from fscrawl.politeness.redirects import REDIRECTS
 from fscrawl.request import ONCE, read
 
+MOST_REDIRECTS = 20  # in a row: browsers give up there, too (https://fetch.spec.whatwg.org/#http-redirect-fetch)
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSALS = frozenset({408, 425, 429})  # by which a server says that it has not begun with a request
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer
@@ -25,6 +26,17 @@ def is_redirect(answer: Fetched) -> bool:
 
 def _target_chars(answer: Fetched) -> int:
     return len(answer.headers.get("location", ""))
+
+
+def one_too_many(redirects: int, answer: Fetched, target: str) -> Failed | None:
+    """Give the failure of an answer that redirects to `target`, if too many `redirects` in a row have led to it.
+
+    Each redirect is a task and a record of its own, and limits of pages do not count it.
+    """
+    if redirects < MOST_REDIRECTS:
+        return None
+    message = f"more than {MOST_REDIRECTS} redirects in a row: {redirects} have led here, and it redirects to {target}"
+    return Failed("redirects", message, False, answer.status, answer.headers)
 
 
 def bad_status(answer: Fetched) -> Failed:

@@ -50,8 +50,9 @@ class PageHandler:
         """Report the links of a stored page: the machine that stored it may have died before it could."""
         is_sitemap, label = record.skipped == SITEMAP, sound(record.label)
         if is_sitemap != bool(task.flags.sitemap) or label != task.flags.label:
+            sitemap = SITEMAP_FLAG if is_sitemap else ""
             # The record tells what the page is, and so how deep its links are, and which label they have.
-            task = task._replace(flags=flags_of(SITEMAP_FLAG if is_sitemap else "", label=label))
+            task = task._replace(flags=flags_of(sitemap, label=label, redirects=task.flags.redirects))
         record = told_again(self._context, task.host, record)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
         named = self._context.scope.sitemaps(record.sitemaps or (), task.url)

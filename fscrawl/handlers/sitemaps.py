@@ -13,7 +13,7 @@ from fscrawl import urls
 from fscrawl.frontier.flags import SITEMAP_PART
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context, asked_at
-from fscrawl.handlers.meaning import bad_status
+from fscrawl.handlers.meaning import bad_status, one_too_many
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import page_record
@@ -73,7 +73,7 @@ class SitemapHandler:
         self._context.on_answer()
         self._context.need_permit(asked_at(answer))
         if target is not None and isinstance(answer, Fetched):
-            failure = self._context.redirect_chains.add(task, answer, target)
+            failure = one_too_many(task.flags.redirects, answer, target)
             if failure is not None:
                 return Asked(failure, at=answer.head_at)
         return Asked(answer, target, asked_at(answer))

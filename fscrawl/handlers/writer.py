@@ -13,7 +13,7 @@ from hashlib import sha256
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import bad_status, is_once, is_redirect, may_be_done
+from fscrawl.handlers.meaning import bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
@@ -183,7 +183,7 @@ class Writer:
         if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
             target = spelling(read(target)._replace(fragment=route))
         outlinks = (target,) if target and target != task.url else ()
-        if outlinks and (failure := self._context.redirect_chains.add(task, answer, outlinks[0])):
+        if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)

@@ -12,8 +12,8 @@ import pytest
 import webencodings
 
 from fscrawl import urls
+from fscrawl.handlers.meaning import MOST_REDIRECTS
 from fscrawl.handlers.records import MAX_HEADERS_CHARS
-from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
 from fscrawl.http.answers import MAX_MESSAGE_CHARS
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.parse.links import MAX_TITLE_CHARS
@@ -331,8 +331,8 @@ def test_chain_of_redirects(tmp_path: Path) -> None:
     """An endless chain of redirects ends after twenty of them, each a record, and with one failure."""
     found = crawl(tmp_path, "/redirect/endless/0")
     assert found.done.out.startswith("finished: "), found.done
-    assert sorted(page.depth for page in found.pages.values()) == list(range(MOST_IN_A_ROW))
-    assert [(error.depth, error.class_) for error in found.errors.values()] == [(MOST_IN_A_ROW, "redirects")]
+    assert sorted(page.depth for page in found.pages.values()) == list(range(MOST_REDIRECTS))
+    assert [(error.depth, error.class_) for error in found.errors.values()] == [(MOST_REDIRECTS, "redirects")]
     assert run_audit(found.root).code == 0
 
 

@@ -22,6 +22,10 @@ WORDS = {
     "refresh,label=a": Flags(refresh=True, label="a"),
     "label=a,sitemap-part": Flags(SITEMAP_PART, label="a"),
     "gave-up=dns,again=t,label=a": Flags(retry_of="t", given_up="dns", label="a"),
+    "redirects=3": Flags(redirects=3),
+    "label=a,redirects=12,sitemap": Flags(SITEMAP, label="a", redirects=12),
+    "again=t,redirects=1": Flags(retry_of="t", redirects=1),
+    "refresh,redirects=1": Flags(refresh=True, redirects=1),
     "gave-up=dns,again=t,sitemap": Flags(SITEMAP, "t", given_up="dns"),
 }
 
@@ -34,7 +38,11 @@ def test_there_and_back(word):
 
 
 @pytest.mark.parametrize(
-    "word", ["", "nonsense", "again=", "gave-up=", "refresh=1", "a,b", ",", "label=", "label=%0a", "label=%20x"]
+    "word",
+    [
+        *("", "nonsense", "again=", "gave-up=", "refresh=1", "a,b", ",", "label=", "label=%0a", "label=%20x"),
+        *("redirects=", "redirects=0", "redirects=x", "redirects=-1", f"redirects={'9' * 5000}"),
+    ],
 )
 def test_nothing_known(word):
     """A word that this version does not know stands for no flags: the URL is fetched as any other."""

@@ -121,7 +121,8 @@ def test_stored(desk, kind, counted):
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.cut == {"scope": 2}
-    assert desk.found == [((A + "x",), 1, task.key, None)]
+    further = Flags(redirects=1) if kind == "redirect" else None
+    assert desk.found == [((A + "x",), 1, task.key, further)]
     assert desk.frontier.in_flight == 0
     assert f'"event": "{kind}"' in desk.stream.getvalue()
 
@@ -133,6 +134,20 @@ def test_sitemap(desk):
     task = PageTask(A, "a.example", urls.key(A), 2, "", 1, flags=Flags(SITEMAP))
     desk.take(Stored(task, ANSWERED, "other", 200, links=(A + "x",), sitemaps=(A + "s",)))
     assert desk.found == [((A + "x",), 2, task.key, None), ((A + "s",), 2, task.key, Flags(SITEMAP_PART))]
+
+
+@pytest.mark.parametrize("before", [0, 7])
+def test_redirects_in_a_row(desk, before):
+    """The target of a redirect is one more of those that have led to the page, also if its record was known."""
+    desk = desk()
+    task = handed_out(desk)._replace(flags=Flags(label="a", redirects=before))
+    desk.take(Stored(task, ANSWERED, "redirect", 302, links=(A + "x",)))
+    task = handed_out(desk, A + "2")._replace(flags=Flags(SITEMAP, redirects=before))
+    desk.take(Known(task, sitemaps=(A + "s",), term="term", moved=True))
+    task = handed_out(desk, A + "3")._replace(flags=Flags(redirects=before))
+    desk.take(Stored(task, ANSWERED, "page", 200, links=(A + "y",)))
+    further = [Flags(label="a", redirects=before + 1), Flags(SITEMAP, redirects=before + 1), None]
+    assert [flags for *_, flags in desk.found] == further
 
 
 def test_unchanged_and_known(desk):

@@ -10,9 +10,9 @@ import pytest
 from fscrawl import store, urls
 from fscrawl.frontier.flags import SITEMAP, Flags
 from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.handlers.meaning import MOST_REDIRECTS
 from fscrawl.handlers.outcome import FailedForGood, Stored, Unchanged
 from fscrawl.handlers.records import MAX_HEADER_CHARS, MAX_HEADERS_CHARS
-from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
 from fscrawl.parse import sitemaps
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
@@ -87,13 +87,15 @@ def test_chain_of_redirects(work: Work, root: Path) -> None:
 
     with Web(serve, [HOST]) as web:
         worker, url = work(), web.url(HOST, "/r?0")
-        for _ in range(MOST_IN_A_ROW):
-            outcome = worker.do(task(url))
+        for before in range(MOST_REDIRECTS):
+            outcome = worker.do(task(url)._replace(flags=Flags(redirects=before)))
             assert (what(outcome), len(outcome.links)) == ("redirect", 1)
             (url,) = outcome.links
-        outcome = worker.do(task(url))
+        outcome = worker.do(task(url)._replace(flags=Flags(redirects=MOST_REDIRECTS)))
     assert (what(outcome), outcome.class_) == (FailedForGood, "redirects")
-    assert (len(pages(root)), list(errors(root))) == (MOST_IN_A_ROW, [url])
+    to = web.url(HOST, f"/r?{MOST_REDIRECTS + 1}")
+    assert outcome.message == f"more than 20 redirects in a row: 20 have led here, and it redirects to {to}"
+    assert (len(pages(root)), list(errors(root))) == (MOST_REDIRECTS, [url])
     check_tree(root)
 
 

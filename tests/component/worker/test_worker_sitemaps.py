@@ -13,9 +13,9 @@ from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.frontier.flags import SITEMAP_PART, Flags, parse_flags
 from fscrawl.handlers.crawl_config import CrawlConfig
+from fscrawl.handlers.meaning import MOST_REDIRECTS
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Outcome, Returned, Unchanged
 from fscrawl.handlers.reading import Reading, UnreadableError
-from fscrawl.handlers.redirect_chains import MOST_IN_A_ROW
 from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.storage.records import SITEMAP
@@ -140,10 +140,10 @@ def test_sitemap_that_moves_without_end(work: Work, root: Path) -> None:
 
     with Web(serve, [HOST, OTHER]) as web:
         worker, url = work(ANY), web.url(HOST, "/s.xml")
-        for _ in range(MOST_IN_A_ROW):
-            outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP)))
+        for before in range(MOST_REDIRECTS):
+            outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP, redirects=before)))
             (url,) = outcome.sitemaps
-        outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP)))
+        outcome = worker.do(task(url)._replace(flags=Flags(SITEMAP, redirects=MOST_REDIRECTS)))
     assert (what(outcome), outcome.class_) == (FailedForGood, "redirects")
     assert list(errors(root)) == [url]
     check_tree(root)
