@@ -16,6 +16,7 @@ from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
 from fscrawl.errors import EXIT_OK, FscrawlError, OutputError, UsageError
+from fscrawl.util.at_limit import ADVICE, is_at_limit
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
 
@@ -60,6 +61,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         return int(options.run(options))
     except FscrawlError as error:
         return _failed(error)
+    except (RuntimeError, BlockingIOError) as error:
+        if not is_at_limit(error):
+            raise
+        return _failed(FscrawlError(ADVICE))
 
 
 def _failed(error: FscrawlError) -> int:

@@ -42,6 +42,8 @@ def start_server(modules: Sequence[str], *, as_copy: bool = False) -> None:
             resource_tracker.ensure_running()  # it ignores the first two, and SIGHUP stays blocked there
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # it has unblocked some
             forkserver.ensure_running()
+        except BlockingIOError:  # no process can be started
+            raise
         except OSError as error:  # such as "AF_UNIX path too long"
             _look_for_working_directory()
             where = tempfile.gettempdir()

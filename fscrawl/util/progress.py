@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Self, TextIO
 
+from fscrawl.util.at_limit import is_at_limit
 from fscrawl.util.humanize import lasting
 from fscrawl.util.terminal import plain, say, write
 
@@ -183,8 +184,14 @@ class ProgressLine:
 
     def __enter__(self) -> Self:
         if not self._silent:
-            self._thread = threading.Thread(target=self._keep_drawing, name="progress", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._keep_drawing, name="progress", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                if not is_at_limit(error):
+                    raise
+                return self  # the work goes on, and nothing is shown of it
+            self._thread = thread
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,13 @@
+"""When the system starts no more processes and threads: the user has too many of them, or the computer has."""
+
+from __future__ import annotations
+
+ADVICE = "no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)"
+_NO_THREAD = "can't start new thread"  # Python has no class of its own for it
+
+
+def is_at_limit(error: BaseException | None) -> bool:
+    """Tell whether an error means that the system has started no thread, or no process."""
+    if isinstance(error, BlockingIOError):
+        return error.filename is None  # else it is about a file
+    return isinstance(error, RuntimeError) and str(error) == _NO_THREAD

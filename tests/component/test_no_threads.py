@@ -1,0 +1,84 @@
+"""A computer that starts no more threads or processes: commands do without, or say so in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.crawling import Done, Running, crawl
+from tests.support.web import Web, linked_site
+
+HOST = "127.0.54.1"
+CLOSED = "http://127.0.54.2:18654/closed"
+# All that is read counts as slow, so that threads would read it.
+AT_LIMIT = """
+import errno, os, subprocess, threading
+
+def no_thread(self):
+    raise RuntimeError("can't start new thread")
+
+def no_process(*_):
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+threading.Thread.start = no_thread
+if {processes}:
+    os.fork = subprocess._fork_exec = no_process
+
+import fscrawl.util.waiting
+fscrawl.util.waiting.LONG_S = -1.0
+"""
+SAID = "fscrawl: no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)\n"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("at-limit") / "tree"
+    with Web(linked_site(20, 3), [HOST]) as web:
+        assert crawl(root, seeds=[web.url(HOST), CLOSED], settings={"fetch.retries": 0}).code == 0
+    return root
+
+
+def run(tmp_path: Path, *words: str | Path, processes: bool = True) -> Done:
+    """Run a command at the limit. `processes`: of these there are no more, either."""
+    (tmp_path / "sitecustomize.py").write_text(AT_LIMIT.format(processes=processes))
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    words_ = [sys.executable, "-m", "fscrawl", *map(str, words)]
+    with Running(words_, env={**os.environ, "PYTHONPATH": path}) as running:
+        return running.wait(30.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("status",), "21 stored"),
+        (("audit",), "nothing is wrong"),
+        (("retry",), "will be tried again: 1 URL"),
+        (("show", "--inlinks", CLOSED), "inlinks   0 pages"),
+        (("report", "--out", "report.html"), "21 pages of 2 hosts, 1 failure"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_without_threads(tree: Path, tmp_path: Path, words: tuple[str, ...], says: str) -> None:
+    """What only reads the tree reads one file after the other."""
+    more = [str(tmp_path / each) if each.endswith(".html") else each for each in words[1:]]
+    done = run(tmp_path, words[0], "--root", tree, *more)
+    assert (done.code, done.err) == (int(CLOSED in words), ""), done  # that page is not stored
+    assert says in done.out, done
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_crawl(tree: Path, tmp_path: Path, processes: bool) -> None:
+    """What cannot do without says so."""
+    done = run(tmp_path, "crawl", "--root", tree, processes=processes)
+    assert (done.code, done.out, done.err) == (1, "", SAID), done
+
+
+@pytest.mark.parametrize("words", [("merge", "--out"), ("try",)], ids=lambda words: words[0])
+def test_without_processes(tree: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """So does a command that needs processes."""
+    last = tmp_path / "dataset" if words[0] == "merge" else CLOSED
+    done = run(tmp_path, words[0], "--root", tree, *words[1:], last)
+    assert (done.code, done.out, done.err) == (1, "", SAID), done
