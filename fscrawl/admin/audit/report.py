@@ -36,6 +36,7 @@ KINDS = {
     "lost_urls": "linked URLs that would never be fetched",
 }
 PAGES = ("torn_records", "misplaced_records", "missing_bodies", "damaged_bodies")  # the page is lost
+_REMOVED = frozenset(PAGES) - {"missing_bodies"}  # a repair removes what there is of such a page
 EXAMPLES = 5
 
 
@@ -119,6 +120,9 @@ class Report:
                     yield f"    {plain(example)}"
         for note in self.notes:
             yield f"note: {plain(note)}"
+        if not self.repaired and (removed := sum(self.found[kind] for kind in _REMOVED)):
+            pages = number_of(removed, "page")
+            yield f"note: a repair removes {pages}, for the next crawl to fetch; if a site is gone, copy the tree first"
         yield self._verdict()
 
     def _verdict(self) -> str:

@@ -12,7 +12,7 @@ import pytest
 from fscrawl import cli
 from fscrawl.admin.audit import KINDS
 from fscrawl.util.installed import command
-from tests.support.audits import error_beside, flipped_body, orphan
+from tests.support.audits import error_beside, flipped_body, missing_body, orphan, torn_record
 from tests.support.steps import Steps
 
 CHECKOUT = Path(__file__).parents[3]
@@ -31,6 +31,16 @@ def test_examples_are_few_and_plain(made):
     assert len([line for line in lines if line.startswith("    htmls/a.example/?[31m")]) == 5
     assert "\x1b" not in "".join(lines)
     assert lines[-1].startswith("problems: 8; ")
+
+
+def test_what_a_repair_would_remove(made):
+    """Before it is removed, the audit says of how many pages there is something that no site may have any more."""
+    said = "note: a repair removes 1 page, for the next crawl to fetch; if a site is gone, copy the tree first"
+    missing_body(made)
+    assert said not in list(made.audit().lines())
+    torn_record(made)
+    assert said in list(made.audit().lines())
+    assert said not in list(made.audit(repair=True).lines())
 
 
 def test_words_of_a_repair(made):
