@@ -167,7 +167,7 @@ class Fetcher:
         url = sending.request.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
-            return Failed("blocked-address", f"{host} is not a public address", retry=False)
+            return Failed("blocked-address", f"{host} is not a public address (fetch.allow_addresses)", retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:
             index = self._rotation.take(urls.host(url))

@@ -109,7 +109,8 @@ class Dialler:
             raise socket.gaierror(f"{host} cannot be resolved: {error}") from error
         permitted = [entry for entry in found if self._permits(str(entry[4][0]))]
         if not permitted:
-            raise BlockedAddressError(f"{host} has the address {found[0][4][0]}, which is not public")
+            address = found[0][4][0]
+            raise BlockedAddressError(f"{host} has the address {address}, which is not public (fetch.allow_addresses)")
         try:
             return self._connected(host, port, permitted, min(timeout_s, remaining_s()))
         except OSError:

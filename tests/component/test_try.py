@@ -91,6 +91,15 @@ def test_what_is_no_page(web: Web, capsys: pytest.CaptureFixture[str], path: str
     assert said.format(port=web.port) in capsys.readouterr().out
 
 
+def test_an_address_that_is_not_public(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
+    """What permits such an address is named."""
+    url = web.url("127.0.30.1")
+    assert cli.main(["try", url]) == 1
+    said = "127.0.30.1 has the address 127.0.30.1, which is not public (fetch.allow_addresses)"
+    assert said in capsys.readouterr().out
+    assert tried(capsys, url, "--set", 'fetch.allow_addresses=["127.0.30.0/24"]')["status"] == 200
+
+
 def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The settings and seeds of a tree count, and nothing of it is changed; --stored reads the page from it."""
     root, home = tmp_path / "tree", web.url("127.0.30.1")
