@@ -9,7 +9,7 @@ from functools import partial
 
 from fscrawl.api.filters import Filters
 from fscrawl.api.walk import THREADS, names
-from fscrawl.dataset.page_files import encodable, read_path
+from fscrawl.dataset.page_files import read_path
 from fscrawl.errors import RecordError
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
@@ -63,7 +63,7 @@ def _read(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:
         data = read_path(tree, tree.tree_path(ERRS, host, key))
         if data is None or tree.is_done(host, key):
             return None
-        record = encodable(ErrorRecord.from_json(data), data)
+        record = ErrorRecord.from_json(data)
     except RecordError:
         return None
     return None if flaw(record, host, key) else record

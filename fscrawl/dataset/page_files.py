@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TypeVar
 
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
 _BUSY_TRIES = 4
 _BUSY_S = 0.25
-
-R = TypeVar("R", PageRecord, ErrorRecord)
 
 
 def read_path(tree: Tree, path: str, most: int | None = None) -> bytes | None:
@@ -51,15 +48,6 @@ def read_whole(tree: Tree, path: str, size: int, sha256: str, what: str) -> byte
 def is_whole(data: bytes, size: int, sha256: str) -> bool:
     """Tell whether a file is the one that a record means."""
     return len(data) == size and hashlib.sha256(data).hexdigest() == sha256
-
-
-def encodable(record: R, data: bytes) -> R:
-    """Return a record, read from `data`, without halves of surrogate pairs: no dataset can hold these."""
-    try:  # json.loads also accepts UTF-16, and halves that are encoded as UTF-8
-        suspect = b"\\u" in data or b"\0" in data or not data.decode()
-    except UnicodeDecodeError:
-        suspect = True
-    return type(record).from_json(record.to_json()) if suspect else record
 
 
 def is_noindex(record: PageRecord) -> bool:

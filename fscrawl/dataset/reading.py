@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import encodable, is_noindex, read_path, read_whole
+from fscrawl.dataset.page_files import is_noindex, read_path, read_whole
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError
 from fscrawl.storage.flaws import flaw
@@ -118,7 +118,7 @@ def _read_record(job: Job, name: Name) -> ReadPage:
     host, key = name
     try:
         data = read_retrying(job, LINKS, host, key)
-        record = None if data is None else encodable(PageRecord.from_json(data), data)
+        record = None if data is None else PageRecord.from_json(data)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
     if record is None:

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import encodable
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.reading import read_retrying
 from fscrawl.dataset.surt import surt
@@ -180,7 +179,7 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
     try:
         data = read_retrying(job, ERRS, host, key) or b""
-        record = encodable(ErrorRecord.from_json(data), data)
+        record = ErrorRecord.from_json(data)
     except RecordError:
         return None
     return record if not flaw(record, host, key) and job.filters.takes_failure(record) else None

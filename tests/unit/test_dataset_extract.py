@@ -16,7 +16,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.request import Request, spelling
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree, TreeFiles
 from fscrawl.util import waiting
 from tests.support.trees import Grown, check
@@ -203,16 +203,6 @@ def test_whatever_is_a_time(tmp_path, text):
     check(made)
     assert made.said == []
     assert len(made.keys()) == 1
-
-
-def test_encodable():
-    """Only what might hold half a surrogate pair is written and read again."""
-    page = PageRecord(A, "k", 0, "", "t", "m", 200, {}, 0, "", 0.0, (), title="ä \U0001f600")
-    assert page_files.encodable(page, page.to_json()) is page
-    escaped = json.dumps({"title": "\U0001f600"}).encode()
-    assert page_files.encodable(page, escaped) == page
-    broken = ErrorRecord("u", "k", 0, "", "t", "m", "dns", "\ud800", 1)
-    assert page_files.encodable(broken, b'"\xed\xa0\x80"').message == "?"
 
 
 def test_noindex():
