@@ -92,18 +92,15 @@ def merge(
         indexed = search_index.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
-        if before is not None and most == 0 and intact.has_failures(before, options):
-            _tidy(job, before, line, over=over, indexed=indexed)
-            warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
-            if indexed:
-                with open_crew(job, processes, scheduler, line) as crew:
-                    search_index.update(directory, before, crew)
-            return before
         with open_crew(job, processes, scheduler, line) as crew:
             _tidy(job, before, line, over=over, indexed=indexed)  # only now: there is nothing more to be refused
-            result = _run(job, crew, before, most, warn)
-            line.begin("tidying up", unit="")
-            manifest = _commit(job, before, result, warn)
+            if before is not None and most == 0 and intact.has_failures(before, options):
+                warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
+                manifest = before
+            else:
+                result = _run(job, crew, before, most, warn)
+                line.begin("tidying up", unit="")
+                manifest = _commit(job, before, result, warn)
             if indexed:
                 search_index.update(directory, manifest, crew)
         return manifest
