@@ -212,7 +212,7 @@ class Bookkeeper:
         if exchange is not None:
             self._judge_host(task, exchange)
         self._frontier.scheduler.open(task.host, outcome.delay_s, time.monotonic())
-        self._membership.discover(outcome.sitemaps, 0, "", Flags(SITEMAP))
+        self._membership.discover(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host)
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:
@@ -285,7 +285,7 @@ class Bookkeeper:
         if task.flags.sitemap:
             yield from self._in_parts(links, task, task.depth, flags)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps)
+            self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps, task.host)
         else:
             yield from self._in_parts(links, task, task.depth + 1, flags)
 

@@ -144,7 +144,7 @@ class Ledger:
     ) -> list[int]:
         """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
 
-        `host`: of the page; "" for what no page links to, such as seeds.
+        `host`: that names them; "" for what none does, such as seeds.
 
         Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
         Those of a stopped task are only said. A URL that is not settled is said once for each task: one of them may be
@@ -308,7 +308,7 @@ class Ledger:
                 if line.flags.label:  # it need not be said for this task once more
                     self._sent.add(int.from_bytes(location.digest[:8]) ^ _mark(line.flags.label), line.depth)
                 if self._frontier.holds(location.shard) and self.rules.admit(line.url, line.flags):
-                    foreign = bool(line.referrer)  # nobody knows who linked to it: a line does not say so
+                    foreign = bool(line.referrer or line.flags.sitemap)  # a line does not say which host names it
                     self._frontier.add(line.url, line.depth, line.referrer, location, line.flags, foreign=foreign)
             case Told():
                 # A failure counts whatever the term: no links stand before it.

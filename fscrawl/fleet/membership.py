@@ -256,7 +256,7 @@ class Membership:
         return self._intake.busy or not self.seeding.is_done
 
     def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "") -> None:
-        """Take in URLs of a page, all inside the scope. `of`: its host, "" if no page links to them."""
+        """Take in URLs of a page, all inside the scope. `of`: the host that names them, "" if none does."""
         new_shards = self.ledger.discover(links, depth, referrer, flags, of)
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)

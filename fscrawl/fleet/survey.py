@@ -142,7 +142,8 @@ class Survey:
         links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task, location.host)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
-        self._ledger.discover(page.sitemaps or (), depth, page.key, flags_of(kind, label=of_task.label))
+        of_sitemaps = flags_of(kind, label=of_task.label)
+        self._ledger.discover(page.sitemaps or (), depth, page.key, of_sitemaps, location.host)
         self._settle(Told(location.shard, page.key, depth, rules.term.digest))
 
     def _tell_failure(self, error: ErrorRecord) -> None:

@@ -109,29 +109,36 @@ def test_ports_of_one_address(tmp_path: Path) -> None:
     assert 4 <= busiest <= 10
 
 
-def _made_up(request: Request) -> Response:
-    """One site is a chain of pages; another has links to pages that the first one does not have."""
-    if request.path == "/robots.txt":
-        return Response(404)
+def _made_up(request: Request, way: str) -> Response:
+    """One site is a chain of pages; another says, in one of several ways, that the first one has other URLs, too."""
+    port = request.headers["host"].rpartition(":")[2]
+    made_up = [f"http://{HEALTHY}:{port}/made-up-{n}" for n in range(300)]
     if request.host == HEALTHY:
         number = request.path.strip("/") or "0"
         if number.isdecimal() and int(number) < HEALTHY_PAGES:
             return Response(200, HTML, f"<a href=/{int(number) + 1}>".encode())
         return Response(404)
-    port = request.headers["host"].rpartition(":")[2]
-    links = "".join(f"<a href=http://{HEALTHY}:{port}/made-up-{n}>" for n in range(300))
+    if request.path == "/robots.txt":
+        named = {"robots.txt": made_up, "sitemaps": ["/sitemap.xml"]}.get(way, [])
+        return Response(200, {}, "".join(f"Sitemap: {each}\n" for each in named).encode())
+    if request.path == "/sitemap.xml":
+        listed = "".join(f"<sitemap><loc>{each}</loc></sitemap>" for each in made_up)
+        return Response(200, {}, f"<sitemapindex>{listed}</sitemapindex>".encode())
+    links = "".join(f"<a href={each}>" for each in made_up) if way == "links" else ""
     return Response(200, HTML, links.encode())
 
 
 @pytest.mark.fleet
-def test_made_up_links_to_another_host(tmp_path: Path) -> None:
-    """The pages of a host do not wait behind all that a page elsewhere says that it has."""
-    with Web(_made_up, [HEALTHY, HOSTILE[0]]) as web:
+@pytest.mark.parametrize("way", ["links", "robots.txt", "sitemaps"])
+def test_made_up_links_to_another_host(tmp_path: Path, way: str) -> None:
+    """The pages of a host do not wait behind all that somebody elsewhere says that it has."""
+    with Web(lambda request: _made_up(request, way), [HEALTHY, HOSTILE[0]]) as web:
         seeds = [web.url(HOSTILE[0]), web.url(HEALTHY)]
         words = command(tmp_path / "tree", seeds=seeds, settings={"politeness.delay": 0.01})
         with Running(words) as running:
             done = running.wait(60)
     assert done.code == 0, done
     asked = [exchange.path for exchange in web.requests(HEALTHY)]
-    first, last = asked.index("/1"), asked.index(f"/{HEALTHY_PAGES - 1}")
+    assert "/made-up-299" in asked
+    first, last = asked.index("/"), asked.index(f"/{HEALTHY_PAGES - 1}")
     assert last - first < 3 * HEALTHY_PAGES
