@@ -43,6 +43,16 @@ def test_shorter_way(make_frontier):
     assert frontier.add(A, 1, "")
 
 
+def test_told_from_a_shorter_way(make_frontier):
+    """A page to which a shorter way is found while it is in flight comes again, as part of its task and its chain."""
+    frontier = make_frontier("crawl.max_depth=9")
+    frontier.add(A, 5, "", flags=Flags(retry_of="t", label="a", redirects=3))
+    task = frontier.take(0)
+    frontier.add(A, 2, "")
+    frontier.finish(task, 0.0, told=True)
+    assert Flags(label="a", redirects=3) in [each.flags for each in drain(frontier)]
+
+
 def test_empty(make_frontier):
     """A frontier with nothing in it is idle and waits for nothing."""
     frontier = make_frontier()
