@@ -212,7 +212,11 @@ class Bookkeeper:
         if exchange is not None:
             self._judge_host(task, exchange)
         self._frontier.scheduler.open(task.host, outcome.delay_s, time.monotonic())
-        self._membership.discover(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host)
+        self._run(self._tell_robots(outcome))
+
+    def _tell_robots(self, outcome: RobotsKnown) -> Iterator[None]:
+        task, exchange = outcome.task, outcome.exchange
+        yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host)
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:
@@ -283,21 +287,21 @@ class Bookkeeper:
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
-            yield from self._in_parts(links, task, task.depth, flags)
+            yield from self._in_parts(links, task.depth, task.key, flags, task.host)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            self._membership.discover(sitemaps, task.depth, task.key, of_sitemaps, task.host)
+            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host)
         else:
-            yield from self._in_parts(links, task, task.depth + 1, flags)
+            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host)
 
-    def _in_parts(self, links: tuple[str, ...], task: PageTask, depth: int, flags: Flags) -> Iterator[None]:
-        """Take in links of a page."""
+    def _in_parts(self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str) -> Iterator[None]:
+        """Take in links. `referrer`: key of the page that has them, on `host`."""
         self._links_left += len(links)
         for begin in range(0, len(links), _LINKS_AT_ONCE):
             if begin:
                 yield
             part = links[begin : begin + _LINKS_AT_ONCE]
             self._links_left -= len(part)
-            self._membership.discover(part, depth, task.key, flags, task.host)
+            self._membership.discover(part, depth, referrer, flags, host)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

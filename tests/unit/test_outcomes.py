@@ -380,6 +380,20 @@ def test_many_links_are_taken_in_by_parts(desk):
     assert desk.found.tellings[1:] == [(first.url, 0, "t", 4)]
 
 
+def test_many_sitemaps_are_taken_in_by_parts(desk):
+    """So are the sitemaps that a sitemap names, or a robots.txt; its host is asked nothing before the last of them."""
+    desk = desk()
+    index = handed_out(desk)._replace(flags=Flags(SITEMAP))
+    desk.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(2500), term="t"))
+    desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(1500)))
+    assert [len(each[0]) for each in desk.found] == [1000, 1000]
+    while desk.bookkeeper.is_behind:
+        desk.bookkeeper.go_on()
+    assert [len(each[0]) for each in desk.found if each[2] == index.key] == [1000, 1000, 500]
+    assert [len(each[0]) for each in desk.found if each[2] == ""] == [1000, 500]
+    assert [url for url, *_ in desk.found.tellings] == [index.url]
+
+
 def test_links_that_wait_are_bounded(desk, monkeypatch):
     """If more links come than are taken in, the machine does not go on before them."""
     monkeypatch.setattr(outcomes, "_MOST_WAITING", 3000)
