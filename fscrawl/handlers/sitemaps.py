@@ -17,11 +17,10 @@ from fscrawl.handlers.meaning import bad_status, one_too_many
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import page_record
-from fscrawl.handlers.robots import refusal_of
+from fscrawl.handlers.robots import is_named, refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.politeness.redirects import Followed, follow
-from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.storage.records import SITEMAP
 
 
@@ -67,7 +66,7 @@ class SitemapHandler:
         refusal = refusal_of(self._context, task)
         if isinstance(refusal, Returned):
             return refusal
-        if refusal is not None and not (refusal.class_ == "robots" and self._is_named(task)):
+        if refusal is not None and not (refusal.class_ == "robots" and is_named(self._context, task)):
             return Asked(refusal, at=time.monotonic() if refusal.retry else None)
         answer, target, _ = self._follow(task)
         self._context.on_answer()
@@ -104,12 +103,6 @@ class SitemapHandler:
             too_long=found.too_long,
         )
         return self._writer.put(task, answer, record, None, found.too_long)._replace(sitemaps=parts)
-
-    def _is_named(self, task: PageTask) -> bool:
-        """Tell whether the host's own robots.txt names this sitemap. Then it is meant to be read."""
-        rules, _ = self._context.robots_cache.rules_for(task.host, task.url)
-        base = urls.origin(task.url) + ROBOTS_PATH
-        return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
 
     def _follow(self, task: PageTask) -> Followed:
         context = self._context

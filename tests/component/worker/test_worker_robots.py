@@ -243,3 +243,15 @@ def test_rules_that_take_long(work: Work, sitemap: str, path: str) -> None:
             rests.append(outcome.exchange and (outcome.exchange.health, outcome.exchange.costly_s > 0.5))
             assert web.count(HOST) == (1 if is_forbidden else 2)
     assert rests == ([None, ("unknown", True)] if is_forbidden else [("answered", False), ("answered", True)])
+
+
+@pytest.mark.parametrize("many", [0, 30_000])
+def test_sitemaps_that_take_long(work: Work, many: int) -> None:
+    """So does a host whose robots.txt names thousands of sitemaps, after one that is not among them."""
+    named = "".join(f"Sitemap:/{n}\n" for n in range(many))
+    with Web(site({}, Response(200, {}, f"User-agent: *\nDisallow: /\n{named}".encode())), [HOST]) as web:
+        worker = work(SETTINGS)
+        opened(worker, web.url(HOST))
+        outcome = worker.do(task(web.url(HOST, "/x"))._replace(flags=Flags(SITEMAP)))
+    assert (what(outcome), outcome.class_) == (FailedForGood, "robots")
+    assert bool(outcome.exchange and outcome.exchange.costly_s > 1.0) == bool(many)
