@@ -143,7 +143,11 @@ class Context:
 
     def jar_of(self, asked: str) -> Jar | None:
         """Give the cookies with which this thread has just asked for a page."""
-        return self.sessions.given if "#" in asked and read(asked).session else self.fetcher.jar
+        return self.sessions.given if self.names_session(asked) else self.fetcher.jar
+
+    def names_session(self, asked: str) -> bool:
+        """Tell whether a request is one of a session. `asked`: its spelling."""
+        return "#" in asked and bool(read(asked).session)
 
     def spoil_session(self, asked: str) -> None:
         """Let the session that this thread has just used for a request be opened anew."""

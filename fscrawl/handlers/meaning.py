@@ -13,6 +13,7 @@ from fscrawl.politeness.redirects import REDIRECTS
 from fscrawl.request import ONCE, read
 
 MOST_REDIRECTS = 20  # in a row: browsers give up there, too (https://fetch.spec.whatwg.org/#http-redirect-fetch)
+OF_LOG_INS = frozenset({401, 403})  # by which a server says that it does not take who asks for somebody who may
 _PASSING_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSALS = frozenset({408, 425, 429})  # by which a server says that it has not begun with a request
 _SILENT = frozenset({"dns", "connect", "timeout", "proxy"})  # classes of failures without an answer

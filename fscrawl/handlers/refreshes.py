@@ -12,7 +12,7 @@ from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import bad_status, is_redirect
+from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import Outcome, Replaced, Returned, Unchanged
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.records import stored_record
@@ -60,7 +60,7 @@ class RefreshHandler:
                 return self._keep(task, old, refusal, time.monotonic())
             return self._pages.report(task, old)
         answer, asked_at = self._context.ask(task.url, _conditions(old, self._context.rendering))
-        if isinstance(answer, Fetched) and (200 <= answer.status < 300 or is_redirect(answer)):
+        if isinstance(answer, Fetched) and answer.status != 304:
             return self._replace(task, old, answer, asked_at)
         return self._keep(task, old, answer, asked_at)
 
@@ -82,7 +82,7 @@ class RefreshHandler:
         return self._keep(task, old, asked.answer, asked.at, failure)
 
     def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float) -> Outcome:
-        """Store the page that has come, unless the rules of its site do not expect it, or it cannot be read."""
+        """Store the page that has come, unless its status, or the rules of its site, say that it is none."""
         outcome = self._writer.stored(task, answer, old)
         if isinstance(outcome, Failed):
             return self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)

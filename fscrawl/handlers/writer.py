@@ -13,7 +13,7 @@ from hashlib import sha256
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import bad_status, is_once, is_redirect, may_be_done, one_too_many
+from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record
@@ -65,7 +65,7 @@ class Writer:
         if is_redirect(answer):
             return self._store_redirect(task, answer, old)
         if not 200 <= answer.status < 300:
-            return bad_status(answer)
+            return self._refused(task, answer) if answer.status in OF_LOG_INS else bad_status(answer)
         named = media_types.named_type(answer.headers)
         if answer.body is None:
             return self._store_skipped(task, answer, f"type {named}", old)
@@ -170,6 +170,14 @@ class Writer:
         if page.fault:
             return Failed("site", page.fault, retry=False, status=answer.status, headers=answer.headers)
         return Failed("unexpected", page.unexpected, retry=True, status=answer.status, headers=answer.headers)
+
+    def _refused(self, task: PageTask, answer: Fetched) -> Failed:
+        """Give the failure of a page that is refused to who asks. If a session asked, it may be over."""
+        if self._context.names_session(task.url):
+            page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
+            if page.renew:
+                return self._unexpected(task, page, answer)
+        return bad_status(answer)
 
     def _store_redirect(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
         """Store a redirect: a page whose only link is its target. It may be unexpected, such as one to a login."""

@@ -236,7 +236,7 @@ class CodeSite:
             return Understood(unexpected=str(error) or "not what was asked for", renew=error.renew)
         except BaseException as error:  # noqa: BLE001 - of whatever kind, it is this page's
             return Understood(fault=_line_of(self.file, error, "check"))
-        if 300 <= page.status < 400:  # its target is all that it leads to
+        if page.status >= 300:  # the target of a redirect is all that it leads to
             return Understood()
         try:
             return Understood(self._requests(page))

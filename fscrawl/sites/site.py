@@ -84,7 +84,8 @@ class Site:
         """Raise `Unexpected` if the page is not what was asked for.
 
         Called for each answer of status 2xx, and for each redirect. A redirect has a status of 301 to 308, no body, and
-        its target in `page.headers["location"]`.
+        its target in `page.headers["location"]`. If the request names a session, it is called for 401 and 403, too,
+        without the body: there, only `Unexpected` with `renew` counts. Without it, the page is a failure `http-4xx`.
         """
 
     def requests(self, page: Page) -> Iterable[Request | str] | None:  # noqa: ARG002 - for who overrides it
