@@ -149,9 +149,14 @@ class Context:
         """Tell whether a request is one of a session. `asked`: its spelling."""
         return "#" in asked and bool(read(asked).session)
 
-    def spoil_session(self, asked: str) -> None:
-        """Let the session that this thread has just used for a request be opened anew."""
-        self.sessions.spoil(read(asked))
+    def spoil_session(self, asked: str) -> int:
+        """Let the session that this thread has just used for a request be opened anew. Give how many were in vain."""
+        return self.sessions.spoil(read(asked))
+
+    def approve_session(self, asked: str) -> None:
+        """Note that a page was as expected. `asked`: the spelling of its request, which may name a session."""
+        if self.names_session(asked):
+            self.sessions.approve(read(asked))
 
     def rules_of(self, asked: str) -> str:
         """Give the digest of the rules that its site has for pages; "" if it has none."""

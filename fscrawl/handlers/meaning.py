@@ -81,7 +81,7 @@ def health_of(failure: Failed) -> Health:
     """
     if failure.class_ in _SILENT:
         return "silent"
-    if failure.unsent and failure.class_ in _OF_OPENING:
+    if failure.of_session or (failure.unsent and failure.class_ in _OF_OPENING):
         return "failing"
     if failure.class_ == "tls" and failure.retry:  # it hung up in the handshake: there was no answer
         return "failing"

@@ -7,6 +7,8 @@ Vocabulary:
   opening   the requests by which a site file opens a session. They are made here, one after the other, by the rules
             that hold for pages: scope, robots.txt, the delay of the host, the limits of an exchange
   spoilt    a page has shown that its session is at fault; it is opened anew before its next request
+  in vain   sessions of a host that were spoilt one after the other, without any page that was as expected in between:
+            a wrong password shows so at sites that answer it with status 200
 
 Promise: a session is opened by one thread; others that need it wait. An edit that leaves the identity as it is opens
 none anew. Its requests go to one host, which one machine holds, so no other machine opens it meanwhile. (Another worker
@@ -93,6 +95,13 @@ class _Session:
         self.served = 0
 
 
+class _Host:
+    """`in_vain`: how many of its sessions were."""
+
+    def __init__(self) -> None:
+        self.in_vain = 0
+
+
 class _Given(threading.local):
     """The cookies that a thread was given last."""
 
@@ -108,6 +117,7 @@ class Opened:
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
         self._without: Lru[str, Jar] = Lru(_MOST_IDENTITIES)
+        self._hosts: Lru[tuple[str, str], _Host] = Lru(most)
 
     def without(self, identity: str) -> Jar:
         """Give the cookies of all requests without a session."""
@@ -116,6 +126,10 @@ class Opened:
     def of(self, identity: str, request: Request) -> _Session:
         """Give the session of a request, which may be a new one."""
         return self._sessions.get_or_make((identity, urls.host(request.url), request.session), _Session)
+
+    def host_of(self, identity: str, request: Request) -> _Host:
+        """Give what is known of the sessions of a request's host."""
+        return self._hosts.get_or_make((identity, urls.host(request.url)), _Host)
 
 
 def identity_of(settings: Settings) -> str:
@@ -159,17 +173,23 @@ class Sessions:
         """The cookies that this thread was given last."""
         return self._given.jar
 
-    def spoil(self, request: Request) -> None:
-        """Let a session be opened anew before its next request.
+    def spoil(self, request: Request) -> int:
+        """Let a session be opened anew before its next request. Give how many of its host were in vain.
 
         Unless another thread has done so since this one was given its cookies.
         """
         if not request.session:
-            return
-        session = self._opened.of(self._identity, request)
+            return 0
+        session, host = self._opened.of(self._identity, request), self._opened.host_of(self._identity, request)
         with session.lock:
             if session.jar is self._given.jar:
                 session.jar = None
+                host.in_vain += 1
+        return host.in_vain
+
+    def approve(self, request: Request) -> None:
+        """Note that a page of a session was as expected."""
+        self._opened.host_of(self._identity, request).in_vain = 0
 
     def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
         limit = ThreadLimit(MOST_OWN_S)

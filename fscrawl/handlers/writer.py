@@ -164,12 +164,18 @@ class Writer:
         return found
 
     def _unexpected(self, task: PageTask, page: ParsedPage, answer: Fetched) -> Failed:
-        """Give the failure of a page that its site's rules do not expect. The host works, and may send another one."""
-        if page.renew:
-            self._context.spoil_session(task.url)
+        """Give the failure of a page that its site's rules do not expect. The host works, and may send another one.
+
+        If sessions do not work, it counts as one that fails: each of its pages would log in again.
+        """
+        in_vain = self._context.spoil_session(task.url) if page.renew else 0
         if page.fault:
             return Failed("site", page.fault, retry=False, status=answer.status, headers=answer.headers)
-        return Failed("unexpected", page.unexpected, retry=True, status=answer.status, headers=answer.headers)
+        said = page.unexpected
+        if in_vain > 1:
+            said += f"; no page was as expected in the last {in_vain} sessions of this host"
+        failed = Failed("unexpected", said, retry=True, status=answer.status, headers=answer.headers)
+        return replace(failed, of_session=in_vain > 1)
 
     def _refused(self, task: PageTask, answer: Fetched) -> Failed:
         """Give the failure of a page that is refused to who asks. If a session asked, it may be over."""
@@ -216,6 +222,7 @@ class Writer:
         `too_long`: how many references of the page were too long to be kept. `old`: the record that the page had; its
         bodies are removed if the page has them no more, or others. `beside`: as for `Tree.put_page`.
         """
+        self._context.approve_session(task.url)
         replaced = self._failure_before(task)
         self._tree.put_page(task.host, record, body, beside)
         if old is not None:

@@ -37,6 +37,7 @@ class Failed:
 
     `asked_at`: monotonic time when the host was last asked, if that was not for this answer but later.
     `unsent`: no part of the request has left this machine for its host.
+    `of_session`: sessions of its host do not work, so all other pages of them would fail, too.
     """
 
     class_: str
@@ -46,6 +47,7 @@ class Failed:
     headers: dict[str, str] | None = None
     asked_at: float | None = None
     unsent: bool = False
+    of_session: bool = False
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARS:

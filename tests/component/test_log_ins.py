@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -59,10 +60,40 @@ def test_a_wrong_password(tmp_path: Path) -> None:
     }
 
 
+UNNOTICED = (
+    SITE[: SITE.index("    def open_session")]
+    + """\
+    def open_session(self, session, send):
+        send(Request("/login", form={"user": session}))
+
+    def check(self, page):
+        if page.status in (302, 403):
+            raise Unexpected("logged out", renew=True)
+"""
+)
+
+
+@pytest.mark.parametrize("refused", [Response(302, {"Location": "/login"}), Response(403)])
+def test_a_wrong_password_that_shows_on_pages(tmp_path: Path, refused: Response) -> None:
+    """A site may take a wrong password with status 200, and send each page to the log-in: it is the same trouble."""
+    root = tmp_path / "tree"
+    with Web(lambda request: Response(200, HTML) if request.path == "/login" else refused, [HOST]) as web:
+        file = tmp_path / "site.py"
+        file.write_text(UNNOTICED.replace("HOST", f"{HOST}:{web.port}"))
+        done = crawl(root, "--site", str(file), settings={"politeness.give_up_after": 3}, timeout_s=60)
+    assert done.code == 1, done
+    assert 0 < web.count(path="/login") < 40
+    found = errors(root)
+    assert len(found) == 200
+    assert {each.class_ for each in found.values()} == {"unexpected"}
+    assert {re.split("[:;]", each.message)[0] for each in found.values()} <= {"the host was given up", "logged out"}
+
+
 def test_a_page_that_is_not_expected_says_nothing_of_its_host() -> None:
     """A captcha in place of one page is an answer; a log-in that is refused keeps all pages away."""
     assert health_of(Failed("unexpected", "a captcha", retry=True)) == "answered"
     assert health_of(Failed("unexpected", "refused", retry=True, unsent=True)) == "failing"
+    assert health_of(Failed("unexpected", "logged out; in vain", retry=True, of_session=True)) == "failing"
     assert health_of(Failed("site", "a mistake in open_session", retry=False, unsent=True)) == "failing"
 
 

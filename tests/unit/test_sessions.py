@@ -94,6 +94,23 @@ def test_a_session_is_renewed() -> None:
     sessions.spoil(ASKED._replace(session=""))
 
 
+def test_sessions_in_vain() -> None:
+    """Sessions of a host that were spoilt one after the other are counted, until a page of one is as expected."""
+    sessions, site = Sessions(Web().asking()), Site(start)
+    others = [ASKED._replace(session=str(number)) for number in range(3)]
+    for number, each in enumerate([*others, *others], 1):
+        sessions.jar(each, site)
+        assert sessions.spoil(each) == number
+        assert sessions.spoil(each) == number  # it has been already
+    sessions.jar(ASKED, site)
+    sessions.approve(ASKED)
+    assert sessions.spoil(ASKED) == 1
+    there = ASKED._replace(url="http://b.example/")
+    sessions.jar(there, site)
+    assert sessions.spoil(there) == 1
+    assert sessions.spoil(ASKED._replace(session="")) == 0
+
+
 def in_thread(act: Callable[[], object]) -> None:
     thread = threading.Thread(target=act)
     thread.start()
