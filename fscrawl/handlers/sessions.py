@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from fscrawl import urls
@@ -203,8 +204,11 @@ class Sessions:
                 return Failed(error.failure.class_, f"{name}: {error}", error.failure.retry, error.failure.status)
             return Failed("site", f"{name}: {error}", retry=False)
         except Unexpected as error:
-            return Failed("unexpected", f"{name}: {error}", retry=True)
-        except (SiteFault, TookTooLongError) as error:
+            headers = opening.last.headers if opening.last is not None else None  # it may say when to come again
+            return Failed("unexpected", f"{name}: {error}", retry=True, headers=headers)
+        except SiteFault as error:
+            return opening.not_now(name, error) or Failed("site", str(error), retry=False)
+        except TookTooLongError as error:
             return Failed("site", str(error), retry=False)
         if opening.sent and not self._asking.wait(request.url):
             return _STOOD_STILL
@@ -219,11 +223,12 @@ def _no_answer(failure: Failed) -> NoAnswer:
 
 
 class _Opening:
-    """Makes the requests of one opening. `sent`: how many."""
+    """Makes the requests of one opening. `sent`: how many; `last`: the last answer."""
 
     def __init__(self, asking: Asking, url: str, jar: Jar, limit: ThreadLimit) -> None:
         """`url`: of the request for which the session is opened; only its host is asked. `limit`: for the site file."""
         self.sent = 0
+        self.last: Fetched | None = None
         self._asking = asking
         self._url = url
         self._jar = jar
@@ -261,7 +266,13 @@ class _Opening:
         answer = self._asking.send(request, self._jar)
         if isinstance(answer, Failed):
             raise _no_answer(answer)
+        self.last = answer
         return answer
+
+    def not_now(self, name: str, fault: SiteFault) -> Failed | None:
+        """Give the failure if the last answer was an error that passes: a site file hardly expects it."""
+        failure = bad_status(self.last) if self.last is not None and self.last.status >= 400 else None
+        return replace(failure, message=f"{name}: {failure.message}; {fault}") if failure and failure.retry else None
 
     def _checked(self, given: Request | str) -> Request:
         """Give the request with a normal form as URL, which may be relative; NoAnswer if it may not be sent."""

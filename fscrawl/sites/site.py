@@ -77,7 +77,8 @@ class Site:
         redirects, waits for the delay of the host before each request but the first, and obeys robots.txt and scope. It
         asks the host only for which the session is needed, and sends at most 20 requests. It raises `NoAnswer` if no
         answer comes, which need not be caught: then the requests of the session are tried again later. So they are if
-        this method raises `Unexpected`. Requests that name no session never see its cookies.
+        this method raises `Unexpected`, after the pause that the last answer asks for by Retry-After. Requests that
+        name no session never see its cookies.
         """
 
     def check(self, page: Page) -> None:

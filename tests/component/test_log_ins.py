@@ -19,7 +19,7 @@ from fscrawl.request import Request as Asked
 from fscrawl.request import spelling
 from fscrawl.sites.code import load
 from fscrawl.sites.site_file import SiteFile
-from tests.support.crawling import crawl, errors
+from tests.support.crawling import crawl, errors, pages
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import HTML, Request, Response, Web
 from tests.support.workers import TERM
@@ -58,6 +58,35 @@ def test_a_wrong_password(tmp_path: Path) -> None:
         "session '0' cannot be opened",
         "session '1' cannot be opened",
     }
+
+
+LOOKS = "        if send(Request("
+NEEDS_A_FORM = '        token = send("/login").css("input[name=csrf]::attr(value)")[0]\n'
+
+
+@pytest.mark.parametrize("first", ["", NEEDS_A_FORM])
+def test_a_log_in_that_asks_for_a_pause(tmp_path: Path, first: str) -> None:
+    """Retry-After of a log-in holds for its host as that of a page does: nothing is asked before, and nothing is lost.
+
+    That the site file does not find its form in such an answer is no mistake of the file.
+    """
+    asked_at: list[float] = []
+
+    def serve(request: Request) -> Response:
+        if request.path != "/login":
+            return Response(200, HTML, b"<p>text")
+        asked_at.append(request.arrived)
+        form = b"<input name=csrf value=1>"
+        return Response(200, HTML, form) if len(asked_at) > 1 else Response(429, {"Retry-After": "3"})
+
+    with Web(serve, [HOST]) as web:
+        file = tmp_path / "site.py"
+        file.write_text(SITE.replace(LOOKS, first + LOOKS).replace("HOST", f"{HOST}:{web.port}"))
+        done = crawl(tmp_path / "tree", "--site", str(file), settings={"politeness.give_up_after": 30})
+    assert done.code == 0, done
+    assert len(pages(tmp_path / "tree")) == 200
+    assert len(asked_at) == (5 if first else 3)  # two sessions, and one opening in vain
+    assert asked_at[1] - asked_at[0] >= 2.9
 
 
 UNNOTICED = (

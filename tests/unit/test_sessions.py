@@ -179,6 +179,29 @@ def test_openings_that_raise(error: Exception, class_: str, retry: bool) -> None
     assert isinstance(sessions.jar(ASKED, Site(start)), Jar)
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "class_", "retry"),
+    [
+        (503, Unexpected("no form"), "unexpected", True),
+        (503, SiteFault("site.py:3: IndexError"), "http-5xx", True),
+        (404, SiteFault("site.py:3: IndexError"), "site", False),
+        (200, SiteFault("site.py:3: IndexError"), "site", False),
+    ],
+)
+def test_a_log_in_that_is_not_there_now(status: int, error: Exception, class_: str, retry: bool) -> None:
+    """A site file may not expect a 503 in place of its form: that is no mistake of the file. Retry-After counts."""
+
+    def opens(_: str, send: Send) -> None:
+        send("/login")
+        raise error
+
+    failure = Sessions(Web({"/login": (status, {"retry-after": "9"})}).asking()).jar(ASKED, Site(opens))
+    assert isinstance(failure, Failed)
+    assert (failure.class_, failure.retry) == (class_, retry)
+    assert not retry or failure.headers == {"retry-after": "9"}
+    assert str(error) in failure.message
+
+
 def test_a_machine_that_stood_still_opens_nothing() -> None:
     """Another machine may have the host after a wait, so nothing more is asked, and the request comes back."""
     web = Web()
