@@ -33,6 +33,7 @@ _SLICE_S = 0.25
 _SCROLL_S = 1.0
 _MOST_TURNS = 3
 _FRAMES_S = 1.0
+_WORKER_S, _MOST_OF_WORKERS = 0.1, 10  # one may ask for ever
 _MOST_DRAWINGS = 2  # a busy machine may draw slowly
 _LEAST_AHEAD_S, _AHEAD_S = 0.1, 1.0  # of the real clock, so that it does not overtake the page's while that is drawn
 _TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -92,6 +93,7 @@ class _Page:
         self._target = ""
         self._session = ""
         self._sessions: set[str] = set()
+        self._workers: set[str] = set()  # sessions of those that live
         self._loaded = asyncio.Event()
         self._slice_over = asyncio.Event()
         self._errors: list[str] = []
@@ -205,8 +207,18 @@ class _Page:
         await self._pass(seconds)
         for _ in range(_MOST_TURNS):
             asked = self._requests.asked
+            await self._let_workers_load()
             await self._frames()
             await self._pass(_SLICE_S)
+            if self._requests.asked == asked:
+                return
+
+    async def _let_workers_load(self) -> None:
+        """Wait for what workers of the page load: that does not hold up its clock, and they have one of their own."""
+        for _ in range(_MOST_OF_WORKERS if self._workers else 0):
+            asked = self._requests.asked
+            await self._requests.all_answered()
+            await asyncio.sleep(_WORKER_S)  # they may go on by that
             if self._requests.asked == asked:
                 return
 
@@ -311,6 +323,7 @@ class _Page:
             case "Target.attachedToTarget":
                 self._attached(session, said)
             case "Target.detachedFromTarget":
+                self._workers.discard(said["sessionId"])
                 self._devtools.forget(said["sessionId"])
             case "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded":
                 self._complained(name, said)
@@ -341,7 +354,9 @@ class _Page:
             self._devtools.post("Target.detachFromTarget", session, sessionId=child)
             return
         self._attend(child)
-        if kind == "iframe":
+        if kind == "worker":
+            self._workers.add(child)
+        else:
             self._devtools.post("Fetch.enable", child, patterns=[{"urlPattern": "*"}])
         self._devtools.post("Target.setAutoAttach", child, autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
         self._devtools.post("Runtime.runIfWaitingForDebugger", child)

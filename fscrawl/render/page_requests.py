@@ -140,6 +140,11 @@ class PageRequests:
     def _refuse(self, session: str, name: str, reason: str) -> None:
         self._devtools.post("Fetch.failRequest", session, requestId=name, errorReason=reason)
 
+    async def all_answered(self) -> None:
+        """Wait until the page asks for nothing."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     def close(self) -> None:
         """Ask for nothing any more."""
         for task in list(self._tasks):

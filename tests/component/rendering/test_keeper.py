@@ -7,65 +7,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from benchmarks.measure import descendants
-from fscrawl.config.render_settings import RenderSettings
-from fscrawl.engine.browsers import Browsers
-from fscrawl.render.client import render
-from fscrawl.render.messages import Answer, Ask, Cookie, Job, Options, Rendered, Trouble
-
-URL = "http://127.0.69.1/"
-HEADERS = {"content-type": "text/html; charset=utf-8"}
-GOOD = "<p>a good page"
-Fetch = Callable[[Ask], Answer]
-
-
-class Keeper:
-    def __init__(self, **settings: int) -> None:
-        self._browsers = Browsers(lambda text: None)
-        self._browsers.keep(RenderSettings(when="always", **settings))
-
-    def pid(self) -> int:
-        pid = self._browsers._keepers[0].pid
-        assert pid is not None
-        return pid
-
-    def page(
-        self,
-        html: str,
-        fetch: Fetch = lambda ask: Answer(ask.number),
-        *,
-        headers: dict[str, str] = HEADERS,
-        cookies: tuple[Cookie, ...] = (),
-        max_bytes: int = 20_000_000,
-        wait: str = "idle",
-        timeout_s: float = 20.0,
-        scroll: int = 0,
-        screenshot: bool = False,
-    ) -> Rendered | Trouble:
-        options = Options(wait, timeout_s, max_bytes, frozenset(), scroll, screenshot=screenshot, user_agent="test")
-        return render(self._browsers.address, Job(URL, 200, headers, html.encode(), cookies, options), fetch)
-
-    def close(self) -> None:
-        self._browsers.close()
-
-
-@pytest.fixture(scope="module")
-def keeper() -> Iterator[Keeper]:
-    made = Keeper()
-    yield made
-    made.close()
-
-
-def done(found: Rendered | Trouble) -> Rendered:
-    assert isinstance(found, Rendered), found
-    assert found.ended == "done"
-    return found
+from fscrawl.render.messages import Answer, Ask, Cookie, Rendered, Trouble
+from tests.support.keepers import GOOD, HEADERS, URL, Keeper, done
 
 
 def test_large_results(keeper: Keeper) -> None:
