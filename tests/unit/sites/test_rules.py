@@ -37,6 +37,25 @@ def site(*lines: str) -> Site:
     return sites("\n".join(['[[site]]\nhosts = ["a.example"]', *lines]))[0]
 
 
+@pytest.mark.parametrize(
+    ("expect", "body", "is_good"),
+    [
+        ("!json:$.error", '{"error": "busy"}', False),
+        ("!json:$.error", '{"error": null}', False),
+        ('!re:"error":\\s*"', '{"error": "busy"}', False),
+        ('!re:"error":\\s*"', '{"error": null}', True),
+        ("!json:$.errors[0]", '{"errors": []}', True),
+        ("!json:$.errors[0]", '{"errors": [{"message": "busy"}]}', False),
+        ("json:$.result[0]", '{"result": []}', False),
+        ("json:$.result[0]", '{"result": [1]}', True),
+    ],
+)
+def test_answers_that_say_no(expect: str, body: str, is_good: bool) -> None:
+    """What the guide of JSON interfaces says of errors with status 200, of null and of empty lists."""
+    rules = site(f"expect = ['{expect}']")
+    assert (rules.understand(Page(URL, body.encode())).unexpected == "") is is_good
+
+
 def test_all_keys() -> None:
     """A table is read in all its parts, can be pickled, and is written again as it means."""
     one, two = sites(TABLE)
