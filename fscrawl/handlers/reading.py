@@ -139,6 +139,7 @@ def _understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner
         headers=site.headers,
         encoding=page.encoding,
         joiner=joiner,
+        with_routes=reading.with_routes,
     )
     said = site.rules.understand(seen)
     return replace(page, **{**said._asdict(), "truncated": page.truncated or said.truncated})

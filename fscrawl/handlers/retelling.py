@@ -39,7 +39,8 @@ def _found(context: Context, record: PageRecord, body: bytes) -> tuple[tuple[str
     one that takes too long.
     """
     try:
-        page = context.understand(record.url, body, record.status, record.as_seen.headers)
+        routes = record.is_rendered and context.rendering.routes
+        page = context.understand(record.url, body, record.status, record.as_seen.headers, with_routes=routes)
     except UnreadableError:
         return (), False
     return ((), False) if page.unexpected or page.fault else (page.requests, page.truncated)

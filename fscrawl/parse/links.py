@@ -137,11 +137,18 @@ def _most_usual_bytes(encoding: str, *, is_more: bool) -> float:
 
 
 def resolve(
-    references: list[str], url: str, joiner: Joiner, *, base: str | None = None, encoding: str = "utf-8"
+    references: list[str],
+    url: str,
+    joiner: Joiner,
+    *,
+    base: str | None = None,
+    encoding: str = "utf-8",
+    with_routes: bool = False,
 ) -> tuple[tuple[str, ...], bool]:
     """Make references of a page absolute: normal forms, each once, without the page, within the bounds of its links.
 
-    `url`: of the page; `base`: the href of its `<base>`. Return them, and whether there were more.
+    `url`: of the page; `base`: the href of its `<base>`; `with_routes`: as in `extract`. Return them, and whether there
+    were more.
 
     >>> resolve(["b", "/c#d", "mailto:e"], "http://a.example/x/", Joiner())
     (('http://a.example/x/b', 'http://a.example/c'), False)
@@ -149,6 +156,9 @@ def resolve(
     room = Room()
     based = base_of(base, joiner, url, room)
     found, is_cut = resolve_all(references, joiner, based, room, url=url, encoding=encoding, limit=MAX_LINKS)
+    if with_routes:
+        of_routes, cut_routes = routes(references, joiner, based, room, encoding=encoding, limit=MAX_LINKS)
+        found, is_cut = found | of_routes, is_cut or cut_routes
     return tuple(found), is_cut
 
 

@@ -322,7 +322,8 @@ class CodeSite:
             if page is None:
                 raise SiteFault(f"{self.file.path}: {method}: gave {_shown(request.url)}; it must be a complete URL")
             return ""
-        request = request._replace(url=url)
+        route = page.route(request.url, url) if page is not None else ""
+        request = request._replace(url=url, fragment=request.fragment or route)
         try:
             wrong = flaw(request)
             spelled = "" if wrong else spelling(request)

@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.json_values import read_documents
-from fscrawl.request import Request
+from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
 
@@ -52,13 +53,15 @@ class Page:
         headers: Mapping[str, str] | None = None,
         encoding: str | None = None,
         joiner: Joiner | None = None,
+        with_routes: bool = False,
     ) -> None:
         """Make a page of what a server has sent, or of what a test makes up.
 
-        request    or its spelling, such as a URL
-        headers    names in lower case
-        encoding   WHATWG name; None: it is found out
-        joiner     makes absolute URLs; None: without options
+        request       or its spelling, such as a URL
+        headers       names in lower case
+        encoding      WHATWG name; None: it is found out
+        joiner        makes absolute URLs; None: without options
+        with_routes   links to pages behind `#/` of its host are links of their own, as in a page whose scripts have run
         """
         self.request = read_request(request) if isinstance(request, str) else request
         self.body = body
@@ -66,6 +69,7 @@ class Page:
         self.headers: Mapping[str, str] = headers or {}
         self._encoding = encoding
         self._joiner = joiner or Joiner()
+        self._with_routes = with_routes
 
     @property
     def url(self) -> str:
@@ -130,26 +134,48 @@ class Page:
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """The links to follow, as a crawl without rules finds them: normal forms, each once."""
+        """The links to follow, as a crawl without rules finds them: normal forms, each once.
+
+        In a page whose scripts have run, a link to a page behind `#/` has its fragment.
+        """
         header = self.headers.get
-        return links.extract(
+        found = links.extract(
             self.body,
             self.url,
             self._joiner,
             content_type=header("content-type"),
             robots_tag=header("x-robots-tag"),
+            with_routes=self._with_routes,
         ).links
+        return tuple(read_request(each).address for each in self._without_foreign_routes(found))
 
     def join(self, references: list[str]) -> tuple[str, ...]:
         """For the crawler: make references of the page absolute: normal forms, each once, at most `links.MAX_LINKS`.
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        return self.join_all(references)[0]
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)[0]
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
-        """For the crawler: do what `join` does. Tell also whether there were more than a page may have."""
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)
+        """For the crawler: do what `join` does, and find routes, too. Tell whether there were more than are kept."""
+        found, is_cut = links.resolve(
+            references,
+            self.url,
+            self._joiner,
+            base=self._base,
+            encoding=self.encoding,
+            with_routes=self._with_routes,
+        )
+        return self._without_foreign_routes(found), is_cut
+
+    def route(self, reference: str, url: str) -> str:
+        """For the crawler: give the route in a reference that leads to `url`; "" if it has none that is a page."""
+        return route_of(reference) if self._with_routes and urls.host(url) == urls.host(self.url) else ""
+
+    def _without_foreign_routes(self, found: tuple[str, ...]) -> tuple[str, ...]:
+        """Leave out routes of other hosts: nobody knows here whether their scripts are run."""
+        host = urls.host(self.url)
+        return tuple(each for each in found if "#" not in each or urls.host(url_of(each)) == host)
 
     @cached_property
     def _base(self) -> str | None:

@@ -107,6 +107,19 @@ def test_json_with_a_wrong_byte() -> None:
     assert [list(json_path(path).texts(seen.parsed)) for path in ("$.a", "$.b")] == [["caf\ufffd"], ["x"]]
 
 
+def test_routes() -> None:
+    """In a page whose scripts have run, links to its host behind `#/` count; elsewhere `#` is a place in it."""
+    body = b"<a href='#/a'><a href=/b><a href='http://c.example/#/d'><a href=#top>"
+    references = ["#/a", "/b", "http://c.example/#/d", "#top"]
+    plain, rendered = (Page("http://a.example/", body, with_routes=each) for each in (False, True))
+    both = ("http://a.example/b", "http://c.example/")
+    assert plain.links == plain.join(references) == rendered.join(references) == plain.join_all(references)[0] == both
+    assert rendered.links == (*both, "http://a.example/#/a")
+    assert rendered.join_all(references) == ((*both, "http://a.example/#method=GET&fragment=/a"), False)
+    assert [rendered.route("#/a", url) for url in (rendered.url, "http://c.example/")] == ["/a", ""]
+    assert plain.route("#/a", plain.url) == ""
+
+
 def test_joined_references() -> None:
     """References are joined to the page's base, and what is no URL is left out."""
     assert page(HTML).join(["a", "mailto:x", "a#b", ""]) == ("http://a.example/base/a", "http://a.example/base/")
