@@ -22,7 +22,6 @@ from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
     LOG,
-    MACHINES,
     heartbeat_path,
     is_machine,
     labels_of,
@@ -105,26 +104,30 @@ class TreeLogs:
 
     def log_segments(self, machine: str) -> list[int]:
         packed = self._past.segments(machine)
-        if packed is not None:
-            return sorted(packed)
-        segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))
-        found = sorted(segment for segment in segments if segment is not None)
-        return self.log_segments(machine) if not found and self._past.found_more() else found
+        if packed is None:
+            segments = (log_segment_of(name) for name in self._files.names(log_directory(machine)))
+            if found := sorted(segment for segment in segments if segment is not None):
+                return found
+            packed = self._past.segments_by_now(machine)
+        return sorted(packed or ())
 
     def segment_size(self, machine: str, segment: int) -> int | None:
         packed = self._past.segments(machine)
-        if packed is not None:
-            return packed.get(segment)
-        size = self._files.size_if_there(log_path(machine, segment))
-        return self.segment_size(machine, segment) if size is None and self._past.found_more() else size
+        if packed is None:
+            size = self._files.size_if_there(log_path(machine, segment))
+            if size is not None:
+                return size
+            packed = self._past.segments_by_now(machine)
+        return None if packed is None else packed.get(segment)
 
     def open_segment(self, machine: str, segment: int) -> SegmentView | None:
-        if self._past.segments(machine) is not None:
-            run = self._past.run(machine)
-            data = None if run is None else (run.log or {}).get(segment)
-            return None if data is None else _Packed(data)
-        view = self._files.segment_view(log_path(machine, segment))
-        return self.open_segment(machine, segment) if view is None and self._past.found_more() else view
+        if self._past.segments(machine) is None:
+            view = self._files.segment_view(log_path(machine, segment))
+            if view is not None or self._past.segments_by_now(machine) is None:
+                return view
+        run = self._past.run(machine)
+        data = None if run is None else (run.log or {}).get(segment)
+        return None if data is None else _Packed(data)
 
     def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
         return self._files.segment_end(log_path(machine, segment))
@@ -172,15 +175,13 @@ class Logs:
 
     def machines(self) -> list[str]:
         """List the machines that have a heartbeat log; those first that are packed."""
-        names = self._files.names(MACHINES)
-        self.past.look(names)
+        names = self.past.look()
         there = [machine for name in names if (machine := machine_of(name)) is not None]
         return list(dict.fromkeys([*self.past.machines(), *there]))
 
     def labelled(self) -> list[str]:
         """List the machines that have figures by label; those first that are packed."""
-        names = self._files.names(MACHINES)
-        self.past.look(names)
+        names = self.past.look()
         there = [machine for name in names if (machine := labels_of(name)) is not None]
         return list(dict.fromkeys([*self.past.labelled(), *there]))
 
@@ -197,7 +198,10 @@ class Logs:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""
         run = self.past.run(machine)
         if run is None:
-            return self._files.tail(heartbeat_path(machine), offset, most)
+            lines = self._files.tail(heartbeat_path(machine), offset, most)
+            run = None if lines or offset else self.past.run_by_now(machine)
+            if run is None:
+                return lines
         data = run.beats[offset : None if most is None else offset + most]
         return data[: data.rfind(b"\n") + 1]
 
@@ -205,7 +209,10 @@ class Logs:
         """Read a heartbeat log's newest lines from `offset`, about `most` bytes; return them, and the offset behind."""
         run = self.past.run(machine)
         if run is None:
-            return self._files.newest(heartbeat_path(machine), offset, most)
+            newest, end = self._files.newest(heartbeat_path(machine), offset, most)
+            run = None if newest or offset else self.past.run_by_now(machine)
+            if run is None:
+                return newest, end
         if offset >= run.beats_bytes:
             return b"", offset
         lines = run.beats[offset:] if len(run.beats) == run.beats_bytes else run.beats

@@ -79,8 +79,7 @@ class Packing:
 
     def pack(self, past: Mapping[str, Place | None]) -> None:
         """Make packs of what is not packed yet. `past`: by machine, where its log ends, as its goodbye says."""
-        names = self._files.names(MACHINES)
-        self._past.look(names)
+        names = self._past.look()
         there = {machine_of(name) for name in names}
         left = [each for each in past.items() if each[0] in there and self._is_left(each[0])]
         runs: dict[str, Run] = {}
@@ -105,7 +104,7 @@ class Packing:
 
     def _write(self, runs: Mapping[str, Run]) -> None:
         """Make a pack, unless another machine has just made one of its number: then the next time is soon enough."""
-        path = f"{MACHINES}/{pack_name(self._past.newest + 1)}"
+        path = f"{MACHINES}/{pack_name(self._past.next_number)}"
         self._files.claim(path, pack(runs), fsync=True)
         self._past.look()
 
@@ -142,8 +141,7 @@ class Packing:
 
     def remove(self, wait_s: float) -> None:
         """Remove the files of packed runs. `wait_s`: a pack is settled when it was seen so long ago."""
-        names = self._files.names(MACHINES)
-        self._past.look(names)
+        names = self._past.look()
         now = self._clock()
         self._seen_at = {number: self._seen_at.get(number, now) for number in self._past.packs}
         there = {machine_of(name) for name in names} | {name for name, _ in self._files.entries(LOG)}
