@@ -12,7 +12,7 @@ for each machine. Cuts for which a generation was made already are not reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fscrawl.errors import RecordError
@@ -62,6 +62,7 @@ class AllLines:
         self._logs = TreeLogs(tree, past)
         self._shards = range(tree.record.shards) if shards is None else shards
         self._said = dict(said or {})
+        self._with_beats = frozenset(self._said)
         self._least: dict[str, Place] | None = None  # by machine, the least place of all snapshots
 
     # -- snapshots
@@ -155,8 +156,12 @@ class AllLines:
         if begin < end:
             yield from chain.from_iterable(walk.blocks())
         cut = self._missing_before(machine, begin) or _cut_of(walk, machine, said, end)
-        if cut is not None and cut.expected > forgiven:
+        if cut is not None and cut.expected > forgiven and not self._is_lost_with_a_pack(machine, segments):
             self.cuts[machine] = cut
+
+    def _is_lost_with_a_pack(self, machine: str, segments: Sequence[int]) -> bool:
+        """Tell whether nothing is there of a machine that a snapshot names, as of those whose pack is lost."""
+        return not segments and machine not in self._with_beats and bool(self._logs.lost_packs())
 
     def _missing_before(self, machine: str, begin: Place) -> Cut | None:
         """Tell whether segments were removed of which a snapshot does not have all."""

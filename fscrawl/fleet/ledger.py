@@ -381,10 +381,11 @@ class Ledger:
     def believed_cut(self, now: float, more: Mapping[str, Cut]) -> Cut | None:
         """Give a cut that has been seen for longer than any cache lives; None if there is none.
 
-        `more`: cuts that were seen when a snapshot was made.
+        `more`: cuts that were seen when a snapshot was made. That of a pack counts for all logs in it.
         """
         cuts = {**more, **self._reader.cuts}
         self._cut_since = {machine: self._cut_since.get(machine, now) for machine in cuts}
+        cuts = {machine: cut for machine, cut in cuts.items() if self._files.packed_in(machine) not in cuts}
         old = (cut for machine, cut in cuts.items() if now - self._cut_since[machine] >= self._caches_s)
         return next(old, None)
 

@@ -108,7 +108,11 @@ class LogReader:
         return walk
 
     def forgive(self, machine: str, expected: Place) -> None:
-        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine."""
+        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine.
+
+        MemoryGone if it is a pack whose logs were read here, and others cannot read them any more.
+        """
+        self._files.check_known(machine)
         self.forgiven[machine] = max(expected, self.forgiven.get(machine, _BEGINNING))
         cuts = [cuts[machine] for cuts in (self._live, self._past) if machine in cuts]
         if cuts and all(cut.expected <= self.forgiven[machine] for cut in cuts):

@@ -16,12 +16,14 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet.host_figures import Said, read_hosts
 from fscrawl.fleet.label_figures import LabelFigure, figures_in, read_figures
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
     LOG,
+    MACHINES,
     heartbeat_path,
     is_machine,
     labels_of,
@@ -30,6 +32,7 @@ from fscrawl.storage.layout import (
     log_segment_of,
     machine_of,
     pack_name,
+    pack_of,
 )
 from fscrawl.store import Tree
 
@@ -84,6 +87,15 @@ class LogFiles(Protocol):
     def lost_packs(self) -> list[str]:
         """Name the packs that cannot be read: what past runs have said may be lost with them."""
 
+    def packed_in(self, machine: str) -> str:
+        """Name the pack that has a machine's log; "" if none has it."""
+
+    def check_known(self, name: str) -> None:
+        """MemoryGone if `name` is a pack that was read before, and that cannot be read any more.
+
+        This process knows what was in it, and those that join later do not. So they would never agree.
+        """
+
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         """Make a call that raises OSError again and again, within the limits of the tree."""
 
@@ -137,6 +149,14 @@ class TreeLogs:
 
     def lost_packs(self) -> list[str]:
         return [pack_name(number) for number in self._past.lost]
+
+    def packed_in(self, machine: str) -> str:
+        return "" if self._past.segments(machine) is None else pack_name(self._past.where(machine) or 0)
+
+    def check_known(self, name: str) -> None:
+        number = pack_of(name)
+        if number is not None and self._past.is_lost_by_now(number):
+            raise MemoryGone(f"{MACHINES}/{name}: it cannot be read any more")
 
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         return self._files.retrying(self._files.absolute(log_directory(machine)), call)

@@ -169,6 +169,10 @@ class PastRuns:
             self._kept.pop(number, None)
             return self._load(number)
 
+    def is_lost_by_now(self, number: int) -> bool:
+        """Tell whether a pack cannot be read any more that this process has read before."""
+        return number in self._packs and not self.read_again(number)
+
     # Another thread may add runs meanwhile: only a copy can be gone through.
 
     def machines(self) -> list[str]:

@@ -125,6 +125,12 @@ class LogsInMemory:
     def lost_packs(self):
         return []
 
+    def packed_in(self, machine):
+        return ""
+
+    def check_known(self, name):
+        pass
+
     def remove_segment(self, machine: str, segment: int) -> None:
         self.store.remove(machine, segment)
 

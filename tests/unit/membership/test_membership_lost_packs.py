@@ -1,0 +1,130 @@
+"""A pack is damaged, or somebody removes it, while machines know what was in it."""
+
+import pytest
+
+from fscrawl.admin.audit import audit
+from fscrawl.errors import MemoryGone
+from fscrawl.fleet import packing
+from fscrawl.store import Tree
+from tests.support.members import MINE, shard, url
+
+RUNS = 6
+HOME = url(MINE[0])
+
+
+@pytest.fixture
+def pack(world, monkeypatch):
+    """Give the pack of some past runs, whose own files are gone; a machine that knows it is `packer`."""
+    monkeypatch.setattr(packing, "FEWEST", RUNS)
+    world.create(HOME)
+    for number in range(RUNS):
+        member = world.join(f"night-{number}")
+        member.settle()
+        member.membership.discover([url(MINE[0], f"{number}")], 1, "")
+        member.leave()
+    world.pass_time(500, world.join("packer"))
+    assert [path.name for path in (world.root / ".fscrawl/log").iterdir()] == ["packer"]
+    (path,) = (world.root / ".fscrawl/machines").glob("past.*")
+    return path
+
+
+def generations(world):
+    return sorted(path.name for path in (world.root / ".fscrawl/again").iterdir())
+
+
+def settle(world, *members):
+    for member in members:
+        member.crawl()
+    world.pass_time(300, *members)
+
+
+def test_machines_that_know_it_and_one_that_does_not(world, pack):
+    """Who joins later does not know what was in it, and the others do. All agree on the end all the same."""
+    (packer,) = world.members
+    settle(world, packer)
+    pack.write_bytes(b"")
+    late = world.join("late")
+    with pytest.raises(MemoryGone, match=r"past\.1"):
+        world.pass_time(300, packer, late)
+    packer.kill()
+    again = world.join("again")
+    settle(world, late, again)
+    assert generations(world) == ["1"]
+    assert late.membership.ledger.vector_hash() == again.membership.ledger.vector_hash()
+    assert late.is_over()
+    assert again.is_over()
+
+
+def test_a_machine_that_needs_it_again(world, pack):
+    """One generation is made for all that was in it."""
+    (packer,) = world.members
+    settle(world, packer)
+    packer.membership._machinery.past._kept.clear()
+    pack.unlink()
+    packer.membership._intake.begin(packer.held, {})
+    with pytest.raises(MemoryGone, match=r"past\.1"):
+        world.pass_time(300, packer)
+    assert generations(world) == ["1"]
+    packer.kill()
+    again = world.join("again")
+    world.pass_time(300, again)
+    settle(world, again)
+    assert generations(world) == ["1"]
+    assert again.is_over()
+
+
+def test_a_pack_that_comes_back(world, pack):
+    """A generation was made because somebody could not read it. Who can read it goes on."""
+    (packer,) = world.members
+    settle(world, packer)
+    data = pack.read_bytes()
+    pack.write_bytes(b"")
+    late = world.join("late")
+    world.pass_time(100, late)
+    pack.write_bytes(data)
+    world.pass_time(60, packer)
+    assert generations(world) == ["1"]
+    settle(world, packer, late)
+    world.pass_time(500, packer, late)
+    assert packer.membership.ledger.vector_hash() == late.membership.ledger.vector_hash()
+    assert late.is_over()
+
+
+def test_snapshots_that_name_its_logs(world, pack):
+    """What they name is lost with the pack: that is one finding, and after the next run none."""
+    (packer,) = world.members
+    settle(world, packer)
+    number, ledger = shard(MINE[0]), packer.membership.ledger
+    ledger.flush()
+    epoch = packer.membership.fleet.held[number]
+    head = packer.membership._snapshots.make(number, epoch, ledger.ends(), ledger.rules.term)
+    assert "night-1" in head.at
+    packer.leave()
+    pack.write_bytes(b"")
+    assert found_by_audit(world) == 1
+    late = world.join("late")
+    settle(world, late)
+    late.leave()
+    assert generations(world) == ["1"]
+    assert found_by_audit(world) == 0
+
+
+def found_by_audit(world):
+    tree = Tree(world.root, "auditor")
+    return audit(tree, world.settings(), frozenset(world.seeds), sleep=lambda _: None).found["damaged_logs"]
+
+
+def test_a_repair(world, pack):
+    """It makes the one generation that is needed, and a second one has nothing to do."""
+    (packer,) = world.members
+    settle(world, packer)
+    packer.leave()
+    pack.write_bytes(b"")
+    tree = Tree(world.root, "auditor")
+    audit(tree, world.settings(), frozenset(world.seeds), repair=True, sleep=lambda _: None)
+    assert generations(world) == ["1"]
+    assert found_by_audit(world) == 0
+    late = world.join("late")
+    settle(world, late)
+    assert late.is_over()
+    assert generations(world) == ["1"]
