@@ -22,7 +22,7 @@ from fscrawl.fleet.blocks import FIRST_BEGINS, HEAD_BEGINS, First, Head, Part, h
 from fscrawl.fleet.lines import Line, parse_lines
 from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES, ShrunkError, Window
 from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.logs import Segments
 from fscrawl.storage.layout import MACHINES, log_directory, pack_of
 
 _SEARCH_BYTES = 1 << 20
@@ -65,7 +65,7 @@ class Walk:
 
     def __init__(
         self,
-        files: LogFiles,
+        files: Segments,
         machine: str,
         shards: Container[int],
         needed: set[int],

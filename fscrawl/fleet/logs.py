@@ -63,20 +63,24 @@ class SegmentView(Protocol):
     def close(self) -> None: ...
 
 
-class LogFiles(Protocol):
+class Segments(Protocol):
+    """What one way through a log needs of its files."""
+
+    def log_segments(self, machine: str) -> list[int]:
+        """List the segments of a log, in order."""
+
+    def open_segment(self, machine: str, segment: int) -> SegmentView | None:
+        """Open a segment for reading; None if it is missing."""
+
+
+class LogFiles(Segments, Protocol):
     """The files of machines' logs. Raises TreeError, where nothing else is said. Any answer may be out of date."""
 
     def log_machines(self) -> list[str]:
         """List the machines that have a log: those first that are packed, and then the others, by their names."""
 
-    def log_segments(self, machine: str) -> list[int]:
-        """List the segments of a log, in order."""
-
     def segment_size(self, machine: str, segment: int) -> int | None:
         """Give the size of a segment by its name; None if it is missing."""
-
-    def open_segment(self, machine: str, segment: int) -> SegmentView | None:
-        """Open a segment for reading; None if it is missing."""
 
     def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
         """Open a segment for appending; it is made if it is missing, and its name is durable. Raises OSError."""
@@ -139,7 +143,7 @@ class TreeLogs:
                 return view
         run = self._past.run(machine)
         data = None if run is None else (run.log or {}).get(segment)
-        return None if data is None else _Packed(data)
+        return None if data is None else InMemory(data)
 
     def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
         return self._files.segment_end(log_path(machine, segment))
@@ -162,8 +166,8 @@ class TreeLogs:
         return self._files.retrying(self._files.absolute(log_directory(machine)), call)
 
 
-class _Packed:
-    """One look at a segment that is in a pack."""
+class InMemory:
+    """One look at a segment that is in memory: `SegmentView`."""
 
     def __init__(self, data: bytes) -> None:
         self.size = len(data)
@@ -182,6 +186,7 @@ class Logs:
     def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = tree.files
         self.past = PastRuns(tree.files, clock)
+        self._with_own_labels: frozenset[str] = frozenset()  # whose figures are still in files of their own
 
     # -- heartbeats
 
@@ -203,11 +208,16 @@ class Logs:
         """List the machines that have figures by label; those first that are packed."""
         names = self.past.look()
         there = [machine for name in names if (machine := labels_of(name)) is not None]
+        self._with_own_labels = frozenset(there)
         return list(dict.fromkeys([*self.past.labelled(), *there]))
 
     def label_figures(self, machine: str) -> dict[str, LabelFigure]:
-        """Read a machine's figures by label; {} if it has none."""
-        run = self.past.run(machine)
+        """Read a machine's figures by label; {} if it has none.
+
+        Machines replace the file of them, and a share may show an old one for a while. So the one in a pack may be
+        older than the last one, which is then still there.
+        """
+        run = None if machine in self._with_own_labels else self.past.run(machine)
         return read_figures(self._files, machine) if run is None else figures_in(run.labels)
 
     def host_figures(self, machine: str) -> Said:

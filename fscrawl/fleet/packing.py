@@ -5,8 +5,9 @@ Vocabulary:
   settled   a pack that this machine has known for so long that no view of any machine can be without it
   odd       what a past run has left, if it is not what its goodbye says: it stays as it is
 
-Promise: a file is removed only if a settled pack, read once more for that, has as many bytes of it as are there. Packs
-are never changed, and never removed.
+Promise: a file is removed only if a settled pack, read once more for that, has as many bytes of it as are there; one
+that its machine has replaced again and again, only if the pack has the same bytes. Packs are never changed, and never
+removed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Protocol
 
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.beat import Goodbye, parse_line
+from fscrawl.fleet.log_walk import Walk
 from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.logs import InMemory
 from fscrawl.fleet.pack import Run, pack, thinned
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.layout import (
@@ -40,6 +43,7 @@ _PACK_BYTES = 4 * 1024 * 1024  # a pack is read and checked as a whole
 _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need only parts of it
 _MOST_BEATS_BYTES = 16 * 1024  # of a run: more are thinned
 _MOST_LABELS_BYTES = 4 * 1024 * 1024
+_ALL_SHARDS = range(10**12)
 _MOST_READ_BYTES = 64 * 1024 * 1024  # of heartbeats
 
 
@@ -120,7 +124,10 @@ class Packing:
         return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end), labels)
 
     def _log(self, machine: str, end: Place | None) -> dict[int, bytes] | None:
-        """Read a log; None if it is long, or does not end where it should."""
+        """Read a log; None if it is long, or is not whole up to where it should end.
+
+        A share may show an old view: a segment that is gone by now, or zeros in place of what was just written.
+        """
         names = self._files.names(log_directory(machine))
         segments = sorted(segment for name in names if (segment := log_segment_of(name)) is not None)
         if end is None or not segments or segments[-1] != end.segment:
@@ -129,7 +136,7 @@ class Packing:
         if sum(sizes) > _MOST_LOG_BYTES or sizes[-1] != end.bytes:
             return None
         log = {segment: self._read(log_path(machine, segment), _MOST_LOG_BYTES) for segment in segments}
-        return log if [len(data) for data in log.values()] == sizes else None
+        return log if _is_whole(log, machine, end) else None
 
     def _read(self, path: str, most: int) -> bytes:
         try:
@@ -161,9 +168,32 @@ class Packing:
             self._remove_file(log_path(machine, segment), len(data))
         if run.log is not None:
             self._files.remove_empty_directory(log_directory(machine))
-        self._remove_file(labels_path(machine), len(run.labels))
+        if run.labels and self._read(labels_path(machine), _MOST_LABELS_BYTES) == run.labels:
+            self._files.remove(labels_path(machine))
         self._remove_file(heartbeat_path(machine), run.beats_bytes)
 
     def _remove_file(self, path: str, size: int) -> None:
         if self._files.size_if_there(path) == size:
             self._files.remove(path)
+
+
+class _Log:
+    """A log that is in memory: `logs.Segments`."""
+
+    def __init__(self, log: Mapping[int, bytes]) -> None:
+        self._log = log
+
+    def log_segments(self, machine: str) -> list[int]:  # noqa: ARG002
+        return list(self._log)
+
+    def open_segment(self, machine: str, segment: int) -> InMemory | None:  # noqa: ARG002
+        return InMemory(self._log[segment]) if segment in self._log else None
+
+
+def _is_whole(log: Mapping[int, bytes], machine: str, end: Place) -> bool:
+    """Tell whether all blocks of a log are there and can be read."""
+    begin = Place(min(log), 0)
+    walk = Walk(_Log(log), machine, _ALL_SHARDS, set(), begin, end, forgiven=Place(0, 0), skips=False)
+    for _ in walk.blocks():
+        pass
+    return walk.cut is None and walk.place == end
