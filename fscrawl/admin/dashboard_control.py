@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fscrawl.admin import signs
-from fscrawl.config.seeds import read_seed, read_seeds
+from fscrawl.config.seeds import line_of_seed, read_given, read_seeds
 from fscrawl.config.written_requests import line_of
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
@@ -58,12 +58,12 @@ def retry(tree: Tree, given: dict[str, Any]) -> str:
 def seed(tree: Tree, given: dict[str, Any]) -> str:
     _refuse_others(given, "url")
     try:
-        url = read_seed(str(given.get("url")))
+        url, label = read_given(str(given.get("url")))
     except ValueError as error:
         raise UsageError(f"url: {error}; write a complete URL, like https://example.org/") from None
     if url in read_seeds(tree.controls.seeds(), "", lambda _: None):
         return f"already a seed: {line_of(url)}"
-    tree.controls.add_seeds([line_of(url)])
+    tree.controls.add_seeds([line_of_seed(url, label)])
     return f"added: {line_of(url)}"
 
 

@@ -14,6 +14,7 @@ from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.request import METHODS
+from fscrawl.util.text_lines import parted
 from fscrawl.util.user_text import shown
 
 if TYPE_CHECKING:
@@ -143,11 +144,13 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 
 
 def asked_for(words: list[str]) -> str:
-    """Give what was asked for: a request need not be quoted, if the shell leaves its words alone."""
+    """Give what was asked for: a request need not be quoted, if the shell leaves its words alone. A line of `seeds.txt`
+    may be given with its comment.
+    """
     if len(words) > 1 and words[0].upper() not in METHODS:
         second = urls.without_login(words[1])
         raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")
-    return " ".join(words)
+    return parted(" ".join(words))[0]
 
 
 def no_body(skipped: str) -> str:

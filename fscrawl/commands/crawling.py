@@ -17,7 +17,7 @@ from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.missing import missing
-from fscrawl.config.seeds import line_of_seed, read_seed, read_seeds, wait_for_seeds
+from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
 from fscrawl.config.watcher import parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
@@ -225,7 +225,8 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
     found = {}
     for text in options.seed:
         try:
-            found[read_seed(text)] = ""
+            seed, label = read_given(text)
+            found[seed] = label
         except ValueError as error:
             said = f"--seed {urls.without_login(text)}: {error}"
             advice = "" if "; " in str(error) else "; a seed must be a complete URL, like https://example.org/"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from fscrawl import labels, urls
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.store import SEEDS, Tree
-from fscrawl.util.text_lines import lines
+from fscrawl.util.text_lines import lines, parted
 from fscrawl.util.user_text import shown, stray_byte
 
 _POLL_S = 0.25
@@ -75,6 +75,25 @@ def _read_line(text: str) -> str:
             raise ValueError("there must be one URL on a line")
         raise ValueError("a URL has no white space; write %20 for a blank, and # before a comment")
     return read_seed(text)
+
+
+def read_given(text: str) -> tuple[str, str]:
+    """Return a seed that is given by itself, as on a command line, with its label; ValueError with what is wrong.
+
+    What is behind a # is a label, as on a line of a file. It must not become a part of the URL or of a form.
+
+    >>> read_given("http://a.example/?q=1  # day 1")
+    ('http://a.example/?q=1', 'day 1')
+    >>> read_given("http://a.example/1\\nhttp://a.example/2")
+    Traceback (most recent call last):
+    ValueError: there must be one URL
+    """
+    bare, comment = parted(text)
+    words = bare.split()
+    is_two = len(words) > 1 and "://" in words[1] and written_request(bare.strip()) is None
+    if is_two or "\n" in comment:
+        raise ValueError("there must be one URL")
+    return read_seed(bare), labels.in_comment(comment)
 
 
 def read_seed(text: str) -> str:

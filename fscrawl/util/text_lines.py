@@ -32,11 +32,20 @@ def lines(text: str) -> Iterator[Line]:
     [Line(number=1, column=1, text='a', comment='# 1'), Line(number=4, column=3, text='b#c', comment='')]
     """
     for number, found in enumerate(_LINE.finditer(text, 1 if text.startswith("\ufeff") else 0), 1):
-        comment = _COMMENT.search(found[0])
-        bare = found[0][: comment.start() if comment else None].rstrip()
+        bare, comment = parted(found[0])
         stripped = bare.lstrip()
         if stripped:
-            yield Line(number, len(bare) - len(stripped) + 1, stripped, comment[0].strip() if comment else "")
+            yield Line(number, len(bare) - len(stripped) + 1, stripped, comment)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Give a text without the comment behind it, and the comment from its # on, "" without one.
+
+    >>> parted("http://a.example/ # day 1"), parted("http://a.example/#top")
+    (('http://a.example/', '# day 1'), ('http://a.example/#top', ''))
+    """
+    comment = _COMMENT.search(text)
+    return text[: comment.start() if comment else None].rstrip(), comment[0].strip() if comment else ""
 
 
 def sound_lines(text: str) -> Iterator[Line]:

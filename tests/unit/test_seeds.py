@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config.seeds import read_seed, read_seeds
+from fscrawl.config.seeds import read_given, read_seed, read_seeds
 from fscrawl.config.settings import Settings, render
 from fscrawl.config.watcher import EditWatcher, settings_of
 from fscrawl.errors import SettingsError
@@ -142,3 +142,32 @@ def test_settings_in_another_encoding(tmp_path: Path) -> None:
     (tree.root / "crawl.toml").write_bytes("[politeness]\n# für\ndelay = 7\n".encode("latin-1"))
     with pytest.raises(SettingsError, match=r"crawl[.]toml:2:4: not valid TOML: byte 0xfc is not UTF-8"):
         settings_of(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "label"),
+    [
+        ("http://a.example/?q=1 # day 1", "http://a.example/?q=1", "day 1"),
+        (
+            "POST http://a.example/ q=1   # two",
+            f"{A}#method=POST&type=application/x-www-form-urlencoded&body=q=1",
+            "two",
+        ),
+        ("http://a.example/#top", A, ""),
+        ("GET http://a.example/#/item", f"{A}#method=GET&fragment=/item", ""),
+        ("http://a.example/b c", "http://a.example/b%20c", ""),
+        ('POST http://a.example/ {\n"a": 1}', f"{A}#method=POST&type=application/json&body=%7B%0A%22a%22:%201%7D", ""),
+    ],
+)
+def test_a_seed_of_a_command_line(text: str, seed: str, label: str) -> None:
+    """A comment behind it is one, as on a line of a file, and no part of the URL or the form."""
+    assert read_given(text) == (seed, label)
+
+
+@pytest.mark.parametrize(
+    "text", [f"{A}\n{B}", f"{A} {B}", f"{A}1\n{A}2\n", f"{A} # a\n{B} # b\n", "", "# only a label"]
+)
+def test_what_is_not_one_seed(text: str) -> None:
+    """Two URLs in one argument, such as a whole file, would be one URL that nobody meant."""
+    with pytest.raises(ValueError, match=r"there must be one URL|not an http or https URL"):
+        read_given(text)
