@@ -30,6 +30,7 @@ from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
 
 _NOT_AGAIN = "; it may have been done, so it is not sent again without being told (fetch.retry_posts)"
+_LOOKS_FOR_COOKIE = "it redirects to itself, and has set a cookie: its site may look whether that comes back"
 _MESSAGE_CHARS = MAX_MESSAGE_CHARS - len(_NOT_AGAIN)
 
 
@@ -199,6 +200,10 @@ class Writer:
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
+        if target == task.url and "set-cookie" in answer.headers and self._settings.fetch.cookies:
+            again = Failed("redirects", _LOOKS_FOR_COOKIE, True, answer.status, answer.headers)
+            if self.may_try_again(task, again):
+                return again
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         return self.put(task, answer, record, None, old=old)

@@ -11,9 +11,9 @@ import pytest
 
 from fscrawl import store, urls
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.handlers.outcome import FailedForGood, Known, Stored
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Stored
 from tests.support.crawling import check_tree, errors, pages
-from tests.support.web import Response, Web
+from tests.support.web import Request, Response, Web
 from tests.support.workers import HOST, HTML, OTHER, SETTINGS, TERM, Work, page, site, task, what
 
 
@@ -113,6 +113,26 @@ def test_redirect_to_nowhere(work: Work, root: Path, location: str) -> None:
         outcome = work().do(task(web.url(HOST, "/self")))
     assert what(outcome) in ("redirect", FailedForGood)
     assert getattr(outcome, "links", ()) == ()
+    check_tree(root)
+
+
+def test_redirect_to_itself_with_a_cookie(work: Work, root: Path) -> None:
+    """A site that looks if cookies come back sends the page when one does. If it never does, it is a redirect."""
+
+    def looks(request: Request) -> Response:
+        if request.path == "/a" and "seen=1" in request.headers.get("cookie", ""):
+            return Response(200, HTML, b"<title>the page</title>")
+        return Response(302, {"Location": request.path, "Set-Cookie": "seen=1; Path=/"})
+
+    with Web(looks, [HOST]) as web:
+        worker = work(replace(SETTINGS, politeness=replace(SETTINGS.politeness, robots=False)))
+        outcome = worker.do(task(web.url(HOST, "/a")))
+        assert isinstance(outcome, FailedForNow)
+        assert outcome.class_ == "redirects"
+        assert what(worker.do(task(web.url(HOST, "/a"), attempt=2))) == "page"
+        assert what(worker.do(task(web.url(HOST, "/b")))) == FailedForNow
+        assert what(worker.do(task(web.url(HOST, "/b"), attempt=SETTINGS.fetch.retries + 1))) == "redirect"
+    assert pages(root)[web.url(HOST, "/a")].title == "the page"
     check_tree(root)
 
 
