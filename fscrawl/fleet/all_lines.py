@@ -19,7 +19,7 @@ from fscrawl.errors import RecordError
 from fscrawl.fleet.format1 import feed_lines
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import ALL, Cut, LogReader
+from fscrawl.fleet.log_reader import Cut, LogReader, cuts_of_packs
 from fscrawl.fleet.log_walk import Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
@@ -125,9 +125,7 @@ class AllLines:
         for machine in self._machines() if machines is None else sorted(machines):
             for line in self._lines_of(machine, forgiven.get(machine, _BEGINNING)):
                 yield machine, line
-        for pack in self._logs.lost_packs():
-            if forgiven.get(pack, _BEGINNING) < ALL:
-                self.cuts[pack] = Cut(pack, ALL, None)
+        self.cuts |= cuts_of_packs(self._logs.lost_packs(), forgiven)
         if machines is None and self._tree.record.format < FORMAT:
             for machine, found in feed_lines(self._files):
                 if found.shard in self._shards:

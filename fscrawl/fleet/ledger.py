@@ -26,7 +26,7 @@ from functools import lru_cache
 from fscrawl import urls
 from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
-from fscrawl.fleet.log_reader import Cut, LogReader
+from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
 from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
@@ -35,7 +35,7 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
-from fscrawl.storage.layout import MACHINES
+from fscrawl.storage.layout import MACHINES, pack_of
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -372,7 +372,7 @@ class Ledger:
     @property
     def doubted(self) -> Collection[str]:
         """The logs that seem to be cut: it may also be an old view of the file, so they are looked at again."""
-        return self._reader.cuts.keys() - set(self._files.lost_packs())
+        return {machine for machine in self._reader.cuts if pack_of(machine) is None}
 
     @property
     def has_doubts(self) -> bool:
@@ -385,14 +385,15 @@ class Ledger:
         """
         cuts = {**more, **self._reader.cuts}
         self._cut_since = {machine: self._cut_since.get(machine, now) for machine in cuts}
-        cuts = {machine: cut for machine, cut in cuts.items() if self._files.packed_in(machine) not in cuts}
+        lost = {number for machine, cut in cuts.items() for number in packs_of(machine, cut.expected)}
+        cuts = {machine: cut for machine, cut in cuts.items() if self._files.packed_in(machine) not in lost}
         old = (cut for machine, cut in cuts.items() if now - self._cut_since[machine] >= self._caches_s)
         return next(old, None)
 
     def forgive(self, machine: str, expected: Place) -> None:
         """Go on from what a cut log still holds: a generation was made, so what is gone is said again."""
         if machine in self._reader.cuts:
-            is_pack = machine in self._files.lost_packs()
-            what = f"{MACHINES}/{machine} cannot be read" if is_pack else f"the log of {machine} was cut"
+            is_log = pack_of(machine) is None
+            what = f"the log of {machine} was cut" if is_log else f"{MACHINES}/{machine} cannot be read"
             self._warn(f"{what}; all records are read again")
         self._reader.forgive(machine, expected)

@@ -31,7 +31,8 @@ _SEARCH_BYTES = 1 << 20
 class Cut(NamedTuple):
     """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is.
 
-    A pack that cannot be read is cut, too: then `machine` is its name.
+    Packs that cannot be read are cut, too, those with numbers in a row together: then `machine` is the name of the last
+    one, and `expected` says how many they are.
     """
 
     machine: str
@@ -47,7 +48,8 @@ class Cut(NamedTuple):
         """What is missing, for people."""
         segment, end = self.expected
         if pack_of(self.machine) is not None:
-            return "it cannot be read; it holds what past runs have said"
+            which = "it cannot be read" if end == 1 else f"it and the {end - 1} packs before it cannot be read"
+            return f"{which}; what past runs have said is in packs"
         if self.found is None:
             return f"it is missing; it went up to byte {end} of segment {segment}"
         there = f"of segment {self.found.segment} {self.found.bytes} bytes can be read"

@@ -13,7 +13,7 @@ in the middle may be left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Protocol, TypeVar
 
 from fscrawl.errors import MemoryGone
@@ -32,7 +32,6 @@ from fscrawl.storage.layout import (
     log_segment_of,
     machine_of,
     pack_name,
-    pack_of,
 )
 from fscrawl.store import Tree
 
@@ -88,14 +87,14 @@ class LogFiles(Segments, Protocol):
     def remove_segment(self, machine: str, segment: int) -> None:
         """Remove a segment; it may be missing."""
 
-    def lost_packs(self) -> list[str]:
-        """Name the packs that cannot be read: what past runs have said may be lost with them."""
+    def lost_packs(self) -> list[int]:
+        """List the packs that cannot be read: what past runs have said may be lost with them."""
 
-    def packed_in(self, machine: str) -> str:
-        """Name the pack that has a machine's log; "" if none has it."""
+    def packed_in(self, machine: str) -> int:
+        """Give the pack that has a machine's log; 0 if none has it."""
 
-    def check_known(self, name: str) -> None:
-        """MemoryGone if `name` is a pack that was read before, and that cannot be read any more.
+    def check_known(self, packs: Container[int]) -> None:
+        """MemoryGone if one of these packs was read before, and cannot be read any more.
 
         This process knows what was in it, and those that join later do not. So they would never agree.
         """
@@ -151,16 +150,15 @@ class TreeLogs:
     def remove_segment(self, machine: str, segment: int) -> None:
         self._files.remove(log_path(machine, segment))
 
-    def lost_packs(self) -> list[str]:
-        return [pack_name(number) for number in self._past.lost]
+    def lost_packs(self) -> list[int]:
+        return self._past.lost
 
-    def packed_in(self, machine: str) -> str:
-        return "" if self._past.segments(machine) is None else pack_name(self._past.where(machine) or 0)
+    def packed_in(self, machine: str) -> int:
+        return 0 if self._past.segments(machine) is None else self._past.where(machine) or 0
 
-    def check_known(self, name: str) -> None:
-        number = pack_of(name)
-        if number is not None and self._past.is_lost_by_now(number):
-            raise MemoryGone(f"{MACHINES}/{name}: it cannot be read any more")
+    def check_known(self, packs: Container[int]) -> None:
+        for number in (each for each in self._past.packs if each in packs and self._past.is_lost_by_now(each)):
+            raise MemoryGone(f"{MACHINES}/{pack_name(number)}: it cannot be read any more")
 
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         return self._files.retrying(self._files.absolute(log_directory(machine)), call)

@@ -95,9 +95,14 @@ class PastRuns:
 
     def _look_for(self, machine: str) -> None:
         """Look for packs because a file of a machine is missing, unless that was done a moment ago."""
+        if not self._may_be_new(machine):
+            return
         with self._lock:  # who comes while another thread looks waits for what it finds
-            if machine not in self._runs and self._clock() - self._looked_at >= _LOOK_S:
+            if self._may_be_new(machine):
                 self.look()
+
+    def _may_be_new(self, machine: str) -> bool:
+        return machine not in self._runs and self._clock() - self._looked_at >= _LOOK_S
 
     def _load(self, number: int) -> dict[str, Run]:
         """Read a pack; give its runs, none if it cannot be read."""
@@ -170,7 +175,7 @@ class PastRuns:
             return self._load(number)
 
     def is_lost_by_now(self, number: int) -> bool:
-        """Tell whether a pack cannot be read any more that this process has read before."""
+        """Tell whether this process has read a pack before, and cannot read it any more."""
         return number in self._packs and not self.read_again(number)
 
     # Another thread may add runs meanwhile: only a copy can be gone through.

@@ -86,7 +86,9 @@ def test_nobody_waits_for_a_pack_that_he_does_not_need(share, past):
     assert reading.wait(20)
     answers = []
     other = threading.Thread(
-        target=lambda: answers.extend([past.run("b"), past.newest, past.look(), past.with_logs(), past.segments("a")])
+        target=lambda: answers.extend(
+            [past.run("b"), past.segments_by_now("b"), past.newest, past.look(), past.with_logs(), past.segments("a")]
+        )
     )
     other.start()
     other.join(2)
@@ -94,7 +96,7 @@ def test_nobody_waits_for_a_pack_that_he_does_not_need(share, past):
     goes_on.set()
     thread.join(20)
     other.join(20)
-    assert found == [None, 1, ["past.1"], ["a"], {0: 5}]
+    assert found == [None, None, 1, ["past.1"], ["a"], {0: 5}]
 
 
 def test_two_that_miss_a_file_at_the_same_moment(share, past):

@@ -1,10 +1,13 @@
 """A pack is damaged, or somebody removes it, while machines know what was in it."""
 
+import json
+
 import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.errors import MemoryGone
 from fscrawl.fleet import packing
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.store import Tree
 from tests.support.members import MINE, shard, url
 
@@ -15,6 +18,18 @@ HOME = url(MINE[0])
 @pytest.fixture
 def pack(world, monkeypatch):
     """Give the pack of some past runs, whose own files are gone; a machine that knows it is `packer`."""
+    (path,) = make_packs(world, monkeypatch)
+    return path
+
+
+@pytest.fixture
+def packs(world, monkeypatch):
+    """Give a pack for each run."""
+    monkeypatch.setattr(packing, "_PACK_BYTES", 1)
+    return make_packs(world, monkeypatch)
+
+
+def make_packs(world, monkeypatch):
     monkeypatch.setattr(packing, "FEWEST", RUNS)
     world.create(HOME)
     for number in range(RUNS):
@@ -24,8 +39,7 @@ def pack(world, monkeypatch):
         member.leave()
     world.pass_time(500, world.join("packer"))
     assert [path.name for path in (world.root / ".fscrawl/log").iterdir()] == ["packer"]
-    (path,) = (world.root / ".fscrawl/machines").glob("past.*")
-    return path
+    return sorted((world.root / ".fscrawl/machines").glob("past.*"))
 
 
 def generations(world):
@@ -128,3 +142,48 @@ def test_a_repair(world, pack):
     settle(world, late)
     assert late.is_over()
     assert generations(world) == ["1"]
+
+
+def test_many_packs_that_somebody_removes(world, packs):
+    """One generation is made for those with numbers in a row."""
+    (packer,) = world.members
+    settle(world, packer)
+    packer.leave()
+    for pack in packs[1:5]:
+        pack.unlink()
+    assert found_by_audit(world) == 1
+    late = world.join("late")
+    settle(world, late)
+    assert [reasons(world)[0][name] for name in ("log", "expected")] == ["past.5", [0, 4]]
+    packs[0].unlink()
+    settle(world, world.join("later"))
+    assert [reason["log"] for reason in reasons(world)] == ["past.5", "past.1"]
+    assert found_by_audit(world) == 0
+
+
+def test_a_heartbeat_that_speaks_of_packs_that_never_were(world, pack):
+    """One generation is made for all of them, and the crawl goes on."""
+    (packer,) = world.members
+    settle(world, packer)
+    packer.leave()
+    forged = [Hello("forged"), Beat(packs=10**15), Goodbye(Beat(packs=10**15), finished=True)]
+    (world.root / ".fscrawl/machines/forged.log").write_bytes(b"".join(map(line_of, forged)))
+    late = world.join("late")
+    world.pass_time(100, late)
+    settle(world, late)
+    assert late.is_over()
+    assert [reason["log"] for reason in reasons(world)] == ["past.10000"]
+
+
+def test_a_generation_that_somebody_has_made_up(world, pack):
+    """It speaks of more packs than there can be."""
+    (packer,) = world.members
+    settle(world, packer)
+    reason = {"reason": "cut", "log": "past.999999999999999", "expected": [0, 2**61]}
+    (world.root / ".fscrawl/again/1").write_text(json.dumps(reason))
+    settle(world, packer)
+    assert packer.is_over()
+
+
+def reasons(world):
+    return [json.loads((world.root / ".fscrawl/again" / name).read_text()) for name in generations(world)]
