@@ -26,18 +26,18 @@ def report(manifest: Manifest) -> Iterator[str]:
     counts, left_out = manifest.counts, manifest.left_out
     kinds = f"{number_of(counts['pages'], 'page')}, {number_of(counts['redirects'], 'redirect')}"
     text = f"records: {kinds}, {counts['others']:,} of other types"
-    yield f"{text}; failures: {counts['errors']}" if "errors" in counts else text
+    yield f"{text}; failures: {counts['errors']:,}" if "errors" in counts else text
     if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
         near = number_of(counts["near_duplicates"], "near-duplicate")
         yield f"duplicates: {number_of(counts['duplicates'], 'page')}, and {near}"
     for reason, words in _LEFT_OUT.items():
         if left_out.get(reason):
-            yield f"left out: {left_out[reason]} {words}"
+            yield f"left out: {left_out[reason]:,} {words}"
     for name, each in manifest.fields.items():
         covered = each["found"] + each["missing"]
         what = "item" if name.startswith(ITEM_FIELD) else "page"
-        bad = f", {each['bad']} with a value of the wrong type" if each["bad"] else ""
-        yield f"field {plain(name)}: found on {each['found']} of {number_of(covered, what)}{bad}"
+        bad = f", {each['bad']:,} with a value of the wrong type" if each["bad"] else ""
+        yield f"field {plain(name)}: found on {each['found']:,} of {number_of(covered, what)}{bad}"
     for folder, parts in _by_folder(manifest.parts).items():
         data = size(sum(part.bytes for part in parts))
         yield f"{folder:12} {number_of(len(parts), 'file')}, {data}, {number_of(rows_of(parts), 'row')}"

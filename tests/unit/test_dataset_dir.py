@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.dataset import dataset_dir
+from fscrawl.dataset.card import report
 from fscrawl.dataset.dataset_dir import FOLDERS, DatasetDir
 from fscrawl.dataset.manifest import Manifest, Part, RunSummary
 from fscrawl.errors import TreeError, UsageError
@@ -350,3 +351,15 @@ def test_update(directory):
     for _ in range(2):
         directory.update("README.md", "")
         assert not path.exists()
+
+
+def test_large_numbers_of_a_report() -> None:
+    """All of them have the same form."""
+    counts = {"pages": 2991, "redirects": 0, "others": 0, "errors": 1234}
+    fields = {"heading": {"found": 2990, "missing": 1001, "bad": 1000}}
+    manifest = Manifest("f", "c", {}, counts, {"noindex": 4321}, fields, (), ())
+    assert list(report(manifest)) == [
+        "records: 2,991 pages, 0 redirects, 0 of other types; failures: 1,234",
+        "left out: 4,321 that ask not to be indexed (--noindex keeps them)",
+        "field heading: found on 2,990 of 3,991 pages, 1,000 with a value of the wrong type",
+    ]
