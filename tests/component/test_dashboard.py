@@ -327,6 +327,21 @@ def test_every_address(grown: Grown) -> None:
         assert get(port, b"/api/state", b"Host: evil.example") == 400
 
 
+def test_standard_output_is_closed(grown: Grown) -> None:
+    """Whatever starts it may have closed that. It serves all the same, on the port that it was given."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = f"{sys.executable} -m fscrawl dashboard --root {grown.root} --port {port} >&-"
+    with Running(["sh", "-c", f"exec {words}"], cwd=CHECKOUT) as running:
+
+        def is_up() -> bool:
+            with contextlib.suppress(OSError):
+                return get(port, b"/api/state", f"Host: 127.0.0.1:{port}".encode()) == 200
+            return False
+
+        running.until(is_up, "the dashboard answers")
+
+
 def test_many_at_a_time(served: Served) -> None:
     """Fifty streams and requests besides are all answered, out of one look a second."""
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 200

@@ -60,6 +60,7 @@ def serve(root: Path, host: str, port: int, verbs: Verbs, dataset: Path | None =
         http="h11",
         ws="none",
         lifespan="off",
+        log_config=None,  # the usual one asks a closed standard output whether it is a terminal
         log_level="critical",
         access_log=False,
         server_header=False,
