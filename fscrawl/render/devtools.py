@@ -20,6 +20,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from fscrawl.render.messages import Cookie
+
 _READ_BYTES = 1 << 16
 _NUMBER = re.compile(rb'\{"id":([0-9]+),')  # of a result; an event has none
 Event = Callable[[str, dict[str, Any]], None]  # name, parameters
@@ -146,3 +148,12 @@ def _looked_at(future: asyncio.Future[dict[str, Any]]) -> None:
     """A failure of a command that nobody waits for is no news."""
     if not future.cancelled():
         future.exception()
+
+
+def cookie_parameters(cookie: Cookie) -> dict[str, Any]:
+    """Give a cookie as DevTools takes it: one for a single host has a URL in place of a domain."""
+    common = {"name": cookie.name, "value": cookie.value, "path": cookie.path, "secure": cookie.secure}
+    common["httpOnly"] = cookie.http_only
+    if cookie.domain.startswith("."):
+        return {**common, "domain": cookie.domain}
+    return {**common, "url": f"{'https' if cookie.secure else 'http'}://{cookie.domain}{cookie.path}"}

@@ -22,8 +22,8 @@ import re
 import time
 from typing import Any
 
-from fscrawl.render.devtools import DevTools, DevToolsError, TooLongError
-from fscrawl.render.messages import Cookie, Job, Rendered, Trouble
+from fscrawl.render.devtools import DevTools, DevToolsError, TooLongError, cookie_parameters
+from fscrawl.render.messages import Job, Rendered, Trouble
 from fscrawl.render.page_requests import Answers, PageRequests
 
 _GRACE_S = 3.0  # for the DOM of a page that was still busy, and for its end
@@ -37,6 +37,9 @@ _WORKER_S, _MOST_OF_WORKERS = 0.1, 10  # one may ask for ever
 _MOST_DRAWINGS = 2  # a busy machine may draw slowly
 _LEAST_AHEAD_S, _AHEAD_S = 0.1, 1.0  # of the real clock, so that it does not overtake the page's while that is drawn
 _TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_FITS = "(document.scrollingElement ?? document.documentElement).scrollHeight <= innerHeight"
+_TO_THE_END = "scrollTo(0, document.documentElement.scrollHeight)"
+_LOWER: dict[str, Any] = {"width": 1280, "height": 500, "deviceScaleFactor": 0, "mobile": False}
 _MOST_VIRTUAL_S = 60.0  # until a selector finds something
 _MOST_ERRORS, _ERROR_CHARS = 20, 300
 _MOST_TARGETS = 20
@@ -115,7 +118,7 @@ class _Page:
                     raise _NoPageError(f"the browser refuses the page: {why}")
                 self._is_open = True
                 await self._wait()
-                for _ in range(self._job.options.scroll):
+                if self._job.options.scroll:
                     await self._scroll()
         except TimeoutError:
             if not self._is_open:
@@ -161,7 +164,9 @@ class _Page:
         self._context = made["browserContextId"]
         self._devtools.post("Browser.setDownloadBehavior", behavior="deny", browserContextId=self._context)
         for cookie in self._job.cookies:  # one by one: of several, the browser takes none if it refuses one
-            self._devtools.post("Storage.setCookies", browserContextId=self._context, cookies=[_cookie(cookie)])
+            self._devtools.post(
+                "Storage.setCookies", browserContextId=self._context, cookies=[cookie_parameters(cookie)]
+            )
         made = await send("Target.createTarget", url="about:blank", browserContextId=self._context)
         self._target = made["targetId"]
         attached = await send("Target.attachToTarget", targetId=self._target, flatten=True)
@@ -280,9 +285,18 @@ class _Page:
         self._note(f"render.wait: nothing matches {selector}")
 
     async def _scroll(self) -> None:
-        to_the_end = "scrollTo(0, document.documentElement.scrollHeight)"
-        await self._send("Runtime.evaluate", expression=to_the_end)
-        await self._settle(_SCROLL_S)
+        """Scroll to the end some times. A page that fits into the window gets a lower one, or it could not be."""
+        fits = await self._send("Runtime.evaluate", expression=_FITS)
+        is_lower = bool(fits["result"].get("value"))
+        if is_lower:
+            await self._send("Emulation.setDeviceMetricsOverride", **_LOWER)
+            await self._settle(_SLICE_S)
+        for _ in range(self._job.options.scroll):
+            await self._send("Runtime.evaluate", expression=_TO_THE_END)
+            await self._settle(_SCROLL_S)
+        if is_lower:
+            await self._send("Emulation.clearDeviceMetricsOverride")
+            await self._settle(_SLICE_S)  # it may show what is seen only
 
     # -- what comes of it
 
@@ -384,12 +398,3 @@ class _Page:
                     await self._devtools.send("Target.disposeBrowserContext", browserContextId=self._context)
         for session in self._sessions:
             self._devtools.forget(session)
-
-
-def _cookie(cookie: Cookie) -> dict[str, Any]:
-    """Give a cookie as DevTools takes it: one for a single host has a URL in place of a domain."""
-    common = {"name": cookie.name, "value": cookie.value, "path": cookie.path, "secure": cookie.secure}
-    common["httpOnly"] = cookie.http_only
-    if cookie.domain.startswith("."):
-        return {**common, "domain": cookie.domain}
-    return {**common, "url": f"{'https' if cookie.secure else 'http'}://{cookie.domain}{cookie.path}"}
