@@ -78,6 +78,7 @@ class Snapshot:
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
+    lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
     """
 
@@ -91,6 +92,7 @@ class Snapshot:
     max_pages: int | None = None
     over_pages: bool = False
     unheard: int = 0
+    lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
 
     def alive(self) -> list[MachineStatus]:
@@ -108,7 +110,8 @@ class Snapshot:
     @property
     def is_exact(self) -> bool:
         """Whether the sums are those of the tree; else it has more: a machine that died could not count its last."""
-        return not (self.over_pages or self.unheard or any(machine.state == "dead" for machine in self.machines))
+        dead = any(machine.state == "dead" for machine in self.machines)
+        return not (self.over_pages or self.unheard or self.lost_packs or dead)
 
     @property
     def at_least(self) -> str:
@@ -217,7 +220,7 @@ class Observer:
             machine.state = self._state(machine, now, tick)
             silent_s = 0.0 if machine.state == "alive" else tick - machine.grown_at
             machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
-        self._read_labels(tick)
+        self._read_labels(tick)  # with a listing of its own: a pack may have been made since this look has begun
         shown = [machine for machine in self._machines.values() if machine.took_part]
         snapshot = Snapshot(
             now,
@@ -230,6 +233,7 @@ class Observer:
             max_pages=self._good.crawl.max_pages,
             over_pages=bool(self._tree.record.over_pages),
             unheard=self._count_unheard(with_logs - self._machines.keys()),
+            lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
         )
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
@@ -242,7 +246,7 @@ class Observer:
                 of_command = is_of_command(self._logs, name)
                 if of_command is not None:
                     self._of_commands[name] = of_command
-        return sum(not self._of_commands.get(name) for name in without) + len(self._logs.lost_packs())
+        return sum(not self._of_commands.get(name) for name in without)
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""

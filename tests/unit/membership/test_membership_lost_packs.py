@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.errors import MemoryGone
-from fscrawl.fleet import packing
+from fscrawl.fleet import packing, past_runs
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.store import Tree
 from tests.support.members import MINE, shard, url
@@ -161,8 +161,9 @@ def test_many_packs_that_somebody_removes(world, packs):
     assert found_by_audit(world) == 0
 
 
-def test_a_heartbeat_that_speaks_of_packs_that_never_were(world, pack):
+def test_a_heartbeat_that_speaks_of_packs_that_never_were(world, pack, monkeypatch):
     """One generation is made for all of them, and the crawl goes on."""
+    monkeypatch.setattr(past_runs, "_MOST_PACKS", 100)
     (packer,) = world.members
     settle(world, packer)
     packer.leave()
@@ -172,7 +173,7 @@ def test_a_heartbeat_that_speaks_of_packs_that_never_were(world, pack):
     world.pass_time(100, late)
     settle(world, late)
     assert late.is_over()
-    assert [reason["log"] for reason in reasons(world)] == ["past.10000"]
+    assert [reason["log"] for reason in reasons(world)] == ["past.100"]
 
 
 def test_a_generation_that_somebody_has_made_up(world, pack):
