@@ -115,8 +115,10 @@ class Housekeeping:
         return False
 
     def _remove(self, machines: list[str]) -> None:
-        self._packing.remove(self._settled_s)
-        self._snapshots.remove_old(machines, self._settled_s)
+        try:
+            self._packing.remove(self._settled_s)
+        finally:  # it may be that files of another user may not be removed
+            self._snapshots.remove_old(machines, self._settled_s)
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""

@@ -44,7 +44,7 @@ _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need
 _MOST_BEATS_BYTES = 16 * 1024  # of a run: more are thinned
 _MOST_LABELS_BYTES = 4 * 1024 * 1024
 _ALL_SHARDS = range(10**12)
-_MOST_READ_BYTES = 64 * 1024 * 1024  # of heartbeats
+_MOST_READ_BYTES = 4 * 1024 * 1024  # of heartbeats, before they are thinned: eight threads read them at a time
 
 
 class Files(Protocol):

@@ -1,5 +1,6 @@
 """Past runs are packed, and their files go: whoever comes finds in the packs what stood in the files."""
 
+import errno
 import itertools
 import os
 from collections import Counter
@@ -196,6 +197,26 @@ def test_a_file_that_is_not_what_was_packed_stays(weeks):
     weeks.pass_time(400, member)
     assert beats.exists()
     assert files(weeks)[0] == ["night-2", "packer"]
+
+
+def test_files_that_may_not_be_removed(weeks, monkeypatch):
+    """They may be another user's. What else is not needed any more goes all the same."""
+    member, removed = weeks.join("packer"), []
+    weeks.pass_time(20, member)
+    monkeypatch.setattr(member.membership._snapshots, "remove_old", lambda *_: removed.append(True))
+    log = weeks.root / ".fscrawl/log/night-0"
+    real = os.unlink
+
+    def unlink(path, **options):
+        if str(path).endswith("/0.log") and str(log) in os.path.realpath(path):
+            raise PermissionError(errno.EACCES, "not yours", path)
+        real(path, **options)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    weeks.pass_time(400, member)
+    assert log.exists()
+    assert removed
+    assert any("night-0" in warning and "the next try" in warning for warning in member.warnings)
 
 
 def test_many_packs(weeks, monkeypatch):
