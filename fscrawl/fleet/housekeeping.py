@@ -115,10 +115,8 @@ class Housekeeping:
         return False
 
     def _remove(self, machines: list[str]) -> None:
-        try:
-            self._packing.remove(self._settled_s)
-        finally:  # it may be that files of another user may not be removed
-            self._snapshots.remove_old(machines, self._settled_s)
+        self._try(lambda: self._packing.remove(self._settled_s))  # files of another user may have to stay
+        self._snapshots.remove_old(machines, self._settled_s)
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""
@@ -136,13 +134,13 @@ class Housekeeping:
         return max(self._made_at.get(shard, 0), self._snapshots.covered_bytes_of(shard))
 
     def _start(self, work: Callable[[], object]) -> None:
-        def run() -> None:
-            try:
-                work()
-            except FscrawlError as error:
-                self._warn(f"{error}; the next try is made later")
+        self._work = self._aside(lambda: self._try(work))
 
-        self._work = self._aside(run)
+    def _try(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except FscrawlError as error:
+            self._warn(f"{error}; the next try is made later")
 
     def close(self) -> None:
         """Let a snapshot that is being made end at once. If the share hangs, its temporary stays, and does no harm."""
