@@ -23,6 +23,12 @@ def test_no_schedule_violates_an_invariant(chunk: int) -> None:
         run(seed)
 
 
+def test_packs_that_are_lost() -> None:
+    """Packs of past runs are torn and removed while machines come and go."""
+    for seed in range(2, 42, 4):  # of these, machines pack
+        Schedule(seed, focus="lose leave join").run()
+
+
 @pytest.mark.parametrize("breakage", _TRIED, ids=lambda breakage: breakage.name)
 def test_what_is_broken_is_found(breakage: Breakage) -> None:
     """A schedule violates an invariant. The one that did so last is tried first; another change may have spoilt it.
