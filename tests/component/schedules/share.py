@@ -260,10 +260,8 @@ class Share:
     def rmdir(self, path: str) -> None:
         path = self._real(path)
         with self._changing("rmdir", path):
-            if path not in self._is_there:
-                raise self._missing(path)
-            if any(version.until > self.now() for each in self._names[path].values() for version in each):
-                raise OSError(errno.ENOTEMPTY, "something is in it", path)
+            if path not in self._is_there or any(self.node(f"{path}/{name}") for name in self._names[path]):
+                raise OSError(errno.ENOTEMPTY if path in self._is_there else errno.ENOENT, "it stays", path)
             self._end(path)
             self._is_there.discard(path)
 
@@ -387,18 +385,16 @@ class Share:
 
     def cut(self, path: str, size: int) -> None:
         """The server has lost the end of a file."""
-        node = self.node(path)
-        assert node is not None
-        assert node.data is not None
-        del node.data[size:]
+        data = node.data if (node := self.node(path)) is not None else None
+        assert data is not None
+        del data[size:]
 
     def delete(self, below: str) -> None:
         """Somebody removes a directory with all that is in it."""
         top = f"{ROOT}/{below}"
         for directory in sorted(self._is_there, reverse=True):
             if directory == top or directory.startswith(f"{top}/"):
-                for name in self._names[directory]:
-                    if self.node(f"{directory}/{name}") is not None:
-                        self._end(f"{directory}/{name}")
+                for path in filter(self.node, [f"{directory}/{name}" for name in self._names[directory]]):
+                    self._end(path)
                 self._is_there.discard(directory)
         self._end(top)
