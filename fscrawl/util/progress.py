@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Self, TextIO
 
+from fscrawl import interrupts
 from fscrawl.util.at_limit import is_at_limit
 from fscrawl.util.humanize import lasting
 from fscrawl.util.terminal import plain, say, write
@@ -28,6 +29,7 @@ _FIRST_AFTER_S = 1.0
 _TICK_S = 0.5
 _SAMPLES = 20  # of the last seconds, for the rate
 _COLUMNS = 80
+_DRAWING_TAKES_S = 1.0  # at most
 
 
 class ProgressLine:
@@ -192,13 +194,20 @@ class ProgressLine:
                     raise
                 return self  # the work goes on, and nothing is shown of it
             self._thread = thread
+            _drawing.add(self)
+            interrupts.before_leaving(_draw_no_more)
         return self
 
     def __exit__(self, *_: object) -> None:
+        _drawing.discard(self)
         self._over.set()
         if self._thread is not None:
             self._thread.join()
         self.end()
+
+    def draw_no_more(self) -> None:
+        """A signal ends the process: its last line shall be the last one. Nothing can be drawn after that."""
+        self._lock.acquire(timeout=_DRAWING_TAKES_S)  # a terminal that nobody reads may hold the thread up
 
     def _keep_drawing(self) -> None:
         while not self._over.wait(_TICK_S):
@@ -209,6 +218,12 @@ class ProgressLine:
 
 
 SILENT = ProgressLine(silent=True)
+_drawing: set[ProgressLine] = set()
+
+
+def _draw_no_more() -> None:
+    for line in list(_drawing):
+        line.draw_no_more()
 
 
 def _columns(stream: TextIO) -> int:

@@ -6,6 +6,7 @@ import os
 import pty
 import termios
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,26 @@ def test_its_thread_draws(monkeypatch):
         assert b"a step with a long name, longe"[:29] in text
         assert b"longer" not in text
     assert "progress" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_signal_ends_the_process(monkeypatch):
+    """What the signal says stays the last line: the thread draws nothing behind it, even if that takes a while."""
+    monkeypatch.setattr(progress, "_TICK_S", 0.001)
+    monkeypatch.setattr(progress, "_REDRAW_EVERY_S", 0.0)
+    monkeypatch.setattr(progress, "_FIRST_AFTER_S", 0.0)
+    acts = []
+    monkeypatch.setattr(progress.interrupts, "before_leaving", acts.append)
+    with ProgressLine(Terminal()) as line:
+        line.begin("reading records")
+        while not said(line):
+            time.sleep(0.001)
+        (act,) = acts
+        act()
+        before = said(line)
+        time.sleep(0.05)
+        assert said(line) == before
+        line._lock.release()
+    assert not progress._drawing
 
 
 def test_no_width():
