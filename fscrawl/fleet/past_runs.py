@@ -107,14 +107,10 @@ class PastRuns:
     def _load(self, number: int) -> dict[str, Run]:
         """Read a pack; give its runs, none if it cannot be read."""
         try:
-            data = self._files.read(f"{MACHINES}/{pack_name(number)}", MOST_BYTES)
-        except PlantedError:
-            data = b""
-        if data is None:  # somebody has removed it, or the listing is newer than the view of the file
-            data = b""
-        try:
+            # It is missing if somebody has removed it, or the listing is newer than the view of the file.
+            data = self._files.read(f"{MACHINES}/{pack_name(number)}", MOST_BYTES) or b""
             runs = runs_in(data)
-        except ValueError:
+        except (PlantedError, ValueError):
             now, unread = self._clock(), self._unreadable.get(number)
             self._unreadable[number] = _Unread(now if unread is None else unread.since, now)
             return {}

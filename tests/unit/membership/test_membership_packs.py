@@ -231,6 +231,18 @@ def test_many_packs(weeks, monkeypatch):
     assert all(after[name] == content for name, content in before.items() if name[1] in (0, "all"))
 
 
+def noticed(weeks):
+    """Let all who look notice that the pack is lost; give a machine that has joined, and made a generation."""
+    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
+    assert report.found["damaged_logs"] == 1
+    assert not Observer(Tree(weeks.root, "observer")).look().is_exact
+    member = weeks.join("next")
+    weeks.pass_time(200, member)
+    assert generations(weeks) == ["1"]
+    assert any("past.1 cannot be read" in warning for warning in member.warnings)
+    return member
+
+
 @pytest.mark.parametrize("damage", ["cut", "other", "link"])
 def test_a_pack_that_is_damaged(weeks, damage):
     """Nobody knows what it held. So all is told once more from the records, and the crawl goes on."""
@@ -242,13 +254,7 @@ def test_a_pack_that_is_damaged(weeks, damage):
         path.symlink_to("/etc/passwd")
     else:
         path.write_bytes(data[:-5] if damage == "cut" else data.replace(b"bye", b"why"))
-    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
-    assert report.found["damaged_logs"] == 1
-    assert not Observer(Tree(weeks.root, "observer")).look().is_exact
-    member = weeks.join("next")
-    weeks.pass_time(200, member)
-    assert generations(weeks) == ["1"]
-    assert any("past.1 cannot be read" in warning for warning in member.warnings)
+    member = noticed(weeks)
     member.crawl()
     weeks.pass_time(200, member)
     assert member.is_over()
@@ -285,13 +291,7 @@ def test_a_pack_that_somebody_removes(weeks):
     """Whoever comes later knows by a heartbeat that there was one. All is told once more from the records."""
     packed(weeks).leave()
     packs(weeks)[0].unlink()
-    report = audit(Tree(weeks.root, "auditor"), weeks.settings(), frozenset(weeks.seeds), sleep=lambda _: None)
-    assert report.found["damaged_logs"] == 1
-    assert not Observer(Tree(weeks.root, "observer")).look().is_exact
-    member = weeks.join("next")
-    weeks.pass_time(200, member)
-    assert generations(weeks) == ["1"]
-    assert any("past.1 cannot be read" in warning for warning in member.warnings)
+    member = noticed(weeks)
     weeks.pass_time(200, member)
     assert generations(weeks) == ["1"]
 
