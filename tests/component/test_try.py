@@ -11,6 +11,7 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.commands import site_option
+from fscrawl.config.settings import END
 from fscrawl.engine import parsing
 from fscrawl.monitor import attempt
 from tests.support.crawling import crawl
@@ -154,7 +155,7 @@ def test_a_crawl_that_has_not_begun(web: Web, tmp_path: Path, capsys: pytest.Cap
 def test_a_list_that_is_missing(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No machine begins without the list that a template names: before the tree is made, and later, it is said."""
     home = web.url("127.0.30.1")
-    table = f'[[site]]\nhosts = ["127.0.30.1"]\nseeds = "{home}{{classes.txt}}"\n# end of settings\n'
+    table = f'[[site]]\nhosts = ["127.0.30.1"]\nseeds = "{home}{{classes.txt}}"\n{END}\n'
     (tmp_path / "crawl.toml").write_text(table)
     for _ in range(2):
         assert cli.main(["try", f"{home}a", "--root", str(tmp_path), *LOCAL]) == 0
