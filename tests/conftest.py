@@ -25,7 +25,8 @@ effort.set_profile()
 # half an hour of guests: not even as a skip, which in CI would be a test that has been lost
 collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["system/nfs/test_nfs_all.py"]
 
-# A test has the markers of the folders that it is in. `root`, `fleet` and `timeout` are written at the test.
+# A test has the markers of the folders that it is in, and `thorough` if its file asks how much to try (see
+# support/effort.py). `root`, `fleet` and `timeout` are written at the test.
 MARKERS = {
     "unit": ("unit",),
     "component": ("component",),
@@ -83,7 +84,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @cache  # a file has dozens of tests
 def _markers_of(path: Path) -> list[str]:
-    return [marker for folder, markers in MARKERS.items() if path.is_relative_to(HERE / folder) for marker in markers]
+    of_folders = [each for folder, markers in MARKERS.items() if path.is_relative_to(HERE / folder) for each in markers]
+    return of_folders + ["thorough"] * (path.is_relative_to(HERE) and effort.is_asked(path.read_text()))
 
 
 @pytest.fixture(autouse=True)
