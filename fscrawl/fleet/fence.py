@@ -23,6 +23,7 @@ class Fence:
         self._heart = heart
         self._warn = warn
         self._beating_since: float | None = None
+        self._gaps = 0
 
     @property
     def is_due(self) -> bool:
@@ -31,6 +32,8 @@ class Fence:
 
     def may_end(self, now: float) -> bool:
         """Put the fence up if the heart fails; tell whether it may be taken down, once the leases were read."""
+        if self._gaps < self._heart.gaps:  # the machine may have stood still again, and beaten before this look
+            self._gaps, self._beating_since = self._heart.gaps, None
         if self._heart.age_s() > self._heart.lease_s:
             self._put_up()
             self._beating_since = None

@@ -163,6 +163,7 @@ class Heartbeat:
         self._permit = permit
         self.lease_s = lease_s
         self.suspended = False  # there was a gap between two beats longer than `lease_s`
+        self.gaps = 0  # how many there were
         self._wake = threading.Event()
         self._over = False
         self._number = 0
@@ -243,6 +244,7 @@ class Heartbeat:
     def _beaten(self, began: float) -> None:
         if uptime() - self._beaten_at > self.lease_s:
             self.suspended = True  # until `readmit` the permit stays as it ran out
+            self.gaps += 1
         self._beaten_at = began
         if not self.suspended:
             self._permit.extend(began + self.lease_s)

@@ -33,7 +33,7 @@ class Heart:
         self._log, self._snapshot, self._confirm = log, snapshot, confirm
         self.trouble = None
         self.beat_s, self.lease_s = beat_s, lease_s
-        self.suspended, self.age, self.asked, self.readmitted = False, 0.0, 0, 0
+        self.suspended, self.age, self.asked, self.readmitted, self.gaps = False, 0.0, 0, 0, 0
         self.written, self.ended = [], None
         self._write(Hello(machine))
         self.beat()

@@ -212,6 +212,9 @@ def test_gap(body, clock):
     clock.now += 1
     body.beat()
     assert not body.permit.holds()
+    clock.now += 31
+    body.beat()
+    assert body.heart.gaps == 2, "whoever counts the beats since then begins anew"
     body.heart.readmit()
     assert body.permit.holds()
     assert not body.heart.suspended

@@ -49,6 +49,21 @@ def test_fence_after_a_pause(world):
     assert not a.membership.fenced
 
 
+def test_a_second_pause_while_the_fence_is_up(world):
+    """The heart may beat again before the main loop sees that the last beat was old: the wait begins anew."""
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.heart.suspended, a.heart.gaps = True, 1
+    a.tick()
+    world.clock.now += 100
+    a.heart.gaps = 2
+    a.tick()
+    assert a.membership.fenced, "others may be taking its shards just now"
+    world.clock.now += 11
+    a.tick()
+    assert not a.membership.fenced
+
+
 def test_adopted_while_fenced(world):
     """What was handed to a machine while it was fenced is crawled by it."""
     world.create(url(HERS[0]))
